@@ -1,0 +1,1 @@
+"""What a result means: audits, comparisons, gates."""

@@ -1,0 +1,161 @@
+"""One table of boxes: what every loader fills and every number is computed from. No file keys live here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.errors import UsageError
+
+FloatArray = npt.NDArray[np.float64]
+RowArray = npt.NDArray[np.int32]
+BoolArray = npt.NDArray[np.bool_]
+
+ENCODINGS = ("xywh", "xyxy", "cxcywh")
+
+
+@dataclass(frozen=True, slots=True)
+class BoxTable:
+    """Boxes of one side, one row each; columns are read-only.
+
+    Parameters
+    ----------
+    image, label : ndarray of int32, shape (n,)
+        Row of the image and of the class.
+    xywh : ndarray of float64, shape (n, 4)
+        Left, top, width and height. The encoding is xywh because the arithmetic of pycocotools starts from it: corners
+        stored instead would cost the last bit of an IoU.
+    score : ndarray of float64, shape (n,), or None
+        Confidence; None for ground truth.
+    area : ndarray of float64, shape (n,)
+        The file's area when it gives one (COCO: of the mask), else width times height.
+    crowd, difficult, group_of, ignore : ndarray of bool, shape (n,)
+        Flags; a protocol says which of them count.
+    source : ndarray of int64, shape (n,)
+        Row in the file, for messages.
+    """
+
+    image: RowArray
+    label: RowArray
+    xywh: FloatArray
+    score: FloatArray | None
+    area: FloatArray
+    crowd: BoolArray
+    difficult: BoolArray
+    group_of: BoolArray
+    ignore: BoolArray
+    source: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        image: npt.ArrayLike,
+        label: npt.ArrayLike,
+        boxes: npt.ArrayLike,
+        *,
+        score: npt.ArrayLike | None = None,
+        encoding: str = "xyxy",
+        **columns: Any,
+    ) -> BoxTable:
+        """Make a table from arrays.
+
+        Parameters
+        ----------
+        image, label : array_like of int, shape (n,)
+            Image and class of each box, counted from 0, with the same meaning on both sides.
+        boxes : array_like of float, shape (n, 4)
+            Coordinates in `encoding`.
+        score : array_like of float, shape (n,), optional
+            Confidence of each prediction; leave out for ground truth.
+        encoding : {"xyxy", "xywh", "cxcywh"}
+            What the four numbers of a box are.
+        **columns
+            Any of `area`, `crowd`, `difficult`, `group_of`, `ignore`, `source`, shape (n,).
+
+        Returns
+        -------
+        BoxTable
+
+        Raises
+        ------
+        UsageError
+            When shapes differ, an encoding or column is unknown, or a number is not finite.
+
+        Examples
+        --------
+        >>> BoxTable.from_arrays([0], [0], [[10, 20, 30, 60]]).xywh.tolist()
+        [[10.0, 20.0, 20.0, 40.0]]
+        """
+        xywh = to_xywh(np.asarray(boxes, dtype=np.float64).reshape(-1, 4), encoding)
+        n = len(xywh)
+        unknown = set(columns) - _OPTIONAL_COLUMNS
+        if unknown:
+            raise UsageError(f"unknown columns {sorted(unknown)}; known are {sorted(_OPTIONAL_COLUMNS)}")
+        flags = {name: _column(columns.get(name), n, np.bool_, name) for name in _FLAGS}
+        area = columns.get("area")
+        source = columns.get("source")
+        table = cls(
+            image=_column(image, n, np.int32, "image"),
+            label=_column(label, n, np.int32, "label"),
+            xywh=xywh,
+            score=None if score is None else _column(score, n, np.float64, "score"),
+            area=xywh[:, 2] * xywh[:, 3] if area is None else _column(area, n, np.float64, "area"),
+            source=np.arange(n) if source is None else _column(source, n, np.int64, "source"),
+            **flags,
+        )
+        _require_finite(table)
+        return freeze(table)
+
+    def take(self, rows: npt.NDArray[Any]) -> BoxTable:
+        """Return the table of `rows` (indices or a mask), in their order."""
+        columns: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        return freeze(BoxTable(**{k: None if v is None else v[rows] for k, v in columns.items()}))
+
+
+_FLAGS = ("crowd", "difficult", "group_of", "ignore")
+_OPTIONAL_COLUMNS = frozenset({*_FLAGS, "area", "source"})
+
+
+def to_xywh(boxes: FloatArray, encoding: str) -> FloatArray:
+    """Return boxes (n, 4) of any known encoding as left, top, width, height."""
+    if encoding == "xywh":
+        return boxes
+    if encoding == "xyxy":
+        return np.concatenate((boxes[:, :2], boxes[:, 2:] - boxes[:, :2]), axis=1)
+    if encoding == "cxcywh":
+        return np.concatenate((boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, 2:]), axis=1)
+    raise UsageError(f"unknown box encoding {encoding!r}; known are {', '.join(ENCODINGS)}")
+
+
+def freeze(table: BoxTable) -> BoxTable:
+    """Make every column of `table` read-only and return it."""
+    for column in fields(table):
+        values = getattr(table, column.name)
+        if values is not None:
+            values.flags.writeable = False
+    return table
+
+
+def _column(values: Any, n: int, dtype: type[np.generic], name: str) -> npt.NDArray[Any]:
+    if values is None:
+        return np.zeros(n, dtype=dtype)
+    column = np.array(values, dtype=dtype)
+    if column.shape != (n,):
+        raise UsageError(f"column {name!r} has shape {column.shape}; expected ({n},), one value per box")
+    return column
+
+
+def _require_finite(table: BoxTable) -> None:
+    for name in ("xywh", "score", "area"):
+        values = getattr(table, name)
+        if values is not None and not np.isfinite(values).all():
+            row = int(np.argwhere(~np.isfinite(values))[0][0])
+            raise UsageError(f"row {row}: {name} is {values[row]}; numbers must be finite")
+    if len(table) and min(int(table.image.min()), int(table.label.min())) < 0:
+        raise UsageError("image and label must not be negative")

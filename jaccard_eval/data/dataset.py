@@ -1,0 +1,110 @@
+"""Images, classes and boxes of one side, as read: the only place that knows the keys of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoxTable, FloatArray
+from jaccard_eval.errors import Finding
+
+Key = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class ImageTable:
+    """Images of one side, sorted by key: integers ascending, then texts.
+
+    Parameters
+    ----------
+    keys : tuple of int or str
+        What the file calls an image: COCO's id, the path or stem elsewhere.
+    file_names : tuple of str or None
+        The file name beside each key, where the format has both.
+    sizes : ndarray of float64, shape (n, 2)
+        Width and height in pixels; NaN where unknown.
+    listed : bool
+        Whether the input lists all images, those without boxes included. Where it does not, an image that only the
+        other side knows may simply have no box.
+    """
+
+    keys: tuple[Key, ...]
+    file_names: tuple[str | None, ...]
+    sizes: FloatArray
+    listed: bool
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def name(self, row: int) -> str:
+        """Return the file name of an image, else its key as text."""
+        return self.file_names[row] or str(self.keys[row])
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMap:
+    """Classes of one side in the order of the file's keys.
+
+    Parameters
+    ----------
+    keys : tuple of int or str
+        What the boxes of the file carry: a category id, an index, or the name itself.
+    names : tuple of str
+        The name of each class; the key as text where the file names none.
+    named : bool
+        Whether the names come from the input (or from ``--names``), so that classes can correspond by name.
+    """
+
+    keys: tuple[Key, ...]
+    names: tuple[str, ...]
+    named: bool
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One side of an evaluation, as read from one input.
+
+    Parameters
+    ----------
+    path : str
+        The input as the user named it.
+    format : str
+        Name of the format.
+    role : {"gt", "pred"}
+    images, labels, boxes
+        The tables.
+    units : {"px", "norm"}
+        Of the boxes: pixels, or fractions of the image's width and height where the size is not known yet.
+    details : tuple of str
+        How the input was read, for the report ("class cx cy w h, normalised").
+    ignored : mapping of str to int
+        What was set aside while reading, counted by reason.
+    findings : tuple of Finding
+        Warnings and notes of the loader.
+    """
+
+    path: str
+    format: str
+    role: str
+    images: ImageTable
+    labels: LabelMap
+    boxes: BoxTable
+    units: str = "px"
+    details: tuple[str, ...] = ()
+    ignored: Mapping[str, int] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+
+def key_order(key: Key) -> tuple[bool, Key]:
+    """Sort key of file keys: integers by value first, then texts by code point."""
+    return (isinstance(key, str), key)
+
+
+def unknown_sizes(n: int) -> FloatArray:
+    """Sizes (n, 2) of images whose size is not known."""
+    return np.full((n, 2), np.nan)

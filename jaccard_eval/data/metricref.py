@@ -1,0 +1,154 @@
+"""Metric references: one canonical text per number, the same in gates, reports, JSON and on the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from jaccard_eval.errors import UsageError, did_you_mean, shown
+
+METRIC_NAMES = ("AP", "AR", "precision", "recall", "F1", "TP", "FP", "FN")
+QUALIFIERS = ("iou", "area", "max_dets", "score", "class")
+COCO_SUMMARY = (
+    "AP",
+    "AP50",
+    "AP75",
+    "AP_small",
+    "AP_medium",
+    "AP_large",
+    "AR1",
+    "AR10",
+    "AR100",
+    "AR_small",
+    "AR_medium",
+    "AR_large",
+)
+
+_HEAD = re.compile(r"(?P<name>[A-Za-z]+?)(?P<number>\d+)?(?:_(?P<area>[A-Za-z]\w*))?")
+_ITEM = re.compile(r'\s*(?P<key>\w+)\s*=\s*(?P<value>"(?:[^"\\]|\\.)*"|[^,"]*?)\s*(?:,|$)')
+_PLAIN_VALUE = re.compile(r"[^\s\[\],=\"]+(?: [^\s\[\],=\"]+)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricRef:
+    """A metric and the slice of the evaluation that it is taken over; None means all, or the protocol's default.
+
+    Parameters
+    ----------
+    name : str
+        One of `METRIC_NAMES`.
+    iou : float, optional
+        One IoU threshold; None averages over all of the protocol's.
+    area : str, optional
+        Name of an area range.
+    max_dets : int, optional
+        Cap on detections per image and class; None takes the protocol's largest.
+    score : float or "best-f1", optional
+        Operating point of precision, recall, F1 and the counts.
+    class_name : str, optional
+        One class; None averages over classes (AP, AR) or pools them (operating points).
+
+    Examples
+    --------
+    >>> str(MetricRef.parse("AP[iou=0.5, class=dog]"))
+    'AP50[class=dog]'
+    """
+
+    name: str
+    iou: float | None = None
+    area: str | None = None
+    max_dets: int | None = None
+    score: float | str | None = None
+    class_name: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> MetricRef:
+        """Parse a reference such as ``AP50``, ``AR_small`` or ``recall[iou=0.5,score=0.4,class=dog]``.
+
+        Raises
+        ------
+        UsageError
+            When the text is no reference, with a suggestion.
+        """
+        head, bracket, tail = text.strip().partition("[")
+        if bracket and not tail.endswith("]"):
+            raise UsageError(f"metric {shown(text)}: the bracket is not closed")
+        fields = _parse_head(head.strip(), text)
+        for key, value in _parse_items(tail.removesuffix("]"), text):
+            if fields.get(key) is not None:
+                raise UsageError(f"metric {shown(text)}: {key} is given twice")
+            fields[key] = value
+        fields["class_name"] = fields.pop("class", None)
+        return cls(**fields)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        text, hidden = self._head()
+        items = {"iou": self.iou, "area": self.area, "max_dets": self.max_dets, "score": self.score}
+        parts = [f"{k}={_number(v)}" for k, v in items.items() if v is not None and k not in hidden]
+        if self.class_name is not None:
+            parts.append(f"class={_quoted(self.class_name)}")
+        return f"{text}[{','.join(parts)}]" if parts else text
+
+    def _head(self) -> tuple[str, set[str]]:
+        """The name with the number and area that its short form can hold, and which fields those are."""
+        text, hidden = self.name, set()
+        if self.name == "AP" and self.iou is not None and f"{self.iou:.2f}" == f"{self.iou:g}".ljust(4, "0"):
+            text, hidden = f"AP{round(self.iou * 100):02d}", {"iou"}
+        if self.name == "AR" and self.max_dets is not None:
+            text, hidden = f"AR{self.max_dets}", {"max_dets"}
+        if self.name in ("AP", "AR") and self.area is not None and not hidden:
+            text, hidden = f"{text}_{self.area}", {"area"}
+        return text, hidden
+
+
+def _parse_head(head: str, text: str) -> dict[str, str | float | int | None]:
+    match = _HEAD.fullmatch(head)
+    name = match["name"] if match else head
+    if match is None or name not in METRIC_NAMES or (match["number"] and name not in ("AP", "AR")):
+        known = (*METRIC_NAMES, *COCO_SUMMARY)
+        raise UsageError(
+            f"unknown metric {shown(text)}; known are {', '.join(METRIC_NAMES)}.{did_you_mean(head, known)}"
+        )
+    fields: dict[str, str | float | int | None] = {"name": name, "area": match["area"]}
+    if match["number"]:
+        number = int(match["number"])
+        fields |= {"iou": number / 100} if name == "AP" else {"max_dets": number}
+    return fields
+
+
+def _parse_items(body: str, text: str) -> list[tuple[str, str | float | int]]:
+    items: list[tuple[str, str | float | int]] = []
+    position = 0
+    while position < len(body):
+        match = _ITEM.match(body, position)
+        if match is None or not match["value"]:
+            raise UsageError(f"metric {shown(text)}: cannot read {shown(body[position:])}; expected key=value")
+        key, value = match["key"], match["value"]
+        if key not in QUALIFIERS:
+            known = ", ".join(QUALIFIERS)
+            raise UsageError(
+                f"metric {shown(text)}: unknown key {shown(key)}; known are {known}.{did_you_mean(key, QUALIFIERS)}"
+            )
+        items.append((key, _parse_value(key, value, text)))
+        position = match.end()
+    return items
+
+
+def _parse_value(key: str, value: str, text: str) -> str | float | int:
+    if value.startswith('"'):
+        value = json.loads(value)
+    if key in ("class", "area") or (key == "score" and value == "best-f1"):
+        return value
+    try:
+        return int(value) if key == "max_dets" else float(value)
+    except ValueError:
+        raise UsageError(f"metric {shown(text)}: {key} must be a number, got {shown(value)}") from None
+
+
+def _number(value: float | str) -> str:
+    return value if isinstance(value, str) else repr(value).removesuffix(".0")
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN_VALUE.fullmatch(name) else json.dumps(name, ensure_ascii=False)

@@ -1,0 +1,221 @@
+"""Evaluation protocols as data: every rule that can change a number is a field with its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.errors import UsageError, did_you_mean, shown
+
+SMALL_MAX_AREA = 32.0**2  # px², COCO detection evaluation
+MEDIUM_MAX_AREA = 96.0**2  # px², COCO detection evaluation
+LARGEST_AREA = 1e5**2  # px², pycocotools Params.setDetParams
+
+
+@dataclass(frozen=True, slots=True)
+class AreaRange:
+    """Boxes whose area in px² lies in [low, high], both ends included."""
+
+    name: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """Every rule of an evaluation.
+
+    Parameters
+    ----------
+    name : str
+        Key of the protocol.
+    iou_thresholds : tuple of float
+        A pair matches when its IoU is at least the threshold.
+    areas : tuple of AreaRange
+        The first is the one that headline metrics use. Empty names are not allowed.
+    max_dets : tuple of int, or empty
+        Caps on detections per image and class, ascending; empty: no cap.
+    assignment : {"best_free", "best_any"}
+        What a detection may match: the best ground truth that is still free (COCO), or only the best of all, so that a
+        detection whose best is taken is a false positive (VOC).
+    iou_ties : {"last", "first"}
+        Which of several ground truths with equal IoU wins, in file order.
+    score_ties : {"image", "file"}
+        How detections with equal scores of different images are ordered: by image, or as in the file.
+    pixel_offset : float
+        Added to width and height before areas and overlaps: 1 where coordinates are inclusive pixels.
+    crowd_overlap : {"ioa", "iou"}
+        Overlap with a crowd box: intersection over the area of the detection, or plain IoU.
+    ignored_flags : tuple of str
+        Ground truth with any of these flags is ignored: it neither counts nor makes false positives.
+    reusable_flags : tuple of str
+        Ignored ground truth with any of these flags can absorb any number of detections.
+    interpolation : {"grid", "area"}
+        Average precision as the mean of interpolated precision at `recall_points`, or as the area below it.
+    recall_points : int
+        How many equally spaced recall values from 0 to 1.
+    precision_epsilon : float
+        Added to the number of detections in precision.
+    class_agnostic : bool
+        Whether all classes are pooled.
+    sources : tuple of (field, text)
+        Where each rule comes from.
+    """
+
+    name: str
+    iou_thresholds: tuple[float, ...]
+    areas: tuple[AreaRange, ...]
+    max_dets: tuple[int, ...]
+    assignment: Literal["best_free", "best_any"]
+    iou_ties: Literal["last", "first"]
+    score_ties: Literal["image", "file"]
+    pixel_offset: float
+    crowd_overlap: Literal["ioa", "iou"]
+    ignored_flags: tuple[str, ...]
+    reusable_flags: tuple[str, ...]
+    interpolation: Literal["grid", "area"]
+    recall_points: int
+    precision_epsilon: float
+    class_agnostic: bool = False
+    sources: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        _require_valid(self)
+
+    @property
+    def recall_grid(self) -> FloatArray:
+        """The recall values, as ``numpy.linspace`` makes them: ten of COCO's 101 lie one ulp above i/100."""
+        return np.linspace(0.0, 1.0, self.recall_points)
+
+    def with_options(self, **changes: Any) -> Protocol:
+        """Return the protocol with fields replaced."""
+        return replace(self, **changes)
+
+
+def _require_valid(protocol: Protocol) -> None:
+    thresholds = protocol.iou_thresholds
+    if not thresholds or not all(0 < t <= 1 for t in thresholds):
+        raise UsageError(f"IoU thresholds must lie in (0, 1], got {list(thresholds)}")
+    if list(thresholds) != sorted(set(thresholds)):
+        raise UsageError(f"IoU thresholds must ascend without repetition, got {list(thresholds)}")
+    if not protocol.areas or len({area.name for area in protocol.areas}) != len(protocol.areas):
+        raise UsageError("area ranges need at least one range and distinct names")
+    for area in protocol.areas:
+        if not area.low <= area.high:
+            raise UsageError(f"area range {area.name!r}: {area.low:g} is above {area.high:g}")
+    if any(cap < 1 for cap in protocol.max_dets) or list(protocol.max_dets) != sorted(set(protocol.max_dets)):
+        raise UsageError(f"caps on detections must be positive and ascend, got {list(protocol.max_dets)}")
+
+
+COCO_AREAS = (
+    AreaRange("all", 0.0, LARGEST_AREA),
+    AreaRange("small", 0.0, SMALL_MAX_AREA),
+    AreaRange("medium", SMALL_MAX_AREA, MEDIUM_MAX_AREA),
+    AreaRange("large", MEDIUM_MAX_AREA, LARGEST_AREA),
+)
+
+COCO = Protocol(
+    name="coco",
+    iou_thresholds=tuple(np.linspace(0.5, 0.95, 10).tolist()),
+    areas=COCO_AREAS,
+    max_dets=(1, 10, 100),
+    assignment="best_free",
+    iou_ties="last",
+    score_ties="image",
+    pixel_offset=0.0,
+    crowd_overlap="ioa",
+    ignored_flags=("crowd",),
+    reusable_flags=("crowd",),
+    interpolation="grid",
+    recall_points=101,
+    precision_epsilon=float(np.spacing(1.0)),
+    sources=(
+        ("iou_thresholds", "pycocotools 2.0.11 cocoeval.py Params.setDetParams: linspace(.5, .95, 10)"),
+        ("areas", "pycocotools 2.0.11 cocoeval.py Params.setDetParams: areaRng, closed at both ends"),
+        ("max_dets", "pycocotools 2.0.11 cocoeval.py Params.setDetParams: 1, 10, 100, per image and class"),
+        ("assignment", "pycocotools 2.0.11 cocoeval.py COCOeval.evaluateImg"),
+        ("iou_ties", "pycocotools 2.0.11 cocoeval.py COCOeval.evaluateImg: 'continue' only below the best so far"),
+        ("score_ties", "pycocotools 2.0.11 cocoeval.py COCOeval.accumulate: images ascending, mergesort"),
+        ("pixel_offset", "pycocotools 2.0.11 maskApi.c bbIou: no pixel is added"),
+        ("crowd_overlap", "pycocotools 2.0.11 maskApi.c bbIou: the union is the detection where iscrowd"),
+        ("ignored_flags", "pycocotools 2.0.11 cocoeval.py COCOeval._prepare: ignore is overwritten by iscrowd"),
+        ("reusable_flags", "pycocotools 2.0.11 cocoeval.py COCOeval.evaluateImg: a crowd is never taken"),
+        ("interpolation", "pycocotools 2.0.11 cocoeval.py COCOeval.accumulate"),
+        ("recall_points", "pycocotools 2.0.11 cocoeval.py Params.setDetParams: linspace(0, 1, 101)"),
+        ("precision_epsilon", "pycocotools 2.0.11 cocoeval.py COCOeval.accumulate: np.spacing(1)"),
+    ),
+)
+
+_VOC_SOURCES = (
+    ("iou_thresholds", "PASCAL VOC development kit, VOCinit.m: minoverlap 0.5"),
+    ("areas", "PASCAL VOC has no size ranges"),
+    ("max_dets", "PASCAL VOC has no cap"),
+    (
+        "assignment",
+        "PASCAL VOC development kit, VOCevaldet.m: highest overlap over all boxes, 'multiple detection' is FP",
+    ),
+    ("iou_ties", "PASCAL VOC development kit, VOCevaldet.m: 'ov > ovmax', the first wins"),
+    ("score_ties", "PASCAL VOC development kit, VOCevaldet.m: sort of the confidences as read, stable"),
+    ("pixel_offset", "PASCAL VOC development kit, VOCevaldet.m: widths are max - min + 1"),
+    ("crowd_overlap", "PASCAL VOC has no crowds; such boxes are treated as difficult"),
+    ("ignored_flags", "PASCAL VOC development kit, VOCevaldet.m: difficult objects are not counted"),
+    ("reusable_flags", "PASCAL VOC development kit, VOCevaldet.m: a difficult object is never marked as detected"),
+    ("precision_epsilon", "PASCAL VOC development kit, VOCevaldet.m: tp / (tp + fp)"),
+)
+
+VOC2012 = Protocol(
+    name="voc2012",
+    iou_thresholds=(0.5,),
+    areas=(AreaRange("all", -np.inf, np.inf),),
+    max_dets=(),
+    assignment="best_any",
+    iou_ties="first",
+    score_ties="file",
+    pixel_offset=1.0,
+    crowd_overlap="iou",
+    ignored_flags=("difficult", "crowd", "ignore"),
+    reusable_flags=("difficult", "crowd", "ignore"),
+    interpolation="area",
+    recall_points=0,
+    precision_epsilon=0.0,
+    sources=(
+        *_VOC_SOURCES,
+        ("interpolation", "PASCAL VOC 2010-2012 development kit, VOCap.m: area below the envelope"),
+    ),
+)
+
+VOC2007 = VOC2012.with_options(
+    name="voc2007",
+    interpolation="grid",
+    recall_points=11,
+    sources=(
+        *_VOC_SOURCES,
+        (
+            "interpolation",
+            "PASCAL VOC 2007 development kit, VOCevaldet.m: mean over 11 recalls of the best precision beyond",
+        ),
+        (
+            "recall_points",
+            "numpy's linspace(0, 1, 11), as in detectron2, mmdetection and chainercv: .3, .6, .7 lie one ulp high",
+        ),
+    ),
+)
+
+PROTOCOLS = {protocol.name: protocol for protocol in (COCO, VOC2007, VOC2012)}
+
+
+def get_protocol(name: str) -> Protocol:
+    """Return a named protocol.
+
+    Raises
+    ------
+    UsageError
+        When there is no such protocol.
+    """
+    if name not in PROTOCOLS:
+        known = ", ".join(PROTOCOLS)
+        raise UsageError(f"unknown protocol {shown(name)}; known are {known}.{did_you_mean(name, PROTOCOLS)}")
+    return PROTOCOLS[name]

@@ -1,0 +1,269 @@
+"""What an evaluation gives: measured values with their signature, inputs and findings. Nothing is computed here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+from typing import Protocol as TypingProtocol
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.errors import Finding
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricValue:
+    """One measured value.
+
+    Parameters
+    ----------
+    ref : str
+        Canonical text of the metric.
+    value : float
+        NaN when undefined.
+    n : int
+        Ground-truth boxes that it rests on.
+    reason : str, optional
+        Why it is undefined.
+    """
+
+    ref: str
+    value: float
+    n: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassRow:
+    """One class: counts and values; `gt` counts boxes that can be found, `ignored` those that are not counted."""
+
+    name: str
+    gt: int
+    ignored: int
+    pred: int
+    values: Mapping[str, MetricValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatingPoint:
+    """Counts at a score threshold: detections with score >= `score`; `class_name` None pools all classes."""
+
+    class_name: str | None
+    iou: float
+    score: float
+    tp: int
+    fp: int
+    fn: int
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputSummary:
+    """One input as it was read."""
+
+    path: str
+    format: str
+    units: str
+    images: int
+    boxes: int
+    classes: int
+    fingerprint: str
+    details: tuple[str, ...] = ()
+    ignored: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correspondence:
+    """How the two sides were found to correspond.
+
+    Parameters
+    ----------
+    image_strategy, class_strategy : str
+        "id", "file name", "path suffix", "base name", "stem"; "name", "id", "map", ...
+    matched_images : int
+        Images of the ground truth that the predictions name.
+    gt_only_images, pred_only_images : tuple of str
+        Names on one side only; the first few, see the counts.
+    n_gt_only_images, n_pred_only_images : int
+    classes : tuple of (str, str)
+        Ground-truth class and prediction class that were taken to be the same.
+    gt_only_classes, pred_only_classes : tuple of str
+    """
+
+    image_strategy: str
+    class_strategy: str
+    matched_images: int
+    n_gt_only_images: int
+    n_pred_only_images: int
+    gt_only_images: tuple[str, ...]
+    pred_only_images: tuple[str, ...]
+    classes: tuple[tuple[str, str], ...]
+    gt_only_classes: tuple[str, ...]
+    pred_only_classes: tuple[str, ...]
+
+
+class Curves(TypingProtocol):
+    """Whole curves; NaN where undefined."""
+
+    @property
+    def precision(self) -> FloatArray:
+        """Interpolated precision, shape (T, R, K, A, M)."""
+
+    @property
+    def recall(self) -> FloatArray:
+        """Recall at the end of the ranking, shape (T, K, A, M)."""
+
+    @property
+    def scores(self) -> FloatArray:
+        """Score at which each recall is reached, shape (T, R, K, A, M)."""
+
+
+class Measured(TypingProtocol):
+    """What can be asked of an evaluation after the fact; implemented on the match table."""
+
+    def value(self, ref: MetricRef) -> MetricValue:
+        """Measure any metric reference."""
+
+    @property
+    def curves(self) -> Curves:
+        """Whole curves."""
+
+    @property
+    def matches(self) -> Mapping[str, Any]:
+        """Columns, one row per detection."""
+
+    @property
+    def missed(self) -> Mapping[str, Any]:
+        """Columns, one row per ground-truth box that nothing matched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationResult:
+    """The result of one evaluation.
+
+    ``result["AP"]`` and ``result["AP[iou=0.5,class=dog]"]`` give single values as floats, NaN where undefined.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    signature : str
+        Everything that can change the numbers, in one line.
+    gt, pred : InputSummary
+    correspondence : Correspondence
+    metrics : mapping of str to MetricValue
+        The summary.
+    per_class : tuple of ClassRow
+        In the order of the ground truth's classes.
+    operating_points : tuple of OperatingPoint
+        When a score was asked for.
+    findings : tuple of Finding
+        Warnings and notes.
+    measured : Measured
+        For everything else.
+    """
+
+    protocol: Protocol
+    signature: str
+    version: str
+    gt: InputSummary
+    pred: InputSummary
+    correspondence: Correspondence
+    metrics: Mapping[str, MetricValue]
+    per_class: tuple[ClassRow, ...]
+    operating_points: tuple[OperatingPoint, ...]
+    findings: tuple[Finding, ...]
+    measured: Measured = field(repr=False, compare=False)
+
+    def __getitem__(self, ref: str) -> float:
+        """Return the value of a metric reference; NaN when undefined.
+
+        Raises
+        ------
+        UsageError
+            When the reference names no metric, class or threshold of this evaluation.
+        """
+        return self.measured.value(MetricRef.parse(ref)).value
+
+    @property
+    def curves(self) -> Curves:
+        """Precision (T, R, K, A, M), recall (T, K, A, M) and scores, NaN where undefined."""
+        return self.measured.curves
+
+    @property
+    def matches(self) -> Mapping[str, Any]:
+        """One row per detection: image, class, score, matched ground truth, IoU, and what it counts as."""
+        return self.measured.matches
+
+    @property
+    def missed(self) -> Mapping[str, Any]:
+        """One row per ground-truth box that no detection matched, at each threshold."""
+        return self.measured.missed
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document, schema 1: plain types, None where undefined."""
+        return {
+            "schema": SCHEMA,
+            "tool": {"name": "jaccard-eval", "version": self.version},
+            "signature": self.signature,
+            "protocol": _protocol_dict(self.protocol),
+            "inputs": {
+                "gt": _input_dict(self.gt) | {"unmatched_images": self.correspondence.n_gt_only_images},
+                "pred": _input_dict(self.pred) | {"unmatched_images": self.correspondence.n_pred_only_images},
+            },
+            "correspondence": _plain(asdict(self.correspondence)),
+            "metrics": {name: _plain(one.value) for name, one in self.metrics.items()},
+            "undefined": {name: one.reason for name, one in self.metrics.items() if math.isnan(one.value)},
+            "per_class": [_class_dict(row) for row in self.per_class],
+            "operating_points": [_point_dict(point) for point in self.operating_points],
+            "warnings": [_finding_dict(finding) for finding in self.findings],
+            "gates": [],
+        }
+
+
+def _protocol_dict(protocol: Protocol) -> dict[str, Any]:
+    fields: dict[str, Any] = _plain(asdict(protocol))
+    fields.pop("sources")
+    return fields
+
+
+def _input_dict(summary: InputSummary) -> dict[str, Any]:
+    fields: dict[str, Any] = _plain(asdict(summary))
+    return fields
+
+
+def _class_dict(row: ClassRow) -> dict[str, Any]:
+    counts = {"class": row.name, "gt": row.gt, "ignored": row.ignored, "pred": row.pred}
+    return counts | {name: _plain(one.value) for name, one in row.values.items()}
+
+
+def _point_dict(point: OperatingPoint) -> dict[str, Any]:
+    fields: dict[str, Any] = _plain(asdict(point))
+    return {"class": fields.pop("class_name")} | fields
+
+
+def _finding_dict(finding: Finding) -> dict[str, Any]:
+    return {
+        "severity": str(finding.severity),
+        "code": finding.code,
+        "message": finding.message,
+        "count": finding.count,
+        "examples": [str(example) for example in finding.examples],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Turn tuples into lists and non-finite floats into None or text, all the way down."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

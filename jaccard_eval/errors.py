@@ -1,0 +1,249 @@
+"""Exceptions, exit codes and findings: how the project says what is wrong with an input.
+
+A *finding* is one kind of problem (code, severity, fix) with a count and its first few examples, each with its
+place. Loaders collect findings in a :class:`FindingLog`, so that all problems of an input are reported in one pass.
+Standard library only: every layer may import this module, and this module imports no layer.
+"""
+
+from __future__ import annotations
+
+import enum
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+from typing import Protocol as TypingProtocol
+
+MAX_EXAMPLES = 20  # examples kept per finding; the count goes on
+SHOWN_VALUE_LENGTH = 80  # characters of a user's value repeated in a message
+
+
+class SizedRows(TypingProtocol):
+    """Rows of a table: a list, a range or an array of integers."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class ExitCode(enum.IntEnum):
+    """What a process tells its caller; never overlapping."""
+
+    OK = 0
+    GATE_FAILED = 1
+    USAGE = 2
+    DATA = 3
+    ENVIRONMENT = 4
+    INTERNAL = 5
+    INTERRUPTED = 130
+
+
+class Severity(enum.StrEnum):
+    """How much a finding matters: an error stops the run, a warning may change a number, a note explains one."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A place in an input: a file, then a record or a line, then a field."""
+
+    path: str
+    record: str | None = None
+    line: int | None = None
+    field: str | None = None
+
+    def __str__(self) -> str:
+        place = self.path if self.line is None else f"{self.path}:{self.line}"
+        inner = ".".join(part for part in (self.record, self.field) if part)
+        return printable(f"{place}: {inner}" if inner else place)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One occurrence of a finding: its place and what was found there."""
+
+    where: Where
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {printable(self.detail)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One kind of problem in an input, with its count, its first examples and how to mend it."""
+
+    severity: Severity
+    code: str
+    count: int
+    examples: tuple[Example, ...]
+    fix: str = ""
+    summary: str = ""
+
+    @property
+    def message(self) -> str:
+        """The finding in one line: place, what is wrong, how often, and the fix."""
+        first = self.examples[0]
+        if self.summary:
+            line = f"{printable(first.where.path)}: {printable(self.summary)}"
+            line += f"; first: {first}" if first.detail else ""
+        else:
+            line = str(first)
+        return f"{line}. {printable(self.fix)}" if self.fix else line
+
+    def __str__(self) -> str:
+        shown = [f"{self.severity}[{self.code}]: {self.message}"]
+        shown += [f"  {example}" for example in self.examples[1:5]]
+        hidden = self.count - min(len(self.examples), 5)
+        if hidden > 0 and not self.summary:
+            shown.append(f"  and {hidden:,} more")
+        return "\n".join(shown)
+
+
+@dataclass(slots=True)
+class _Group:
+    severity: Severity
+    code: str
+    fix: str
+    summary: str
+    count: int = 0
+    examples: list[Example] = field(default_factory=list)
+
+
+class FindingLog:
+    """Collects findings while an input is read; one group per (severity, code, path)."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[Severity, str, str], _Group] = {}
+
+    def error(self, code: str, where: Where, detail: str, *, fix: str = "") -> None:
+        """Record a problem that makes the data unusable."""
+        self._add(Severity.ERROR, code, [Example(where, detail)], fix)
+
+    def warning(self, code: str, where: Where, detail: str, *, fix: str = "") -> None:
+        """Record something that may change a number."""
+        self._add(Severity.WARNING, code, [Example(where, detail)], fix)
+
+    def note(self, code: str, where: Where, detail: str, *, fix: str = "") -> None:
+        """Record what was decided or assumed."""
+        self._add(Severity.NOTE, code, [Example(where, detail)], fix)
+
+    def add_rows(
+        self,
+        severity: Severity,
+        code: str,
+        rows: SizedRows,
+        describe: Callable[[int], tuple[Where, str]],
+        *,
+        fix: str = "",
+        summary: str = "",
+    ) -> None:
+        """Record one finding about many rows; only the first few are described."""
+        if len(rows):
+            examples = [Example(*describe(int(row))) for row in islice(rows, MAX_EXAMPLES)]
+            self._add(severity, code, examples, fix, summary, count=len(rows))
+
+    def extend(self, findings: Iterable[Finding]) -> None:
+        """Take over findings made elsewhere."""
+        for one in findings:
+            self._add(one.severity, one.code, list(one.examples), one.fix, one.summary, count=one.count)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings so far: errors, then warnings, then notes, each in the order of arrival."""
+        rank = list(Severity)
+        groups = sorted(self._groups.values(), key=lambda group: rank.index(group.severity))
+        return tuple(Finding(g.severity, g.code, g.count, tuple(g.examples), g.fix, g.summary) for g in groups)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether any error was recorded."""
+        return any(severity is Severity.ERROR for severity, _, _ in self._groups)
+
+    def raise_errors(self) -> None:
+        """Raise :class:`DataError` with everything found, when anything was an error."""
+        if self.has_errors:
+            raise DataError(self.findings())
+
+    def _add(
+        self, severity: Severity, code: str, examples: list[Example], fix: str, summary: str = "", *, count: int = 1
+    ) -> None:
+        key = (severity, code, examples[0].where.path)
+        group = self._groups.setdefault(key, _Group(severity, code, fix, summary))
+        group.count += count
+        group.examples.extend(examples[: MAX_EXAMPLES - len(group.examples)])
+
+
+class JaccardEvalError(Exception):
+    """Base of all errors that the project raises on purpose; ``exit_code`` is what a process ends with."""
+
+    exit_code = ExitCode.INTERNAL
+
+
+class UsageError(JaccardEvalError):
+    """The call is wrong: an option, a class or a metric that does not exist (exit code 2)."""
+
+    exit_code = ExitCode.USAGE
+
+
+class DataError(JaccardEvalError):
+    """The data cannot be used (exit code 3); ``findings`` holds every problem found, warnings included."""
+
+    exit_code = ExitCode.DATA
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(map(str, self.findings)))
+
+    @classmethod
+    def single(cls, code: str, where: Where, detail: str, *, fix: str = "") -> DataError:
+        """Make the error of one problem."""
+        log = FindingLog()
+        log.error(code, where, detail, fix=fix)
+        return cls(log.findings())
+
+
+class MachineError(JaccardEvalError):
+    """The machine is in the way: a file cannot be written, memory is out, an extra is missing (exit code 4)."""
+
+    exit_code = ExitCode.ENVIRONMENT
+
+
+def printable(text: str) -> str:
+    r"""Return `text` with every character that could act on a terminal or reorder a line escaped.
+
+    Control characters (C0, C1, DEL), bidirectional marks, line and paragraph separators and lone surrogates become
+    backslash escapes; everything else, in any script, stays as it is.
+
+    Examples
+    --------
+    >>> print(printable("cat\x1b[2J"))
+    cat\x1b[2J
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_escape(c) if unicodedata.category(c) in _INERT_CATEGORIES else c for c in text)
+
+
+_INERT_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def shown(value: object) -> str:
+    """Return a user's value for a message: quoted if text, escaped, at most 80 characters."""
+    text = printable(repr(value) if isinstance(value, str) else str(value))
+    return text if len(text) <= SHOWN_VALUE_LENGTH else f"{text[: SHOWN_VALUE_LENGTH - 1]}…"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" when a known word is close to `word`, else an empty text."""
+    import difflib
+
+    close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.6)
+    return f" Did you mean {' or '.join(shown(one) for one in close)}?" if close else ""

@@ -1,0 +1,178 @@
+"""The formats: one module per on-disk layout, found by the name of its file.
+
+A format module has ``sniff(path) -> bool`` (cheap, reads at most 64 KB, never raises), ``read(path, draft, options)``
+and one frozen value ``FORMAT``. Modules that start with an underscore are shared parts, not formats. Third parties add
+formats through the entry-point group ``jaccard_eval.formats``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from jaccard_eval.errors import DataError, UsageError, Where, did_you_mean, shown
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.dataset import Dataset
+    from jaccard_eval.formats._draft import Draft
+    from jaccard_eval.formats._images import ImageFolder
+
+ENTRY_POINT_GROUP = "jaccard_eval.formats"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """What a format is, for ``jaccard-eval formats`` and the documentation.
+
+    Parameters
+    ----------
+    name : str
+        The key: the module's name without a trailing underscore.
+    summary : str
+        One line.
+    source : str
+        Where the format is specified.
+    example : str
+        A small valid input, as text.
+    carries : tuple of str
+        Among "images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area".
+    suffixes : tuple of str
+        File suffixes it usually has; empty for folders.
+    """
+
+    name: str
+    summary: str
+    source: str
+    example: str
+    carries: tuple[str, ...]
+    suffixes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How to read one side; None means: find out by looking.
+
+    Parameters
+    ----------
+    role : {"gt", "pred"}
+    box : {"xywh", "xyxy", "cxcywh"}, optional
+        What the four numbers of a box are.
+    units : {"px", "norm"}, optional
+    names : tuple of str, optional
+        Class names by index.
+    images : ImageFolder, optional
+        The pictures, for their list and sizes.
+    columns : str, optional
+        Column layout of text files.
+    split : str
+        Which split of a data set description is read.
+    assume_score : float, optional
+        Score of predictions that carry none.
+    """
+
+    role: str = "gt"
+    box: str | None = None
+    units: str | None = None
+    names: tuple[str, ...] | None = None
+    images: ImageFolder | None = None
+    columns: str | None = None
+    split: str = "val"
+    assume_score: float | None = None
+
+
+class FormatModule(Protocol):
+    """What a format module offers."""
+
+    FORMAT: Format
+
+    def sniff(self, path: Path) -> bool:
+        """Whether the input looks like this format."""
+
+    def read(self, path: Path, draft: Draft, options: ReadOptions) -> None:
+        """Add images, classes and boxes to the draft."""
+
+
+def format_names() -> list[str]:
+    """Names of all formats, ours and those of installed packages, without importing them."""
+    return sorted({*_own_modules(), *_foreign_modules()})
+
+
+def format_module(name: str) -> FormatModule:
+    """Import the module of a format.
+
+    Raises
+    ------
+    UsageError
+        When there is no such format.
+    """
+    own = _own_modules()
+    if name in own:
+        return importlib.import_module(f"{__name__}.{own[name]}")
+    foreign = _foreign_modules()
+    if name in foreign:
+        return importlib.import_module(foreign[name])
+    known = format_names()
+    raise UsageError(f"unknown format {shown(name)}; known are {', '.join(known)}.{did_you_mean(name, known)}")
+
+
+def detect_format(path: Path) -> str:
+    """Return the name of the one format that recognises `path`.
+
+    Raises
+    ------
+    DataError
+        When no format recognises it, or more than one does.
+    """
+    from jaccard_eval.formats import _files
+
+    _files.require_readable(path)
+    matches = [name for name in format_names() if format_module(name).sniff(path)]
+    if len(matches) == 1:
+        return matches[0]
+    where = Where(str(path))
+    if matches:
+        raise DataError.single(
+            "format-ambiguous",
+            where,
+            f"looks like {' and like '.join(matches)}",
+            fix="Name it with --gt-format or --pred-format.",
+        )
+    _files.explain_unknown(path)
+    known = ", ".join(format_names())
+    raise DataError.single(
+        "format-unknown",
+        where,
+        f"not recognised as any known format ({known})",
+        fix="Name it with --gt-format or --pred-format.",
+    )
+
+
+def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None = None) -> Dataset:
+    """Read one side of an evaluation.
+
+    Raises
+    ------
+    DataError
+        With every problem of the input.
+    """
+    from jaccard_eval.formats._draft import Draft
+
+    path = Path(path)
+    name = format_name or detect_format(path)
+    draft = Draft(str(path), name, options)
+    format_module(name).read(path, draft, options)
+    return draft.build()
+
+
+def _own_modules() -> dict[str, str]:
+    modules = (info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
+    return {module.rstrip("_"): module for module in modules}
+
+
+def _foreign_modules() -> dict[str, str]:
+    from importlib.metadata import entry_points
+
+    return {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}

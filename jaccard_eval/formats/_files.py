@@ -1,0 +1,168 @@
+"""Opening inputs safely: regular files only, compression and wrong contents recognised, text decoded strictly."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import stat
+import zlib
+from pathlib import Path
+
+from jaccard_eval.errors import DataError, Where
+
+SNIFF_BYTES = 65536
+
+# First bytes of what people pass by mistake, and what to tell them.
+_FOREIGN_MAGIC = (
+    (b"PK\x03\x04", "a zip archive (or an Office document)", "Unpack it and pass the file inside."),
+    (b"\x89PNG", "a PNG image", "Pass the annotations, not the picture."),
+    (b"\xff\xd8\xff", "a JPEG image", "Pass the annotations, not the picture."),
+    (b"PAR1", "a Parquet file", "Export it as CSV or COCO JSON."),
+    (b"ARROW1", "an Arrow file", "Export it as CSV or COCO JSON."),
+    (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "Fetch the file with 'git lfs pull'."),
+    (b"\xfe\xff", "UTF-16 text", "Save it with UTF-8 encoding."),
+    (b"\xff\xfe", "UTF-16 text", "Save it with UTF-8 encoding."),
+    (b"\x80\x02", "a Python pickle", "Pickles are never loaded; export JSON or CSV."),
+    (b"\x80\x03", "a Python pickle", "Pickles are never loaded; export JSON or CSV."),
+    (b"\x80\x04", "a Python pickle", "Pickles are never loaded; export JSON or CSV."),
+    (b"\x80\x05", "a Python pickle", "Pickles are never loaded; export JSON or CSV."),
+)
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def require_readable(path: Path) -> None:
+    """Raise a DataError unless `path` is a folder or a regular file that can be opened."""
+    if not path.is_dir():
+        os.close(_open(path))
+
+
+def head(path: Path) -> bytes:
+    """Return the first 64 KB of a file, unpacked if gzip; empty when it cannot be read. Never raises."""
+    try:
+        with open(_open(path), "rb") as file:
+            start = file.read(SNIFF_BYTES)
+        if start.startswith(_GZIP_MAGIC):
+            start = zlib.decompressobj(wbits=31).decompress(start, SNIFF_BYTES)
+    except (DataError, OSError, zlib.error):
+        return b""
+    return start.removeprefix(b"\xef\xbb\xbf")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the contents of a regular file, unpacked if gzip, without a UTF-8 byte-order mark.
+
+    Raises
+    ------
+    DataError
+        When the path is missing, not a regular file, unreadable, empty, or holds something else by its first bytes.
+    """
+    with open(_open(path), "rb") as file:
+        data = file.read()
+    if data.startswith(_GZIP_MAGIC):
+        data = _unpack(path, data)
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if not data:
+        raise DataError.single("file-empty", Where(str(path)), "the file is empty (0 bytes)", fix="Export it again.")
+    _refuse_foreign(path, data)
+    return data
+
+
+def decode(path: Path, data: bytes) -> str:
+    """Decode UTF-8 strictly; the error names the line and the byte offset."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError.single(
+            "encoding",
+            Where(str(path), line=line),
+            f"byte 0x{data[error.start]:02X} at offset {error.start} is not valid UTF-8",
+            fix="Save the file with UTF-8 encoding.",
+        ) from None
+    nul = text.find("\0")
+    if nul >= 0:
+        raise DataError.single(
+            "encoding",
+            Where(str(path), line=text.count("\n", 0, nul) + 1),
+            "NUL bytes in the text: binary data, UTF-16 encoding, or a copy that was cut off; the file is invalid",
+            fix="Export it again as UTF-8 text.",
+        )
+    return text
+
+
+def read_text(path: Path) -> str:
+    """Return the contents of a UTF-8 text file; see `read_bytes` and `decode` for the errors."""
+    return decode(path, read_bytes(path))
+
+
+def explain_unknown(path: Path) -> None:
+    """Raise the most telling DataError for a file that no format recognises; return when there is none."""
+    if path.is_dir():
+        return
+    data = read_bytes(path)
+    decode(path, data[:SNIFF_BYTES] if len(data) <= SNIFF_BYTES else _whole_lines(data[:SNIFF_BYTES]))
+
+
+def _whole_lines(data: bytes) -> bytes:
+    return data[: data.rfind(b"\n") + 1]
+
+
+def _open(path: Path) -> int:
+    """Open a regular file without ever blocking on a pipe or device."""
+    where = Where(str(path))
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise _open_error(where, path, error) from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise DataError.single("not-a-file", where, "is a directory, not a file", fix="Pass the file inside it.")
+    raise DataError.single(
+        "not-a-file", where, "is not a regular file (a device, a pipe or a FIFO)", fix="Save the data to a file first."
+    )
+
+
+def _open_error(where: Where, path: Path, error: OSError) -> DataError:
+    if error.errno == errno.ENOENT:
+        what = (
+            "is a dangling symbolic link: its target does not exist"
+            if path.is_symlink()
+            else "no such file or directory"
+        )
+        return DataError.single("file-missing", where, what, fix="Check the path.")
+    if error.errno == errno.ELOOP:
+        return DataError.single("file-missing", where, "is a symbolic link loop", fix="Check the path.")
+    reason = (error.strerror or "cannot be opened").lower()
+    return DataError.single(
+        "file-unreadable", where, f"cannot be read: {reason}", fix="Check the path and its permissions."
+    )
+
+
+def _unpack(path: Path, data: bytes) -> bytes:
+    try:
+        return gzip.decompress(data)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError.single(
+            "gzip",
+            Where(str(path)),
+            f"the gzip-compressed data is damaged: {error}",
+            fix="Copy or compress the file again.",
+        ) from None
+
+
+def _refuse_foreign(path: Path, data: bytes) -> None:
+    for magic, what, fix in _FOREIGN_MAGIC:
+        if data.startswith(magic):
+            raise DataError.single("wrong-content", Where(str(path)), f"holds {what}", fix=fix)
+    start = data[:256].lstrip().lower()
+    if start.startswith((b"<!doctype html", b"<html")):
+        raise DataError.single(
+            "wrong-content",
+            Where(str(path)),
+            "holds an HTML page (an error page saved under this name?)",
+            fix="Download it again.",
+        )

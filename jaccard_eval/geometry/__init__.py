@@ -1,0 +1,1 @@
+"""Pure kernels on arrays of boxes."""

@@ -1,0 +1,1 @@
+"""Pairing detections with ground truth, once, into one match table."""

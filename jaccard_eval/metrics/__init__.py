@@ -1,0 +1,1 @@
+"""Numbers computed from a match table."""

@@ -1,0 +1,1 @@
+"""How a result is shown: one report model, one module per output."""
