@@ -97,7 +97,7 @@ class BoxTable:
         unknown = set(columns) - _OPTIONAL_COLUMNS
         if unknown:
             raise UsageError(f"unknown columns {sorted(unknown)}; known are {sorted(_OPTIONAL_COLUMNS)}")
-        flags = {name: _column(columns.get(name), n, np.bool_, name) for name in _FLAGS}
+        flags: dict[str, Any] = {name: _column(columns.get(name), n, np.bool_, name) for name in _FLAGS}
         area = columns.get("area")
         source = columns.get("source")
         table = cls(

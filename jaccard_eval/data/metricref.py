@@ -91,7 +91,7 @@ class MetricRef:
         return f"{text}[{','.join(parts)}]" if parts else text
 
     def _head(self) -> tuple[str, set[str]]:
-        """The name with the number and area that its short form can hold, and which fields those are."""
+        """Return the name with the number and area that its short form can hold, and which fields those are."""
         text, hidden = self.name, set()
         if self.name == "AP" and self.iou is not None and f"{self.iou:.2f}" == f"{self.iou:g}".ljust(4, "0"):
             text, hidden = f"AP{round(self.iou * 100):02d}", {"iou"}

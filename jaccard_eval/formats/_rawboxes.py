@@ -1,0 +1,104 @@
+"""Boxes as a file has them, and the checks that all formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.formats._keys import Keys
+
+
+@dataclass(slots=True, kw_only=True)
+class RawBoxes:
+    """Boxes as the file has them.
+
+    Parameters
+    ----------
+    image, label : int64 array (n,) or sequence of keys
+        File keys of the image and class of each box.
+    coords : float64 array (n, 4)
+        In `encoding` ("xywh", "xyxy", "cxcywh") and `units` ("px", "norm").
+    score, area : float64 array (n,), optional
+        NaN in `area` means: not given.
+    crowd, difficult, group_of, ignore : bool array (n,), optional
+    place : callable
+        From a box's row to its place in the input.
+    negative_size : Severity
+        Whether a negative width or height is an error or, as in COCO JSON, a warning.
+    """
+
+    image: Keys
+    label: Keys
+    coords: FloatArray
+    encoding: str
+    units: str
+    place: Callable[[int], Where]
+    score: FloatArray | None = None
+    area: FloatArray | None = None
+    crowd: BoolArray | None = None
+    difficult: BoolArray | None = None
+    group_of: BoolArray | None = None
+    ignore: BoolArray | None = None
+    negative_size: Severity = Severity.ERROR
+
+
+def check_numbers(raw: RawBoxes, findings: FindingLog) -> None:
+    """Report coordinates, scores and areas that are not finite."""
+    _check_finite(raw, raw.coords, "bbox", findings)
+    if raw.score is not None:
+        _check_finite(raw, raw.score, "score", findings)
+    if raw.area is not None:
+        _check_finite(raw, np.nan_to_num(raw.area, nan=0.0, posinf=np.inf, neginf=-np.inf), "area", findings)
+
+
+def _check_finite(raw: RawBoxes, column: FloatArray, name: str, findings: FindingLog) -> None:
+    finite = np.isfinite(column)
+    if finite.all():
+        return
+    rows = np.flatnonzero(~(finite.all(axis=1) if finite.ndim == 2 else finite))
+
+    def describe(row: int) -> tuple[Where, str]:
+        return raw.place(row), f"{name} is {shown(np.asarray(column[row]).tolist())}; numbers must be finite"
+
+    findings.add_rows(Severity.ERROR, f"{name}-not-finite", rows, describe, fix="Fix the exporter or drop the record.")
+
+
+def check_scores(raw: RawBoxes, findings: FindingLog) -> None:
+    """Report predictions without scores."""
+    if raw.score is None and len(raw.coords):
+        findings.error(
+            "score-missing",
+            raw.place(0),
+            "predictions have no score; average precision ranks boxes by their score",
+            fix="Export the scores, or pass --assume-score 1.0 to rank all alike.",
+        )
+
+
+def check_sizes(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> None:
+    """Report boxes of negative, zero or overflowing size."""
+    width, height = xywh[:, 2], xywh[:, 3]
+    with np.errstate(over="ignore"):
+        product = width * height
+    if len(xywh) == 0 or (width.min() > 0 and height.min() > 0 and np.isfinite(product).all()):
+        return
+
+    def describe(row: int) -> tuple[Where, str]:
+        return raw.place(row), f"bbox has width {width[row]:g} and height {height[row]:g}"
+
+    negative = np.flatnonzero((width < 0) | (height < 0))
+    empty = np.flatnonzero((product == 0) & (width >= 0) & (height >= 0))
+    huge = np.flatnonzero(~np.isfinite(product))
+    order = "Check the order of the coordinates (--gt-box, --pred-box: xywh, xyxy or cxcywh)."
+    scored = "" if raw.negative_size is Severity.ERROR else _degenerate(len(negative), "a negative")
+    findings.add_rows(raw.negative_size, "box-negative", negative, describe, fix=order, summary=scored)
+    findings.add_rows(Severity.WARNING, "box-empty", empty, describe, summary=_degenerate(len(empty), "zero"))
+    findings.add_rows(Severity.ERROR, "box-too-large", huge, describe, fix="The area overflows; fix the exporter.")
+
+
+def _degenerate(count: int, what: str) -> str:
+    boxes = "1 degenerate box has" if count == 1 else f"{count:,} degenerate boxes have"
+    return f"{boxes} {what} width or height and can match nothing; kept, as pycocotools does"
