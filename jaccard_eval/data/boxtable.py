@@ -115,7 +115,8 @@ class BoxTable:
     def take(self, rows: npt.NDArray[Any]) -> BoxTable:
         """Return the table of `rows` (indices or a mask), in their order."""
         columns: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        return freeze(BoxTable(**{k: None if v is None else v[rows] for k, v in columns.items()}))
+        taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in columns.items()}
+        return freeze(BoxTable(**taken))
 
 
 _FLAGS = ("crowd", "difficult", "group_of", "ignore")

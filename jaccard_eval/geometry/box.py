@@ -1,0 +1,72 @@
+"""Overlap of axis-aligned boxes, in the arithmetic of pycocotools: x2 = x + w, area = w·h, union = (a + b) - i."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Corners:
+    """Boxes by their corners, with their area; one array (n,) each, so that kernels read only what they need."""
+
+    left: FloatArray
+    top: FloatArray
+    right: FloatArray
+    bottom: FloatArray
+    area: FloatArray
+
+    @classmethod
+    def of(cls, xywh: FloatArray, pixel_offset: float = 0.0) -> Corners:
+        """Make corners of left, top, width and height; `pixel_offset` is added to both sides (1: inclusive pixels)."""
+        x, y, w, h = np.ascontiguousarray(xywh.T)
+        if pixel_offset:
+            w, h = w + pixel_offset, h + pixel_offset
+        return cls(left=x, top=y, right=w + x, bottom=h + y, area=w * h)
+
+
+def overlapping_pairs(
+    first: Corners, second: Corners, i: Rows, j: Rows, *, crowd: BoolArray | None = None, threshold: float = 0.0
+) -> tuple[Rows, Rows, FloatArray]:
+    """Return those of the pairs (i, j) whose overlap reaches a threshold, with the overlap.
+
+    Parameters
+    ----------
+    first, second : Corners
+        Predictions and ground truth.
+    i, j : ndarray of int, shape (p,)
+        Rows in `first` and `second`.
+    crowd : ndarray of bool, shape (len(second),), optional
+        Where set, the overlap is the intersection over the area of the first box (IoA) instead of IoU.
+    threshold : float
+
+    Returns
+    -------
+    i, j : ndarray of int, shape (q,)
+        The pairs that remain, in their order.
+    overlap : ndarray of float64, shape (q,)
+        Touching boxes and boxes of negative size overlap by nothing.
+
+    Notes
+    -----
+    Source: pycocotools 2.0.11 ``common/maskApi.c``, ``bbIou``.
+    """
+    width = np.minimum(first.right[i], second.right[j]) - np.maximum(first.left[i], second.left[j])
+    reach = np.flatnonzero(width > 0)
+    i, j, width = i[reach], j[reach], width[reach]
+    height = np.minimum(first.bottom[i], second.bottom[j]) - np.maximum(first.top[i], second.top[j])
+    reach = np.flatnonzero(height > 0)
+    i, j = i[reach], j[reach]
+    intersection = width[reach] * height[reach]
+    union = (first.area[i] + second.area[j]) - intersection
+    if crowd is not None and crowd.any():
+        union = np.where(crowd[j], first.area[i], union)
+    overlap = intersection / union
+    reach = np.flatnonzero(overlap >= threshold)
+    return i[reach], j[reach], overlap[reach]

@@ -1,0 +1,175 @@
+"""Assignment of detections to ground truth: the greedy rule of COCO and the best-overlap rule of VOC, vectorised.
+
+The greedy rule is serial only among detections that share a ground truth. So all detections that no earlier one still
+waiting competes with are decided at once, for all area ranges and thresholds together, round after round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.matching.candidates import Pairs
+from jaccard_eval.matching.order import IntArray
+
+NO_PAIR = -1
+LARGEST_THRESHOLD = 1 - 1e-10  # pycocotools: a box always matches its exact copy, whatever rounding did
+
+PairChoice = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """What detections compete for.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Sorted by detection; a detection's row says when it is served, within its image and class.
+    thresholds : ndarray of float64, shape (T,)
+    ignored : ndarray of bool, shape (A, n_gt)
+        Ground truth that does not count, by area range.
+    reusable : ndarray of bool, shape (n_gt,)
+        Ground truth that can be matched any number of times (crowd).
+    last_wins : bool
+        Which of several ground truths with equal overlap is preferred.
+    """
+
+    pairs: Pairs
+    thresholds: FloatArray
+    ignored: BoolArray
+    reusable: BoolArray
+    last_wins: bool
+
+
+def assign_best_free(contest: Contest) -> tuple[IntArray, PairChoice]:
+    """Let each detection, by score, take the best ground truth that is still free (COCO).
+
+    Ground truth that counts comes before ignored, then the highest overlap, then the later one in the file.
+
+    Returns
+    -------
+    detections : ndarray of int64, shape (c,)
+        The detections that have any candidate, ascending.
+    choice : ndarray of int32, shape (A, T, c)
+        The pair that each one takes, `NO_PAIR` for none.
+
+    Notes
+    -----
+    Source: pycocotools 2.0.11 ``cocoeval.py``, ``COCOeval.evaluateImg``.
+    """
+    segments = _Segments.of(contest.pairs)
+    n_areas, n_thresholds = len(contest.ignored), len(contest.thresholds)
+    choice = np.full((n_areas, n_thresholds, len(segments)), NO_PAIR, dtype=np.int32)
+    preferred = _by_preference(contest)
+    taken = np.zeros((n_areas, n_thresholds, contest.ignored.shape[1]), dtype=np.bool_)
+    waiting = segments
+    while len(waiting):
+        ready = _ready(contest, waiting)
+        served = waiting.take(ready)
+        choice[..., served.number] = _choose(contest, served, preferred, taken)
+        waiting = waiting.take(~ready)
+    return segments.detection, choice
+
+
+def assign_best_any(contest: Contest) -> tuple[IntArray, PairChoice]:
+    """Let each detection claim the ground truth it overlaps most, taken or not; the first claim wins (VOC).
+
+    A detection whose best ground truth was claimed before stays unmatched even if another would do. Ignored ground
+    truth absorbs any number of detections.
+
+    Returns
+    -------
+    detections, choice
+        As in `assign_best_free`.
+
+    Notes
+    -----
+    Source: PASCAL VOC development kit, ``VOCevaldet.m``.
+    """
+    segments = _Segments.of(contest.pairs)
+    best = _by_preference(contest)[segments.stop - 1]  # (c,) the most preferred pair of each detection
+    gt = contest.pairs.gt[best]
+    reaches = contest.pairs.overlap[best] >= contest.thresholds[:, None]  # (T, c)
+    choice = np.full((len(contest.ignored), *reaches.shape), NO_PAIR, dtype=np.int32)
+    for a, ignored in enumerate(contest.ignored):
+        for t, reached in enumerate(reaches):
+            claims = np.flatnonzero(reached)
+            wins = ignored[gt[claims]] | _first_of_each(gt[claims])
+            choice[a, t, claims[wins]] = best[claims[wins]]
+    return segments.detection, choice
+
+
+def _first_of_each(values: IntArray) -> BoolArray:
+    """Mark the first occurrence of each value."""
+    first = np.zeros(len(values), dtype=np.bool_)
+    first[np.unique(values, return_index=True)[1]] = True
+    return first
+
+
+@dataclass(frozen=True, slots=True)
+class _Segments:
+    """Runs of pairs [start, stop) that belong to one detection each; `number` counts the detections from 0."""
+
+    detection: IntArray
+    number: IntArray
+    start: IntArray
+    stop: IntArray
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> _Segments:
+        new = np.ones(len(pairs), dtype=np.bool_)
+        np.not_equal(pairs.det[1:], pairs.det[:-1], out=new[1:])
+        start = np.flatnonzero(new)
+        return cls(pairs.det[start], np.arange(len(start)), start, np.append(start[1:], len(pairs)))
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def take(self, chosen: BoolArray) -> _Segments:
+        return _Segments(self.detection[chosen], self.number[chosen], self.start[chosen], self.stop[chosen])
+
+    def expand(self) -> tuple[IntArray, IntArray]:
+        """Return all their pairs, and where in that list each run starts."""
+        sizes = self.stop - self.start
+        offset = np.cumsum(sizes) - sizes
+        return np.arange(int(sizes.sum())) + np.repeat(self.start - offset, sizes), offset
+
+
+def _by_preference(contest: Contest) -> IntArray:
+    """Return the pairs of each detection from least to most preferred: by overlap, then by place in the file."""
+    pairs = contest.pairs
+    if len(pairs) == 0:
+        return np.zeros(0, dtype=np.int64)
+    return np.lexsort((pairs.gt if contest.last_wins else -pairs.gt, pairs.overlap, pairs.det))
+
+
+def _ready(contest: Contest, waiting: _Segments) -> BoolArray:
+    """Mark the detections that are first in line at all ground truth they compete for; nobody competes for a crowd."""
+    pairs, starts = waiting.expand()
+    gt = contest.pairs.gt[pairs]
+    det = contest.pairs.det[pairs]
+    first = np.empty(contest.ignored.shape[1], dtype=np.int64)
+    first[gt[::-1]] = det[::-1]  # the last assignment wins: the smallest detection, as pairs ascend
+    return np.logical_and.reduceat((first[gt] == det) | contest.reusable[gt], starts)
+
+
+def _choose(contest: Contest, served: _Segments, preferred: IntArray, taken: BoolArray) -> PairChoice:
+    """Decide for detections that do not compete with each other; marks what they take. Returns shape (A, T, s)."""
+    position, starts = served.expand()
+    pair = preferred[position]
+    gt = contest.pairs.gt[pair]
+    rank = position - np.repeat(served.start, served.stop - served.start) + 1  # 1 is the least preferred
+    bonus = int(rank.max()) + 1
+    worth = rank + np.where(contest.ignored[:, gt], 0, bonus)  # (A, p)
+    within = contest.pairs.overlap[pair] >= contest.thresholds[:, None]  # (T, p)
+    usable = within & ~taken[:, :, gt]  # (A, T, p)
+    best = np.maximum.reduceat(np.where(usable, worth[:, None, :].astype(np.int32), 0), starts, axis=2)
+    chosen = preferred[served.start + np.where(best > bonus, best - bonus, best) - 1]  # valid where best > 0
+    a, t, s = np.nonzero(best)
+    won = contest.pairs.gt[chosen[a, t, s]]
+    taken[a, t, won] = ~contest.reusable[won]
+    return np.where(best > 0, chosen, NO_PAIR).astype(np.int32)

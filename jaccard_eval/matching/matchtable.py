@@ -1,0 +1,263 @@
+"""The match table: who matched whom at every threshold and area range; all numbers are computed from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.geometry.box import Corners
+from jaccard_eval.matching.candidates import Pairs, candidate_pairs
+from jaccard_eval.matching.greedy import (
+    LARGEST_THRESHOLD,
+    NO_PAIR,
+    Contest,
+    PairChoice,
+    assign_best_any,
+    assign_best_free,
+)
+from jaccard_eval.matching.order import (
+    Blocks,
+    IntArray,
+    class_order,
+    ground_truth_order,
+    group_ranks,
+    stable_order,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTable:
+    """Detections with what they matched, and the ground truth they were matched against.
+
+    Detections stand in *class order*: by class, then score descending, then image (or file order, as the protocol
+    says). Tables of disjoint sets of images merge with `concat`.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    n_labels : int
+        Number of classes, K.
+    image, label, rank, source : ndarray of int, shape (n,)
+        Image and class row of each detection, its rank by score within image and class, its row in the predictions.
+    score, area : ndarray of float64, shape (n,)
+    candidate : ndarray of int64, shape (c,)
+        The detections that overlap any ground truth enough, ascending.
+    choice : ndarray of int32, shape (A, T, c)
+        The pair that a candidate matches, -1 for none.
+    pair_gt : ndarray of int64, shape (p,)
+        Ground-truth row of each pair.
+    pair_overlap : ndarray of float64, shape (p,)
+        IoU of each pair (IoA for crowds).
+    gt_image, gt_label, gt_source : ndarray of int, shape (m,)
+    gt_ignored : ndarray of bool, shape (A, m)
+        Ground truth that does not count, by area range.
+    """
+
+    protocol: Protocol
+    n_labels: int
+    image: IntArray
+    label: IntArray
+    rank: IntArray
+    source: IntArray
+    score: FloatArray
+    area: FloatArray
+    candidate: IntArray
+    choice: PairChoice
+    pair_gt: IntArray
+    pair_overlap: FloatArray
+    gt_image: IntArray
+    gt_label: IntArray
+    gt_source: IntArray
+    gt_ignored: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    @property
+    def matched(self) -> BoolArray:
+        """Whether a candidate matched anything, shape (A, T, c)."""
+        return self.choice != NO_PAIR
+
+    @property
+    def matched_ignored(self) -> BoolArray:
+        """Whether a candidate matched ground truth that does not count, shape (A, T, c)."""
+        if len(self.pair_gt) == 0:
+            return np.zeros(self.choice.shape, dtype=np.bool_)
+        gt = self.pair_gt[self.choice]
+        by_area = np.stack([ignored[rows] for ignored, rows in zip(self.gt_ignored, gt, strict=True)])
+        return np.logical_and(by_area, self.matched)
+
+    @property
+    def in_range(self) -> BoolArray:
+        """Whether a detection's own area lies in each area range, shape (A, n)."""
+        ranges = self.protocol.areas
+        return np.stack([(self.area >= one.low) & (self.area <= one.high) for one in ranges])
+
+    @property
+    def positives(self) -> npt.NDArray[np.int64]:
+        """Ground-truth boxes that count, shape (A, K)."""
+        return np.stack([np.bincount(self.gt_label[~ignored], minlength=self.n_labels) for ignored in self.gt_ignored])
+
+
+def match_boxes(gt: BoxTable, pred: BoxTable, protocol: Protocol, *, n_images: int, n_labels: int) -> MatchTable:
+    """Match predictions to ground truth, once for all thresholds and area ranges.
+
+    Parameters
+    ----------
+    gt, pred : BoxTable
+        With common image and class rows.
+    protocol : Protocol
+    n_images, n_labels : int
+        How many images and classes there are.
+    """
+    det = _Detections.of(pred, protocol, n_images)
+    truth = _Truth.of(gt, protocol, n_images)
+    pairs = _pair(pred, gt, det, truth, protocol)
+    assign = assign_best_free if protocol.assignment == "best_free" else assign_best_any
+    candidate, choice = assign(
+        Contest(
+            pairs=pairs,
+            thresholds=_thresholds(protocol),
+            ignored=truth.ignored[:, truth.order],
+            reusable=_any_flag(gt, protocol.reusable_flags)[truth.order],
+            last_wins=protocol.iou_ties == "last",
+        )
+    )
+    scores = pred.score if pred.score is not None else np.zeros(len(pred))
+    return MatchTable(
+        protocol=protocol,
+        n_labels=1 if protocol.class_agnostic else n_labels,
+        image=pred.image[det.order].astype(np.int64),
+        label=det.key // max(n_images, 1),
+        rank=det.rank,
+        source=det.order,
+        score=scores[det.order],
+        area=pred.area[det.order],
+        candidate=candidate,
+        choice=choice,
+        pair_gt=truth.order[pairs.gt],
+        pair_overlap=pairs.overlap,
+        gt_image=gt.image.astype(np.int64),
+        gt_label=truth.label,
+        gt_source=np.arange(len(gt)),
+        gt_ignored=truth.ignored,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Detections:
+    """Detections in class order, those beyond the cap left out, with their (class, image) key and rank in it."""
+
+    order: IntArray
+    key: IntArray
+    rank: IntArray
+
+    @classmethod
+    def of(cls, pred: BoxTable, protocol: Protocol, n_images: int) -> _Detections:
+        label = _labels(pred, protocol)
+        order = class_order(pred, label, protocol)
+        key = label[order] * n_images + pred.image[order]
+        rank = group_ranks(key)
+        if not protocol.max_dets or rank.max(initial=0) < protocol.max_dets[-1]:
+            return cls(order, key, rank)
+        kept = rank < protocol.max_dets[-1]
+        return cls(order[kept], key[kept], rank[kept])
+
+
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    """Ground truth: rows sorted by key, and per row of the table its class, its key and where it is ignored."""
+
+    order: IntArray
+    key: IntArray
+    label: IntArray
+    ignored: BoolArray
+
+    @classmethod
+    def of(cls, gt: BoxTable, protocol: Protocol, n_images: int) -> _Truth:
+        label = _labels(gt, protocol)
+        key = label * n_images + gt.image
+        return cls(ground_truth_order(gt, key, protocol), key, label, _ignored(gt, protocol))
+
+
+def _pair(pred: BoxTable, gt: BoxTable, det: _Detections, truth: _Truth, protocol: Protocol) -> Pairs:
+    """Find the candidate pairs; rows count in class order and in key order."""
+    crowd = gt.crowd[truth.order] if protocol.crowd_overlap == "ioa" else None
+    return candidate_pairs(
+        Corners.of(pred.xywh[det.order], protocol.pixel_offset),
+        Corners.of(gt.xywh[truth.order], protocol.pixel_offset),
+        Blocks.of(truth.key[truth.order], det.key),
+        crowd,
+        float(_thresholds(protocol)[0]),
+    )
+
+
+def _thresholds(protocol: Protocol) -> FloatArray:
+    return np.minimum(protocol.iou_thresholds, LARGEST_THRESHOLD)
+
+
+def _labels(table: BoxTable, protocol: Protocol) -> IntArray:
+    if protocol.class_agnostic:
+        return np.zeros(len(table), dtype=np.int64)
+    return table.label.astype(np.int64)
+
+
+def _any_flag(gt: BoxTable, flags: Sequence[str]) -> BoolArray:
+    found = np.zeros(len(gt), dtype=np.bool_)
+    for flag in flags:
+        found = found | getattr(gt, flag)
+    return found
+
+
+def _ignored(gt: BoxTable, protocol: Protocol) -> BoolArray:
+    """Mark ground truth that does not count: flagged, or outside the area range; shape (A, m)."""
+    flagged = _any_flag(gt, protocol.ignored_flags)
+    return np.stack([flagged | (gt.area < one.low) | (gt.area > one.high) for one in protocol.areas])
+
+
+def concat(tables: Sequence[MatchTable]) -> MatchTable:
+    """Merge the tables of disjoint sets of images; associative, and any partition gives the same table.
+
+    Ground-truth rows and `source` rows are those of each part and must be disjoint between parts: give every part
+    tables whose `source` counts in the whole.
+    """
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(table, name) for table in tables], axis=-1) for name in _COLUMNS
+    }
+    for name, target in _POINTERS.items():
+        at = _offsets(tables, target)
+        moved = [_shift(getattr(table, name), by) for table, by in zip(tables, at, strict=True)]
+        columns[name] = np.concatenate(moved, axis=-1)
+    return _reorder(replace(tables[0], **columns))
+
+
+_DETECTION_COLUMNS = ("image", "label", "rank", "source", "score", "area")
+_COLUMNS = (*_DETECTION_COLUMNS, "pair_overlap", "gt_image", "gt_label", "gt_source", "gt_ignored")
+_POINTERS = {"pair_gt": "gt_image", "candidate": "image", "choice": "pair_gt"}  # column -> the rows it points to
+
+
+def _shift(pointers: npt.NDArray[Any], by: int) -> npt.NDArray[Any]:
+    return np.where(pointers < 0, pointers, pointers + by).astype(pointers.dtype)
+
+
+def _offsets(tables: Sequence[MatchTable], column: str) -> list[int]:
+    sizes = [len(getattr(table, column)) for table in tables]
+    return [sum(sizes[:i]) for i in range(len(sizes))]
+
+
+def _reorder(table: MatchTable) -> MatchTable:
+    """Put detections back in class order."""
+    tie = (table.rank, table.image) if table.protocol.score_ties == "image" else (table.source,)
+    order = np.lexsort((*tie, -table.score, table.label))
+    position = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    moved = position[table.candidate]
+    by_position = stable_order(moved)
+    columns: dict[str, Any] = {name: getattr(table, name)[order] for name in _DETECTION_COLUMNS}
+    return replace(table, **columns, candidate=moved[by_position], choice=table.choice[:, :, by_position])

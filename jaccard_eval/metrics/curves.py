@@ -1,0 +1,193 @@
+"""Precision and recall curves of all classes and thresholds at once, from the match table.
+
+Interpolated precision changes only at true positives, so only those are visited. The arithmetic follows pycocotools to
+the last bit: ``rc = tp / npig``, ``pr = tp / ((fp + tp) + eps)``, recall values looked up with ``searchsorted(left)``.
+
+Axes: T IoU thresholds, R recall values, K classes, A area ranges, M caps on detections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.matching.matchtable import MatchTable
+from jaccard_eval.matching.order import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class TruePositives:
+    """True positives of one area range and cap, sorted by threshold, then class, then rank.
+
+    Parameters
+    ----------
+    count : ndarray of int64, shape (T, K)
+    index : ndarray of int64, shape (h,)
+        Which true positive of its class it is, from 1.
+    before : ndarray of int64, shape (h,)
+        Detections that count (true or false positives) up to and including it.
+    detection : ndarray of int64, shape (h,)
+        Its row in the match table.
+    """
+
+    count: IntArray
+    index: IntArray
+    before: IntArray
+    detection: IntArray
+
+
+class MatchCurves:
+    """Curves of a match table; everything is computed when asked for, NaN where a class has no ground truth.
+
+    Parameters
+    ----------
+    table : MatchTable
+    """
+
+    def __init__(self, table: MatchTable) -> None:
+        self.table = table
+        self.caps: tuple[int | None, ...] = table.protocol.max_dets or (None,)
+
+    @cached_property
+    def precision(self) -> FloatArray:
+        """Interpolated precision at each recall value, shape (T, R, K, A, M)."""
+        return self._stack(self.interpolated_precision)
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Score at which each recall value is reached, 0 beyond the last; shape (T, R, K, A, M)."""
+        return self._stack(self.recall_scores)
+
+    @cached_property
+    def recall(self) -> FloatArray:
+        """Recall over all detections, shape (T, K, A, M)."""
+        return self._stack(self.final_recall)
+
+    def _stack(self, slice_of: Callable[[int, int], FloatArray]) -> FloatArray:
+        areas, caps = range(len(self.table.protocol.areas)), range(len(self.caps))
+        return np.stack([np.stack([slice_of(a, m) for m in caps], axis=-1) for a in areas], axis=-2)
+
+    def final_recall(self, area: int, cap: int) -> FloatArray:
+        """Recall over all detections within a cap, shape (T, K)."""
+        positives = self.table.positives[area].astype(np.float64)
+        positives[positives == 0] = np.nan
+        return np.asarray(self.true_positives(area, cap).count / positives)
+
+    def interpolated_precision(self, area: int, cap: int) -> FloatArray:
+        """Highest precision at or beyond each recall value, shape (T, R, K)."""
+        hits = self.true_positives(area, cap)
+        precision = hits.index / (hits.before + self.table.protocol.precision_epsilon)
+        at, values = self._lookup(hits, area, precision)
+        highest = np.maximum.reduceat(values, at.ravel()).reshape(
+            at.shape
+        )  # (T, K, R): best until the next recall value
+        highest = np.maximum.accumulate(highest[:, :, ::-1], axis=2)[:, :, ::-1]
+        return self._undefined_without_truth(np.ascontiguousarray(highest.transpose(0, 2, 1)), area)
+
+    def area_under_envelope(self, area: int, cap: int) -> FloatArray:
+        """Area below the interpolated precision of each class, shape (T, K).
+
+        Source: PASCAL VOC development kit, ``VOCap.m`` of 2010 and later.
+        """
+        hits = self.true_positives(area, cap)
+        precision = hits.index / (hits.before + self.table.protocol.precision_epsilon)
+        stop = np.cumsum(hits.count).reshape(hits.count.shape)
+        result = np.full(hits.count.shape, np.nan)
+        positives = self.table.positives[area]
+        for t, k in np.argwhere(positives[None] > np.zeros_like(hits.count)):
+            of_class = precision[stop[t, k] - hits.count[t, k] : stop[t, k]]
+            recall = np.arange(len(of_class) + 1) / positives[k]
+            envelope = np.maximum.accumulate(of_class[::-1])[::-1]
+            result[t, k] = np.sum(np.diff(recall) * envelope)
+        return result
+
+    def recall_scores(self, area: int, cap: int) -> FloatArray:
+        """Score of the detection that reaches each recall value, shape (T, R, K)."""
+        hits = self.true_positives(area, cap)
+        at, values = self._lookup(hits, area, self.table.score[hits.detection])
+        scores = values[at]  # (T, K, R)
+        scores[:, :, self.recall_grid == 0] = self._first_scores()[:, None]
+        return self._undefined_without_truth(np.ascontiguousarray(scores.transpose(0, 2, 1)), area)
+
+    @property
+    def recall_grid(self) -> FloatArray:
+        """Recall values of the curves; 101 of them where the protocol itself uses none."""
+        return self.table.protocol.recall_grid if self.table.protocol.recall_points else np.linspace(0.0, 1.0, 101)
+
+    def true_positives(self, area: int, cap: int) -> TruePositives:
+        """Return the true positives of an area range and a cap (by their places on the axes A and M)."""
+        table, limit = self.table, self.caps[cap]
+        matched, absorbed = table.matched[area], table.matched_ignored[area]  # (T, c)
+        counted = table.in_range[area]  # (n,): an unmatched detection outside the range is ignored
+        within = np.ones(len(table), dtype=np.bool_) if limit is None else table.rank < limit
+        counts = np.where(matched, ~absorbed, counted[table.candidate]) & within[table.candidate]
+        return _collect(table, hits=counts & matched, counts=counts, unmatched=counted & within)
+
+    def _lookup(self, hits: TruePositives, area: int, values: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Place each recall value among the true positives of its class.
+
+        Returns where to look, shape (T, K, R), in `values` with a closing 0 after each (threshold, class).
+        """
+        count = hits.count.ravel()  # (T * K,)
+        start = np.cumsum(count + 1) - (count + 1)
+        padded = np.zeros(len(values) + len(count))
+        padded[np.arange(len(values)) + np.repeat(np.arange(len(count)), count)] = values
+        needed = np.maximum(required_hits(self.table.positives[area], self.recall_grid) - 1, 0)  # (K, R)
+        steps = np.minimum(needed[None], hits.count[:, :, None])
+        return start.reshape(hits.count.shape)[:, :, None] + steps, padded
+
+    def _first_scores(self) -> FloatArray:
+        """Score of the first detection of each class, 0 without any; shape (K,)."""
+        first = np.zeros(self.table.n_labels)
+        labels, rows = np.unique(self.table.label, return_index=True)
+        first[labels] = self.table.score[rows]
+        return first
+
+    def _undefined_without_truth(self, values: FloatArray, area: int) -> FloatArray:
+        values[..., self.table.positives[area] == 0] = np.nan
+        return values
+
+
+def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:
+    """Return the smallest number of hits h with ``h / positives >= grid`` in float64 division, shape (K, R).
+
+    Where `positives` is 0 the answer is larger than any count.
+    """
+    n = np.maximum(positives, 1).astype(np.float64)[:, None]
+    hits = np.ceil(grid * n)
+    hits -= (hits > 0) & ((hits - 1) / n >= grid)
+    hits += hits / n < grid
+    hits[positives == 0] = np.iinfo(np.int32).max
+    return hits.astype(np.int64)
+
+
+def _collect(table: MatchTable, *, hits: BoolArray, counts: BoolArray, unmatched: BoolArray) -> TruePositives:
+    """List the hits (T, c), and how many detections that count stand before each in its class.
+
+    `unmatched` (n,) says which detections count when they match nothing; `counts` (T, c) which candidates count.
+    """
+    n_thresholds, n_labels = len(hits), table.n_labels
+    classes = np.arange(n_labels)
+    base = _running_total(unmatched)
+    change = _running_total(counts.astype(np.int8) - unmatched[table.candidate])
+    candidate_label = table.label[table.candidate]
+    base_start = base[np.searchsorted(table.label, classes)]  # (K,)
+    change_start = change[:, np.searchsorted(candidate_label, classes)]  # (T, K)
+    t, c = np.nonzero(hits)
+    label, detection = candidate_label[c], table.candidate[c]
+    before = base[detection + 1] - base_start[label] + change[t, c + 1] - change_start[t, label]
+    count = np.bincount(t * n_labels + label, minlength=n_thresholds * n_labels)
+    index = np.arange(len(t)) - np.repeat(np.cumsum(count) - count, count) + 1
+    return TruePositives(count.reshape(n_thresholds, n_labels), index, before, detection)
+
+
+def _running_total(values: BoolArray | npt.NDArray[np.int8]) -> npt.NDArray[np.int32]:
+    """Cumulative sum along the last axis with a leading 0."""
+    total = np.zeros((*values.shape[:-1], values.shape[-1] + 1), dtype=np.int32)
+    np.cumsum(values, axis=-1, dtype=np.int32, out=total[..., 1:])
+    return total
