@@ -1,0 +1,13 @@
+"""Evaluate with hotcoco: prints the twelve numbers as one line of JSON."""
+
+import contextlib
+import json
+import sys
+
+from hotcoco import COCO, COCOeval
+
+with contextlib.redirect_stdout(sys.stderr):
+    gt = COCO(sys.argv[1])
+    evaluation = COCOeval(gt, gt.load_res(sys.argv[2]), "bbox")
+    evaluation.run()
+print(json.dumps([float(value) for value in evaluation.stats]))
