@@ -79,25 +79,18 @@ class MatchTable:
     def __len__(self) -> int:
         return len(self.image)
 
-    @property
-    def matched(self) -> BoolArray:
-        """Whether a candidate matched anything, shape (A, T, c)."""
-        return self.choice != NO_PAIR
-
-    @property
-    def matched_ignored(self) -> BoolArray:
-        """Whether a candidate matched ground truth that does not count, shape (A, T, c)."""
+    def ignored_match(self, area: int) -> BoolArray:
+        """Whether a candidate matched ground truth that does not count in an area range, shape (T, c)."""
+        choice = self.choice[area]
         if len(self.pair_gt) == 0:
-            return np.zeros(self.choice.shape, dtype=np.bool_)
-        gt = self.pair_gt[self.choice]
-        by_area = np.stack([ignored[rows] for ignored, rows in zip(self.gt_ignored, gt, strict=True)])
-        return np.logical_and(by_area, self.matched)
+            return np.zeros(choice.shape, dtype=np.bool_)
+        ignored_pair: BoolArray = self.gt_ignored[area][self.pair_gt]
+        return np.logical_and(ignored_pair[choice], choice != NO_PAIR)
 
-    @property
-    def in_range(self) -> BoolArray:
-        """Whether a detection's own area lies in each area range, shape (A, n)."""
-        ranges = self.protocol.areas
-        return np.stack([(self.area >= one.low) & (self.area <= one.high) for one in ranges])
+    def in_range(self, area: int) -> BoolArray:
+        """Whether a detection's own area lies in an area range, shape (n,)."""
+        one = self.protocol.areas[area]
+        return np.logical_and(self.area >= one.low, self.area <= one.high)
 
     @property
     def positives(self) -> npt.NDArray[np.int64]:

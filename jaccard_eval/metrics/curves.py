@@ -41,6 +41,40 @@ class TruePositives:
     detection: IntArray
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What detections count as in one area range.
+
+    Parameters
+    ----------
+    hits : ndarray of bool, shape (T, c)
+        Candidates that are true positives.
+    counts : ndarray of bool, shape (T, c)
+        Candidates that are true or false positives; the others are ignored.
+    unmatched : ndarray of bool, shape (n,)
+        Detections that are false positives if they match nothing; those outside the area range are ignored.
+    """
+
+    hits: BoolArray
+    counts: BoolArray
+    unmatched: BoolArray
+
+    @classmethod
+    def of(cls, table: MatchTable, area: int) -> Outcome:
+        """Read the outcome off the match table."""
+        matched = table.choice[area] >= 0
+        in_range = table.in_range(area)
+        counts = np.where(matched, ~table.ignored_match(area), in_range[table.candidate])
+        return cls(hits=counts & matched, counts=counts, unmatched=in_range)
+
+    def within(self, chosen: BoolArray | None, candidate: IntArray) -> Outcome:
+        """Keep the chosen detections (n,) only; None keeps all."""
+        if chosen is None:
+            return self
+        kept = chosen[candidate]
+        return Outcome(self.hits & kept, self.counts & kept, self.unmatched & chosen)
+
+
 class MatchCurves:
     """Curves of a match table; everything is computed when asked for, NaN where a class has no ground truth.
 
@@ -52,6 +86,8 @@ class MatchCurves:
     def __init__(self, table: MatchTable) -> None:
         self.table = table
         self.caps: tuple[int | None, ...] = table.protocol.max_dets or (None,)
+        self._outcomes: dict[int, Outcome] = {}
+        self._hits: dict[tuple[int, int], TruePositives] = {}
 
     @cached_property
     def precision(self) -> FloatArray:
@@ -76,7 +112,14 @@ class MatchCurves:
         """Recall over all detections within a cap, shape (T, K)."""
         positives = self.table.positives[area].astype(np.float64)
         positives[positives == 0] = np.nan
-        return np.asarray(self.true_positives(area, cap).count / positives)
+        return np.asarray(self.hit_counts(area, cap) / positives)
+
+    def hit_counts(self, area: int, cap: int) -> IntArray:
+        """Count the true positives, shape (T, K)."""
+        if (area, cap) in self._hits:
+            return self._hits[area, cap].count
+        outcome = self.outcome(area).within(self._rank_below(cap), self.table.candidate)
+        return _count_by_class(self.table, *np.nonzero(outcome.hits))
 
     def interpolated_precision(self, area: int, cap: int) -> FloatArray:
         """Highest precision at or beyond each recall value, shape (T, R, K)."""
@@ -119,14 +162,22 @@ class MatchCurves:
         """Recall values of the curves; 101 of them where the protocol itself uses none."""
         return self.table.protocol.recall_grid if self.table.protocol.recall_points else np.linspace(0.0, 1.0, 101)
 
+    def outcome(self, area: int) -> Outcome:
+        """Return what each detection counts as in an area range."""
+        if area not in self._outcomes:
+            self._outcomes[area] = Outcome.of(self.table, area)
+        return self._outcomes[area]
+
     def true_positives(self, area: int, cap: int) -> TruePositives:
         """Return the true positives of an area range and a cap (by their places on the axes A and M)."""
-        table, limit = self.table, self.caps[cap]
-        matched, absorbed = table.matched[area], table.matched_ignored[area]  # (T, c)
-        counted = table.in_range[area]  # (n,): an unmatched detection outside the range is ignored
-        within = np.ones(len(table), dtype=np.bool_) if limit is None else table.rank < limit
-        counts = np.where(matched, ~absorbed, counted[table.candidate]) & within[table.candidate]
-        return _collect(table, hits=counts & matched, counts=counts, unmatched=counted & within)
+        if (area, cap) not in self._hits:
+            outcome = self.outcome(area)
+            self._hits[area, cap] = _collect(self.table, outcome.within(self._rank_below(cap), self.table.candidate))
+        return self._hits[area, cap]
+
+    def _rank_below(self, cap: int) -> BoolArray | None:
+        limit = self.caps[cap]
+        return None if limit is None or limit == self.caps[-1] else self.table.rank < limit
 
     def _lookup(self, hits: TruePositives, area: int, values: FloatArray) -> tuple[IntArray, FloatArray]:
         """Place each recall value among the true positives of its class.
@@ -166,24 +217,27 @@ def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:
     return hits.astype(np.int64)
 
 
-def _collect(table: MatchTable, *, hits: BoolArray, counts: BoolArray, unmatched: BoolArray) -> TruePositives:
-    """List the hits (T, c), and how many detections that count stand before each in its class.
+def _count_by_class(table: MatchTable, t: IntArray, c: IntArray) -> IntArray:
+    """Count hits given by threshold and candidate; shape (T, K)."""
+    n_thresholds = len(table.protocol.iou_thresholds)
+    cell = t * table.n_labels + table.label[table.candidate][c]
+    return np.bincount(cell, minlength=n_thresholds * table.n_labels).reshape(n_thresholds, table.n_labels)
 
-    `unmatched` (n,) says which detections count when they match nothing; `counts` (T, c) which candidates count.
-    """
-    n_thresholds, n_labels = len(hits), table.n_labels
-    classes = np.arange(n_labels)
-    base = _running_total(unmatched)
-    change = _running_total(counts.astype(np.int8) - unmatched[table.candidate])
+
+def _collect(table: MatchTable, outcome: Outcome) -> TruePositives:
+    """List the hits, and how many detections that count stand before each in its class."""
+    classes = np.arange(table.n_labels)
+    base = _running_total(outcome.unmatched)
+    change = _running_total(outcome.counts.astype(np.int8) - outcome.unmatched[table.candidate])
     candidate_label = table.label[table.candidate]
     base_start = base[np.searchsorted(table.label, classes)]  # (K,)
     change_start = change[:, np.searchsorted(candidate_label, classes)]  # (T, K)
-    t, c = np.nonzero(hits)
+    t, c = np.nonzero(outcome.hits)
     label, detection = candidate_label[c], table.candidate[c]
     before = base[detection + 1] - base_start[label] + change[t, c + 1] - change_start[t, label]
-    count = np.bincount(t * n_labels + label, minlength=n_thresholds * n_labels)
-    index = np.arange(len(t)) - np.repeat(np.cumsum(count) - count, count) + 1
-    return TruePositives(count.reshape(n_thresholds, n_labels), index, before, detection)
+    count = _count_by_class(table, t, c)
+    index = np.arange(len(t)) - np.repeat(np.cumsum(count) - count.ravel(), count.ravel()) + 1
+    return TruePositives(count, index, before, detection)
 
 
 def _running_total(values: BoolArray | npt.NDArray[np.int8]) -> npt.NDArray[np.int32]:

@@ -1,0 +1,85 @@
+"""Counts at an operating point: true and false positives and misses among detections above a score."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.result import OperatingPoint
+from jaccard_eval.matching.order import IntArray, descending_order
+from jaccard_eval.metrics.curves import MatchCurves
+
+ALL_SIZES = 0  # operating points are taken over the first area range
+
+
+def operating_point(
+    curves: MatchCurves, threshold: int, label: int | None, score: float, *, class_name: str | None, iou: float
+) -> OperatingPoint:
+    """Count detections with at least `score`, of one class or (`label` None) of all classes pooled.
+
+    Matching goes by descending score, so leaving out the detections below a score changes no match above it.
+    Precision is undefined without detections, recall without ground truth, F1 without either.
+    """
+    hit, counts = _outcomes(curves, threshold)
+    chosen = curves.table.score >= score
+    positives = curves.table.positives[ALL_SIZES]
+    if label is not None:
+        chosen &= curves.table.label == label
+        positives = positives[label]
+    tp = int((hit & chosen).sum())
+    fp = int((counts & chosen).sum()) - tp
+    fn = int(positives.sum()) - tp
+    return OperatingPoint(
+        class_name=class_name,
+        iou=iou,
+        score=score,
+        tp=tp,
+        fp=fp,
+        fn=fn,
+        precision=_ratio(tp, tp + fp),
+        recall=_ratio(tp, tp + fn),
+        f1=_ratio(2 * tp, 2 * tp + fp + fn),
+    )
+
+
+def best_f1_points(curves: MatchCurves, threshold: int) -> dict[int | None, float]:
+    """Return the score with the highest F1 of each class, and under None of all classes pooled.
+
+    Taken from every score that occurs, not from the interpolated curve; of equal F1 the highest score. NaN for a
+    class without detections.
+    """
+    table = curves.table
+    hit, counts = _outcomes(curves, threshold)
+    positives = table.positives[ALL_SIZES]
+    best: dict[int | None, float] = {}
+    bounds = np.searchsorted(table.label, np.arange(table.n_labels + 1))
+    for k in range(table.n_labels):
+        rows = slice(bounds[k], bounds[k + 1])
+        best[k] = _best_score(table.score[rows], hit[rows], counts[rows], int(positives[k]))
+    order = descending_order(table.score)
+    best[None] = _best_score(table.score[order], hit[order], counts[order], int(positives.sum()))
+    return best
+
+
+def _outcomes(curves: MatchCurves, threshold: int) -> tuple[BoolArray, BoolArray]:
+    """Return which detections are true positives and which count at all, shape (n,) each."""
+    outcome, candidate = curves.outcome(ALL_SIZES), curves.table.candidate
+    hit = np.zeros(len(curves.table), dtype=np.bool_)
+    hit[candidate] = outcome.hits[threshold]
+    counts = outcome.unmatched.copy()
+    counts[candidate] = outcome.counts[threshold]
+    return hit, counts
+
+
+def _best_score(score: FloatArray, hit: BoolArray, counts: BoolArray, positives: int) -> float:
+    """Return the score of the best F1 among detections in descending order of score."""
+    if len(score) == 0:
+        return float("nan")
+    tp: IntArray = np.cumsum(hit)
+    f1 = 2 * tp / np.maximum(np.cumsum(counts) + positives, 1)
+    last_of_tie = np.append(score[1:] != score[:-1], True)
+    return float(score[np.where(last_of_tie, f1, -1.0).argmax()])
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else float("nan")

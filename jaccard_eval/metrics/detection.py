@@ -1,0 +1,188 @@
+"""Average precision, average recall and operating points, each answered from one match table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.result import ClassRow, MetricValue, OperatingPoint
+from jaccard_eval.matching.matchtable import MatchTable
+from jaccard_eval.metrics.axes import Axes
+from jaccard_eval.metrics.counts import best_f1_points, operating_point
+from jaccard_eval.metrics.curves import MatchCurves
+from jaccard_eval.metrics.outcomes import match_columns, missed_columns
+
+FEW_THRESHOLDS = 4  # up to this many, the summary shows every IoU threshold, else those of COCO (.5 and .75)
+
+
+class DetectionMetrics:
+    """Answers metric references from a match table; see ``data.result.Measured``.
+
+    Parameters
+    ----------
+    table : MatchTable
+    class_names : sequence of str, length K
+    image_names : sequence of str
+    area_known : bool
+        Whether areas are in square pixels; without image sizes, size ranges of normalised boxes are undefined.
+    """
+
+    def __init__(
+        self, table: MatchTable, class_names: Sequence[str], image_names: Sequence[str], *, area_known: bool = True
+    ) -> None:
+        self.table = table
+        self.class_names = tuple(class_names)
+        self.image_names = image_names
+        self.area_known = area_known
+        self.curves = MatchCurves(table)
+        self.axes = Axes(table.protocol, self.class_names)
+        self._precision: dict[tuple[int, int], FloatArray] = {}
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol of the match table."""
+        return self.table.protocol
+
+    def value(self, ref: MetricRef) -> MetricValue:
+        """Measure any metric reference.
+
+        Raises
+        ------
+        UsageError
+            When a class, threshold, area or cap is not part of this evaluation.
+        """
+        if ref.name in ("AP", "AR"):
+            return self._average(ref)
+        return self._at_operating_point(ref)
+
+    def per_class(self, metrics: Sequence[MetricRef]) -> tuple[ClassRow, ...]:
+        """Measure every class; one row each, in class order."""
+        table = self.table
+        predictions = np.bincount(table.label, minlength=table.n_labels)
+        positives = table.positives[0]
+        total = np.bincount(table.gt_label, minlength=table.n_labels)
+        columns = {ref: self._class_means(ref) for ref in metrics}
+        rows = []
+        for k, name in enumerate(self.class_names):
+            values = {
+                str(ref): self._defined(ref, float(column[k]), int(positives[k])) for ref, column in columns.items()
+            }
+            counts = {"gt": int(positives[k]), "ignored": int(total[k] - positives[k]), "pred": int(predictions[k])}
+            rows.append(ClassRow(name=name, **counts, values=values))
+        return tuple(rows)
+
+    def operating_points(self, score: float | str) -> tuple[OperatingPoint, ...]:
+        """Counts at a score (or at each one's best F1) for all classes pooled, then each class; at every IoU."""
+        labels: list[int | None] = [None, *range(self.table.n_labels)] if self.table.n_labels > 1 else [None]
+        points = []
+        for t, iou in enumerate(self.protocol.iou_thresholds):
+            best = best_f1_points(self.curves, t) if score == "best-f1" else {}
+            for k in labels:
+                at = best[k] if score == "best-f1" else float(score)
+                name = None if k is None else self.class_names[k]
+                points.append(operating_point(self.curves, t, k, at, class_name=name, iou=iou))
+        return tuple(points)
+
+    def _average(self, ref: MetricRef) -> MetricValue:
+        area, cap, label = self.axes.area(ref), self.axes.cap(ref), self.axes.label(ref)
+        positives = self.table.positives[area]
+        n = int(positives.sum() if label is None else positives[label])
+        if self._without_area(ref):
+            return MetricValue(ref=str(ref), value=np.nan, n=n, reason="image sizes are unknown")
+        values = self._values(ref, area, cap)
+        chosen = values if label is None else values[..., label]
+        defined = chosen[~np.isnan(chosen)]
+        return self._defined(ref, float(np.mean(defined)) if len(defined) else np.nan, n)
+
+    def _values(self, ref: MetricRef, area: int, cap: int) -> FloatArray:
+        """Values that an average is taken over, classes last: (T, R, K) or (T, K), one threshold or all."""
+        chosen = self.axes.thresholds(ref)
+        if ref.name == "AR":
+            return self.curves.final_recall(area, cap)[chosen]
+        if self.protocol.interpolation == "area":
+            return self.curves.area_under_envelope(area, cap)[chosen]
+        if (area, cap) not in self._precision:
+            self._precision[area, cap] = self.curves.interpolated_precision(area, cap)
+        return self._precision[area, cap][chosen]
+
+    def _class_means(self, ref: MetricRef) -> FloatArray:
+        """Average of each class alone, shape (K,); NaN without ground truth."""
+        if self._without_area(ref):
+            return np.full(self.table.n_labels, np.nan)
+        values = self._values(ref, self.axes.area(ref), self.axes.cap(ref))
+        by_class = np.ascontiguousarray(values.reshape(-1, values.shape[-1]).T)
+        return np.asarray(by_class.mean(axis=1))
+
+    def _at_operating_point(self, ref: MetricRef) -> MetricValue:
+        if ref.area is not None or ref.max_dets is not None:
+            raise UsageError(f"metric {shown(str(ref))}: {ref.name} takes iou, score and class only")
+        t = self.axes.single_threshold(ref)
+        label = self.axes.label(ref)
+        score = best_f1_points(self.curves, t)[label] if ref.score == "best-f1" else ref.score
+        point = operating_point(
+            self.curves,
+            t,
+            label,
+            -np.inf if score is None else float(score),
+            class_name=ref.class_name,
+            iou=self.protocol.iou_thresholds[t],
+        )
+        return self._defined(ref, float(getattr(point, ref.name.lower())), point.tp + point.fn)
+
+    def _defined(self, ref: MetricRef, value: float, n: int) -> MetricValue:
+        if not np.isnan(value):
+            return MetricValue(ref=str(ref), value=value, n=n)
+        if self._without_area(ref):
+            reason = "image sizes are unknown"
+        elif n == 0:
+            reason = f"no {ref.area + ' ' if ref.area else ''}ground truth"
+        else:
+            reason = "no detections"
+        return MetricValue(ref=str(ref), value=np.nan, n=n, reason=reason)
+
+    def _without_area(self, ref: MetricRef) -> bool:
+        return not self.area_known and self.axes.area(ref) > 0
+
+    @cached_property
+    def matches(self) -> Mapping[str, Any]:
+        """Columns with one row per detection kept, in the order of the predictions; (n, T) where a threshold matters.
+
+        ``image``, ``class``, ``score``, ``source`` (row in the predictions), ``gt`` (row of the matched ground truth,
+        -1 for none), ``iou`` (NaN for none), ``tp``, ``fp``, ``ignored``. Over all sizes.
+        """
+        return match_columns(self.curves, self.image_names, self.class_names)
+
+    @cached_property
+    def missed(self) -> Mapping[str, Any]:
+        """Columns with one row per ground-truth box that counts and stays unmatched at some threshold.
+
+        ``image``, ``class``, ``source`` (row in the ground truth), ``missed`` (m, T).
+        """
+        return missed_columns(self.table, self.image_names, self.class_names)
+
+
+def summary_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
+    """Return the metrics of a protocol's summary: COCO's twelve, as far as thresholds, areas and caps allow."""
+    areas = [one.name for one in protocol.areas[1:]]
+    by_area = [MetricRef(name=name, area=area) for name in ("AP", "AR") for area in areas]
+    by_cap = [MetricRef(name="AR", max_dets=cap) for cap in protocol.max_dets] or [MetricRef(name="AR")]
+    return (*_threshold_refs(protocol), *by_area[: len(areas)], *by_cap, *by_area[len(areas) :])
+
+
+def class_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
+    """Return the metrics of the per-class table."""
+    cap = protocol.max_dets[-1] if protocol.max_dets else None
+    return (*_threshold_refs(protocol), MetricRef(name="AR", max_dets=cap))
+
+
+def _threshold_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
+    shown = protocol.iou_thresholds
+    if len(shown) > FEW_THRESHOLDS:
+        shown = tuple(iou for iou in shown if iou in (0.5, 0.75))
+    return (MetricRef(name="AP"), *(MetricRef(name="AP", iou=iou) for iou in shown))
