@@ -8,6 +8,7 @@ import os
 import stat
 import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 from jaccard_eval.errors import DataError, Where
 
@@ -37,10 +38,21 @@ def require_readable(path: Path) -> None:
         os.close(_open(path))
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading, never blocking on a pipe or device.
+
+    Raises
+    ------
+    DataError
+        When the path is missing, not a regular file, or cannot be opened.
+    """
+    return open(_open(path), "rb")
+
+
 def head(path: Path) -> bytes:
     """Return the first 64 KB of a file, unpacked if gzip; empty when it cannot be read. Never raises."""
     try:
-        with open(_open(path), "rb") as file:
+        with open_regular(path) as file:
             start = file.read(SNIFF_BYTES)
         if start.startswith(_GZIP_MAGIC):
             start = zlib.decompressobj(wbits=31).decompress(start, SNIFF_BYTES)
@@ -49,20 +61,27 @@ def head(path: Path) -> bytes:
     return start.removeprefix(b"\xef\xbb\xbf")
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, *, empty_ok: bool = False) -> bytes:
     """Return the contents of a regular file, unpacked if gzip, without a UTF-8 byte-order mark.
+
+    Parameters
+    ----------
+    path : Path
+    empty_ok : bool
+        Whether a file of 0 bytes has a meaning, as a label file without boxes has.
 
     Raises
     ------
     DataError
-        When the path is missing, not a regular file, unreadable, empty, or holds something else by its first bytes.
+        When the path is missing, not a regular file, unreadable, empty (unless that is allowed), or holds something
+        else by its first bytes.
     """
-    with open(_open(path), "rb") as file:
+    with open_regular(path) as file:
         data = file.read()
     if data.startswith(_GZIP_MAGIC):
         data = _unpack(path, data)
     data = data.removeprefix(b"\xef\xbb\xbf")
-    if not data:
+    if not data and not empty_ok:
         raise DataError.single("file-empty", Where(str(path)), "the file is empty (0 bytes)", fix="Export it again.")
     _refuse_foreign(path, data)
     return data
