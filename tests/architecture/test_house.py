@@ -1,0 +1,145 @@
+"""The rules of the house, held by machine: sizes, names, import contracts, lazy start, nothing of one machine."""
+
+import ast
+import importlib
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from types import ModuleType
+
+import pytest
+
+import jaccard_eval
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "jaccard_eval"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+MAX_MODULE_LINES = 400
+MAX_BODY_LINES = 40
+MEDIAN_BODY_LINES = 8
+GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "misc"}
+# Absolute paths that mean something on one machine only.
+MACHINE_PATHS = re.compile(r"(?<![\w.~-])/" + r"(?:work|tmp|home|root|Users|mnt)/\w")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def test_no_module_is_longer_than_400_lines() -> None:
+    too_long = {_name(path): n for path in MODULES if (n := len(_source(path).splitlines())) > MAX_MODULE_LINES}
+    assert not too_long
+
+
+def test_no_function_body_is_longer_than_40_lines() -> None:
+    too_long = {place: n for place, n in _body_lengths().items() if n > MAX_BODY_LINES}
+    assert not too_long
+
+
+def test_half_of_all_functions_have_at_most_8_body_lines() -> None:
+    assert median(_body_lengths().values()) <= MEDIAN_BODY_LINES
+
+
+def test_no_module_is_a_grab_bag() -> None:
+    assert not [_name(path) for path in MODULES if path.stem.strip("_") in GRAB_BAGS]
+
+
+def test_import_contracts_are_kept() -> None:
+    done = _run([str(Path(sys.executable).with_name("lint-imports")), "--no-cache"])
+    assert done.returncode == 0, done.stdout
+
+
+def test_all_names_what_each_module_defines_and_nothing_else() -> None:
+    for path in MODULES:
+        if "__all__" in _source(path):
+            _require_complete(importlib.import_module(_name(path)))
+
+
+def test_public_names_of_the_package_are_all_listed_by_dir() -> None:
+    submodules = {info.name for info in pkgutil.iter_modules(jaccard_eval.__path__)}
+    listed = {name for name in dir(jaccard_eval) if not name.startswith("_")} - submodules - {"annotations"}
+    assert listed - set(jaccard_eval.__all__) == set()
+
+
+def test_importing_the_package_loads_no_heavy_library() -> None:
+    assert _heavy_after("import jaccard_eval") == []
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["evaluate", "--help"]], ids=" ".join)
+def test_help_and_version_load_no_heavy_library(arguments: list[str]) -> None:
+    start = f"sys.argv = {['jaccard-eval', *arguments]!r}\nfrom jaccard_eval.__main__ import main"
+    end = "try:\n    main()\nexcept SystemExit:\n    pass"
+    assert _heavy_after(f"{start}\n{end}") == []
+
+
+def test_no_committed_text_names_a_path_of_one_machine() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in _committed_texts()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if MACHINE_PATHS.search(line)
+    ]
+    assert not found
+
+
+def _body_lengths() -> dict[str, int]:
+    """Lines of each function's body without its docstring."""
+    lengths = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(_source(path))):
+            if isinstance(node, Function):
+                lengths[f"{_name(path)}:{node.lineno} {node.name}"] = _body_length(node)
+    return lengths
+
+
+def _body_length(function: Function) -> int:
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def _require_complete(loaded: ModuleType) -> None:
+    public = set(loaded.__all__)
+    missing = sorted(name for name in public if not hasattr(loaded, name))
+    unlisted = sorted(_defined_in(loaded) - public)
+    assert (loaded.__name__, missing, unlisted) == (loaded.__name__, [], [])
+
+
+def _defined_in(module: ModuleType) -> set[str]:
+    """Public functions and classes whose home is this module."""
+    return {
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and callable(value) and getattr(value, "__module__", None) == module.__name__
+    }
+
+
+def _heavy_after(code: str) -> list[str]:
+    heavy = ["msgspec", "numpy", "pandas", "PIL", "rich", "yaml"]
+    report = f"print('loaded:', *[name for name in {heavy!r} if name in sys.modules])"
+    done = _run([sys.executable, "-c", f"import sys\n{code}\n{report}"])
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1].removeprefix("loaded:").split()
+
+
+def _committed_texts() -> list[Path]:
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("needs a git checkout")
+    names = _run(["git", "ls-files", "-z"]).stdout.split("\0")
+    files = [ROOT / name for name in names if name and (ROOT / name).is_file()]
+    return [path for path in files if b"\0" not in path.read_bytes()]
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _source(path: Path) -> str:
+    return path.read_text(encoding="utf-8")

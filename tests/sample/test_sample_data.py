@@ -1,0 +1,81 @@
+"""The sample: its script writes what is committed, and every format tells of the same scene."""
+
+import json
+from pathlib import Path
+
+import make_sample
+import pytest
+
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.formats import ReadOptions, read_dataset
+
+Rows = list[tuple[str, str, tuple[float, ...], float]]
+
+GROUND_TRUTH = ("coco/gt.json", "csv/gt.csv", "yolo/data.yaml")
+NAMES = ("person", "bicycle", "car", "cat", "dog")
+
+
+def test_the_script_writes_the_committed_files_byte_for_byte(sample_data: Path, tmp_path: Path) -> None:
+    make_sample.write_sample(tmp_path)
+    assert _contents(tmp_path) == _contents(sample_data)
+
+
+def test_the_sample_has_a_crowd_an_empty_image_and_a_class_that_is_only_predicted(sample_data: Path) -> None:
+    gt = json.loads((sample_data / "coco/gt.json").read_text())
+    boxes = gt["annotations"]
+    assert len(gt["images"]) == 12
+    assert sum(box["iscrowd"] for box in boxes) == 1
+    assert len({image["id"] for image in gt["images"]} - {box["image_id"] for box in boxes}) == 1
+    names = {category["id"]: category["name"] for category in gt["categories"]}
+    assert {names[box["category_id"]] for box in boxes} == set(NAMES) - {"cat"}
+
+
+@pytest.mark.parametrize("model", ["better", "worse"])
+def test_scores_are_distinct_so_that_no_order_of_files_decides(sample_data: Path, model: str) -> None:
+    detections = json.loads((sample_data / f"coco/{model}.json").read_text())
+    scores = [one["score"] for one in detections]
+    assert len(set(scores)) == len(scores)
+    assert any(one["category_id"] == 17 for one in detections)  # cat
+
+
+@pytest.mark.parametrize("other", GROUND_TRUTH[1:])
+def test_every_format_holds_the_same_objects(sample_data: Path, other: str) -> None:
+    expected = read_dataset(sample_data / "coco/gt.json", ReadOptions(role="gt"))
+    got = read_dataset(sample_data / other, ReadOptions(role="gt"))
+    crowd = other == "csv/gt.csv"  # YOLO's labels leave it out
+    assert len(got.images.keys) == 12
+    assert got.boxes.crowd.sum() == crowd
+    assert _rows(got) == _rows(expected, crowd=crowd)
+
+
+def test_csv_holds_the_same_detections(sample_data: Path) -> None:
+    expected = read_dataset(sample_data / "coco/better.json", ReadOptions(role="pred"))
+    got = read_dataset(sample_data / "csv/better.csv", ReadOptions(role="pred"))
+    assert got.boxes.score is not None and expected.boxes.score is not None
+    assert sorted(got.boxes.score) == sorted(expected.boxes.score)
+    assert sorted(map(tuple, got.boxes.xywh.tolist())) == sorted(map(tuple, expected.boxes.xywh.tolist()))
+
+
+def test_yolo_holds_the_same_detections(sample_data: Path) -> None:
+    expected = read_dataset(sample_data / "coco/better.json", ReadOptions(role="pred"))
+    got = read_dataset(sample_data / "yolo/better", ReadOptions(role="pred", names=NAMES))
+    assert got.boxes.score is not None and expected.boxes.score is not None
+    assert sorted(got.boxes.score) == sorted(expected.boxes.score)
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    kinds = ("coco", "csv", "yolo")
+    files = (path for kind in kinds for path in (folder / kind).rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def _rows(dataset: Dataset, *, crowd: bool = True) -> Rows:
+    """Stem, class, corner and size rounded to a thousandth of a pixel, and area, in a fixed order."""
+    boxes = dataset.boxes
+    names = [Path(dataset.images.name(row)).stem for row in range(len(dataset.images.keys))]
+    columns = zip(boxes.image, boxes.label, boxes.xywh.round(3).tolist(), boxes.area.round(1), boxes.crowd, strict=True)
+    return sorted(
+        (names[image], dataset.labels.names[label], tuple(xywh), float(area))
+        for image, label, xywh, area, is_crowd in columns
+        if crowd or not is_crowd
+    )

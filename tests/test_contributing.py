@@ -1,0 +1,33 @@
+"""The example of a format in CONTRIBUTING.md works as it stands, from one file."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from jaccard_eval.formats import FormatModule, ReadOptions
+from jaccard_eval.formats._draft import Draft
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def boxlist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FormatModule:
+    found = re.search(r"^```python\n(.*?)^```$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    (tmp_path / "boxlist_of_the_guide.py").write_text(found[1])
+    monkeypatch.syspath_prepend(tmp_path)
+    return importlib.import_module("boxlist_of_the_guide")
+
+
+def test_the_format_of_the_guide_reads_its_own_example(boxlist: FormatModule, tmp_path: Path) -> None:
+    path = tmp_path / "pred.boxlist"
+    path.write_text(boxlist.FORMAT.example)
+    draft = Draft(str(path), boxlist.FORMAT.name, ReadOptions(role="pred"))
+    assert boxlist.sniff(path)
+    boxlist.read(path, draft, ReadOptions(role="pred"))
+    dataset = draft.build()
+    assert (dataset.images.keys, dataset.labels.keys) == (("a.jpg",), ("dog",))
+    assert dataset.boxes.xywh.tolist() == [[10.0, 20.0, 30.0, 40.0]]
+    assert dataset.boxes.score is not None and dataset.boxes.score.tolist() == [0.9]

@@ -1,0 +1,119 @@
+"""Every block of README.md runs: commands print what stands below them, Python executes."""
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_RUN = ("make ", "pip install ", "python -m pip install ")  # they build environments: what `make test` itself does
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: its language, its text and the line it starts on."""
+
+    language: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command and the output that stands below it."""
+
+    text: str
+    output: str
+
+
+def read_blocks(markdown: str) -> list[Block]:
+    return [
+        Block(found[1], found[2], markdown.count("\n", 0, found.start()) + 2) for found in FENCED.finditer(markdown)
+    ]
+
+
+def read_commands(text: str) -> Iterator[Command]:
+    """Split a console block at its prompts; a backslash at the end of a line continues the command."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        found = re.match(r"((?:.*\\\n)*.*)\n?", part)
+        assert found is not None
+        yield Command(found[1], part[found.end() :])
+
+
+BLOCKS = read_blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a copy of the sample, which the blocks may write to."""
+    shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"line-{block.line}")
+def test_block_of_the_readme_runs_as_it_stands(block: Block, scratch: Path) -> None:
+    assert block.language in {"console", "python"}, f"README.md:{block.line}: not a language that this test runs"
+    if block.language == "python":
+        run_python(block)
+    else:
+        run_console(block, scratch)
+
+
+def test_readme_has_at_most_200_lines() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 200
+
+
+def test_a_console_block_is_split_into_commands_and_their_output() -> None:
+    text = "$ one \\\n    --more\nfirst\nsecond\n$ two\n"
+    assert list(read_commands(text)) == [Command("one \\\n    --more", "first\nsecond\n"), Command("two", "")]
+
+
+def test_blocks_are_found_with_their_line() -> None:
+    assert read_blocks("text\n\n```python\nx = 1\n```\n") == [Block("python", "x = 1\n", 4)]
+
+
+def run_console(block: Block, folder: Path) -> None:
+    for command in read_commands(block.text):
+        if not command.text.startswith(NOT_RUN):
+            done = run_shell(command.text, folder)
+            assert done.stdout == command.output, f"README.md:{block.line}: {command.text}"
+            assert command.output or done.returncode == 0, f"README.md:{block.line}: {command.text} failed"
+
+
+def run_shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user would see it: both streams in one, this environment's programs first."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    environment = os.environ | {"PATH": path, "PYTHONUTF8": "1", "NO_COLOR": "1"}
+    environment.pop("COLUMNS", None)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        shell=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def run_python(block: Block) -> None:
+    """Check a session against what it shows; execute anything else."""
+    if ">>>" not in block.text:
+        exec(compile(block.text, f"README.md:{block.line}", "exec"), {"__name__": "readme"})
+        return
+    session = doctest.DocTestParser().get_doctest(block.text, {}, "README.md", "README.md", block.line)
+    report: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(session, out=report.append)
+    assert not report, "".join(report)
