@@ -1,3 +1,66 @@
-"""Evaluate object detection: any common format in, exact average precision out."""
+"""Evaluate object detection: any common format in, exact average precision out.
+
+Importing this package loads nothing else; each public name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jaccard_eval.api import evaluate, load
+    from jaccard_eval.data.boxtable import BoxTable
+    from jaccard_eval.data.dataset import Dataset
+    from jaccard_eval.data.metricref import MetricRef
+    from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
+    from jaccard_eval.data.result import EvaluationResult
+    from jaccard_eval.errors import DataError, JaccardEvalError, UsageError
+    from jaccard_eval.formats import ReadOptions
+    from jaccard_eval.frames import to_frame
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "AreaRange": "data.protocol",
+    "BoxTable": "data.boxtable",
+    "DataError": "errors",
+    "Dataset": "data.dataset",
+    "EvaluationResult": "data.result",
+    "JaccardEvalError": "errors",
+    "MetricRef": "data.metricref",
+    "Protocol": "data.protocol",
+    "ReadOptions": "formats",
+    "UsageError": "errors",
+    "evaluate": "api",
+    "get_protocol": "data.protocol",
+    "load": "api",
+    "to_frame": "frames",
+}
+
+__all__ = [
+    "AreaRange",
+    "BoxTable",
+    "DataError",
+    "Dataset",
+    "EvaluationResult",
+    "JaccardEvalError",
+    "MetricRef",
+    "Protocol",
+    "ReadOptions",
+    "UsageError",
+    "evaluate",
+    "get_protocol",
+    "load",
+    "to_frame",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

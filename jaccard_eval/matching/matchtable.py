@@ -85,12 +85,14 @@ class MatchTable:
         if len(self.pair_gt) == 0:
             return np.zeros(choice.shape, dtype=np.bool_)
         ignored_pair: BoolArray = self.gt_ignored[area][self.pair_gt]
-        return np.logical_and(ignored_pair[choice], choice != NO_PAIR)
+        ignored: BoolArray = ignored_pair[choice] & (choice != NO_PAIR)
+        return ignored
 
     def in_range(self, area: int) -> BoolArray:
         """Whether a detection's own area lies in an area range, shape (n,)."""
         one = self.protocol.areas[area]
-        return np.logical_and(self.area >= one.low, self.area <= one.high)
+        inside: BoolArray = (self.area >= one.low) & (self.area <= one.high)
+        return inside
 
     @property
     def positives(self) -> npt.NDArray[np.int64]:

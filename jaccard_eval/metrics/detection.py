@@ -12,6 +12,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import ClassRow, MetricValue, OperatingPoint
+from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.metrics.axes import Axes
 from jaccard_eval.metrics.counts import best_f1_points, operating_point
@@ -78,7 +79,7 @@ class DetectionMetrics:
         return tuple(rows)
 
     def operating_points(self, score: float | str) -> tuple[OperatingPoint, ...]:
-        """Counts at a score (or at each one's best F1) for all classes pooled, then each class; at every IoU."""
+        """Count at a score (or at each one's best F1) for all classes pooled, then each class; at every IoU."""
         labels: list[int | None] = [None, *range(self.table.n_labels)] if self.table.n_labels > 1 else [None]
         points = []
         for t, iou in enumerate(self.protocol.iou_thresholds):

@@ -1,0 +1,179 @@
+"""Bring two inputs together: which images and classes are the same, in which units; what is left over is said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jaccard_eval.data.alignimages import AlignOptions, CommonImages, align_images
+from jaccard_eval.data.boxtable import BoxTable, FloatArray, RowArray, freeze
+from jaccard_eval.data.classmatch import ClassMatch, match_classes
+from jaccard_eval.data.dataset import Dataset, LabelMap
+from jaccard_eval.data.imagekeys import counted, example_keys
+from jaccard_eval.data.result import Correspondence
+from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, did_you_mean, shown
+
+LISTED_NAMES = 10  # names of leftover images and classes that a correspondence keeps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alignment:
+    """Both sides in common rows.
+
+    Parameters
+    ----------
+    gt, pred : BoxTable
+        Boxes with common image and class rows, in common units.
+    units : {"px", "norm"}
+    image_names, class_names : tuple of str
+    correspondence : Correspondence
+    findings : tuple of Finding
+    """
+
+    gt: BoxTable
+    pred: BoxTable
+    units: str
+    image_names: tuple[str, ...]
+    class_names: tuple[str, ...]
+    correspondence: Correspondence
+    findings: tuple[Finding, ...]
+
+
+def align(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
+    """Align predictions with ground truth.
+
+    Raises
+    ------
+    DataError
+        When images, classes or units cannot be brought together.
+    UsageError
+        When an option names a class or strategy that does not exist.
+    """
+    findings = FindingLog()
+    images = align_images(gt, pred, options, findings)
+    where = Where(pred.path)
+    classes = match_classes(gt.labels, pred.labels, options.class_map, where, findings)
+    _check_classes(gt, pred, classes, findings)
+    findings.raise_errors()
+    gt_boxes = _remap(gt.boxes, images.gt_rows, np.arange(len(gt.labels), dtype=np.int32))
+    pred_boxes = _remap(pred.boxes, images.pred_rows, classes.rows)
+    gt_boxes, pred_boxes, units = _common_units(gt, pred, gt_boxes, pred_boxes, images)
+    chosen = _chosen_classes(gt.labels, options)
+    gt_boxes, pred_boxes = _select(gt_boxes, chosen), _select(pred_boxes, chosen)
+    return Alignment(
+        gt=gt_boxes,
+        pred=pred_boxes,
+        units=units,
+        image_names=tuple(images.table.name(row) for row in range(len(images.table))),
+        class_names=tuple(name for row, name in enumerate(gt.labels.names) if chosen[row] >= 0),
+        correspondence=_describe(gt, pred, images, classes, chosen),
+        findings=findings.findings(),
+    )
+
+
+def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: FindingLog) -> None:
+    """Warn of prediction classes that the ground truth lacks; stop when it lacks them all."""
+    unknown = np.flatnonzero(classes.rows < 0)
+    if not len(unknown):
+        return
+    names = [pred.labels.names[row] for row in unknown]
+    boxes = int(np.isin(pred.boxes.label, unknown).sum())
+    where = Where(pred.path, field="class")
+    if len(unknown) == len(classes.rows):
+        findings.error(
+            "class-none",
+            where,
+            f"no prediction class (category) exists in the ground truth: predictions have {example_keys(names)}, "
+            f"ground truth has {example_keys(gt.labels.names)} (ids {example_keys(gt.labels.keys)})",
+            fix="Name the classes by index with --pred-names or --gt-names, or map them with --class-map.",
+        )
+    elif boxes:
+        what = f"{counted(len(unknown), 'class', 'classes')} (category) unknown to the ground truth"
+        findings.warning(
+            "class-unknown", where, f"{boxes:,} predictions of {what} set aside: {example_keys(names, 10)}"
+        )
+
+
+def _remap(boxes: BoxTable, image_rows: RowArray, label_rows: RowArray) -> BoxTable:
+    """Move boxes to common rows; those whose image or class has none are left out."""
+    image, label = image_rows[boxes.image], label_rows[boxes.label]
+    moved = freeze(replace(boxes, image=image, label=label))
+    known = (image >= 0) & (label >= 0)
+    return moved if known.all() else moved.take(known)
+
+
+def _common_units(
+    gt: Dataset, pred: Dataset, gt_boxes: BoxTable, pred_boxes: BoxTable, images: CommonImages
+) -> tuple[BoxTable, BoxTable, str]:
+    """Turn the side that is in fractions of the image into pixels, when the other side is in pixels."""
+    if gt.units == pred.units:
+        return gt_boxes, pred_boxes, gt.units
+    sizes = images.table.sizes.copy()
+    known = images.pred_rows >= 0
+    theirs = np.full_like(sizes, np.nan)
+    theirs[images.pred_rows[known]] = pred.images.sizes[known]
+    sizes = np.where(np.isnan(sizes), theirs, sizes)
+    if gt.units == "norm":
+        return _to_pixels(gt, gt_boxes, sizes, images), pred_boxes, "px"
+    return gt_boxes, _to_pixels(pred, pred_boxes, sizes, images), "px"
+
+
+def _to_pixels(side: Dataset, boxes: BoxTable, sizes: FloatArray, images: CommonImages) -> BoxTable:
+    unknown = np.unique(boxes.image[np.isnan(sizes[boxes.image]).any(axis=1)])
+    if len(unknown):
+        names = [images.table.name(int(row)) for row in unknown]
+        raise DataError.single(
+            "size-unknown",
+            Where(side.path),
+            f"boxes are normalised and the other side is in pixels, but {counted(len(unknown), 'image')} "
+            f"have no known width and height: {example_keys(names)}",
+            fix="Give the pictures with --images DIR.",
+        )
+    size = sizes[boxes.image]
+    xywh = boxes.xywh * np.concatenate((size, size), axis=1)
+    return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
+
+
+def _chosen_classes(labels: LabelMap, options: AlignOptions) -> RowArray:
+    """Return the row of each class among those to evaluate, -1 for classes left out."""
+    for name in (*options.classes, *options.exclude_classes):
+        if name not in labels.names:
+            raise UsageError(f"unknown class {shown(name)} in the ground truth.{did_you_mean(name, labels.names)}")
+    wanted = [
+        (not options.classes or name in options.classes) and name not in options.exclude_classes
+        for name in labels.names
+    ]
+    if not any(wanted):
+        raise UsageError("--classes and --exclude-classes leave no class to evaluate")
+    return np.where(wanted, np.cumsum(wanted) - 1, -1).astype(np.int32)
+
+
+def _select(boxes: BoxTable, chosen: RowArray) -> BoxTable:
+    if (chosen >= 0).all():
+        return boxes
+    label = chosen[boxes.label]
+    return freeze(replace(boxes, label=label)).take(label >= 0)
+
+
+def _describe(
+    gt: Dataset, pred: Dataset, images: CommonImages, classes: ClassMatch, chosen: RowArray
+) -> Correspondence:
+    matched = np.isin(images.gt_rows, images.pred_rows)
+    known = np.isin(images.pred_rows, images.gt_rows)
+    gt_only = [gt.images.name(int(row)) for row in np.flatnonzero(~matched)]
+    pred_only = [pred.images.name(int(row)) for row in np.flatnonzero(~known)]
+    pairs = [(gt.labels.names[row], pred.labels.names[i]) for i, row in enumerate(classes.rows) if row >= 0]
+    claimed = set(classes.rows.tolist())
+    return Correspondence(
+        image_strategy=images.strategy,
+        class_strategy=classes.strategy,
+        matched_images=int(matched.sum()),
+        n_gt_only_images=len(gt_only),
+        n_pred_only_images=len(pred_only),
+        gt_only_images=tuple(gt_only[:LISTED_NAMES]),
+        pred_only_images=tuple(pred_only[:LISTED_NAMES]),
+        classes=tuple(pairs),
+        gt_only_classes=tuple(name for row, name in enumerate(gt.labels.names) if row not in claimed),
+        pred_only_classes=tuple(pred.labels.names[i] for i, row in enumerate(classes.rows) if row < 0),
+    )

@@ -1,0 +1,189 @@
+"""The images that two inputs have in common, and what becomes of those that only the predictions have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import BoolArray, RowArray
+from jaccard_eval.data.dataset import Dataset, ImageTable, key_order
+from jaccard_eval.data.imagekeys import AUTOMATIC, STRATEGIES, ImageMatch, counted, example_keys, match_by
+from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, did_you_mean, shown
+
+IntArray = npt.NDArray[np.int64]
+
+EXPLAINED = 0.95  # share of the prediction images that a strategy must match to be believed
+EXPLAINED_EXACTLY = 0.5  # the same for equal keys, where ground truth does not list images without boxes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignOptions:
+    """What the user decided; None and empty mean: find out.
+
+    Parameters
+    ----------
+    match_images : str, optional
+        One of "id", "name", "path", "basename", "stem".
+    extra_images : {"error", "ignore", "empty"}
+        What to do with prediction images that the ground truth does not have: stop, leave them out, or count them as
+        images without objects.
+    class_map : mapping of str to str, optional
+        Prediction class to ground-truth class.
+    classes, exclude_classes : sequence of str
+        Ground-truth classes to evaluate, or to leave out.
+    """
+
+    match_images: str | None = None
+    extra_images: str = "error"
+    class_map: Mapping[str, str] | None = None
+    classes: Sequence[str] = ()
+    exclude_classes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommonImages:
+    """The common images: the ground truth's, in their order, with extra images of the predictions where accepted."""
+
+    table: ImageTable
+    gt_rows: RowArray
+    pred_rows: RowArray
+    strategy: str
+
+
+def align_images(gt: Dataset, pred: Dataset, options: AlignOptions, findings: FindingLog) -> CommonImages:
+    """Find the common images.
+
+    Raises
+    ------
+    DataError
+        When too few images correspond, or not one to one, or predictions are on images the ground truth lacks.
+    """
+    used = np.zeros(len(pred.images), dtype=np.bool_)
+    used[pred.boxes.image] = True
+    match = _choose_strategy(gt, pred, used, options)
+    extra = np.flatnonzero((match.rows < 0) & used).astype(np.int64)
+    gt_rows = np.arange(len(gt.images), dtype=np.int32)
+    if not len(extra) or not _keep_extra(_Extra.of(gt, pred, match, extra), options, findings):
+        return CommonImages(gt.images, gt_rows, match.rows, match.strategy)
+    return _with_extra(gt.images, pred.images, match, extra)
+
+
+def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: AlignOptions) -> ImageMatch:
+    """Take the first strategy that is one-to-one and explains the prediction images that carry boxes."""
+    if options.match_images:
+        return _forced(gt, pred, options.match_images)
+    tried = [match_by(name, gt.images, pred.images) for name in AUTOMATIC]
+    if not used.any():
+        return next((match for match in tried if match.one_to_one and (match.rows >= 0).all()), tried[0])
+    shares = [float((match.rows[used] >= 0).mean()) for match in tried]
+    for match, share in zip(tried, shares, strict=True):
+        if match.one_to_one and (share >= EXPLAINED or (match.strategy == "id" and _explains(gt, share, options))):
+            return match
+    raise _no_correspondence(gt, pred, used, tried[int(np.argmax(shares))], max(shares))
+
+
+def _explains(gt: Dataset, share: float, options: AlignOptions) -> bool:
+    """Whether equal keys alone carry a partial match: extra images are then reported, ignored or empty."""
+    if gt.images.listed:
+        return share > 0
+    return share >= EXPLAINED_EXACTLY or (share > 0 and options.extra_images != "error")
+
+
+def _forced(gt: Dataset, pred: Dataset, strategy: str) -> ImageMatch:
+    name = "id-text" if strategy == "id" else strategy
+    if name not in STRATEGIES:
+        raise UsageError(
+            f"unknown way to match images {shown(strategy)}; known are {', '.join(AUTOMATIC)}."
+            f"{did_you_mean(strategy, AUTOMATIC)}"
+        )
+    match = match_by(name, gt.images, pred.images)
+    if not match.one_to_one:
+        raise DataError.single(
+            "image-ambiguous",
+            Where(pred.path),
+            f"images do not correspond one to one by {strategy}: several images of one side share a {strategy}",
+            fix="Choose another --match-images.",
+        )
+    return replace(match, strategy=strategy)
+
+
+def _no_correspondence(gt: Dataset, pred: Dataset, used: BoolArray, best: ImageMatch, share: float) -> DataError:
+    unknown = [pred.images.name(int(row)) for row in np.flatnonzero(used & (best.rows < 0))]
+    matched = round(share * int(used.sum()))
+    detail = (
+        f"{matched:,} of {int(used.sum()):,} prediction images match an image of the ground truth ({gt.path})"
+        f"{f' by {best.strategy}' if matched else ''}"
+    )
+    if not best.one_to_one:
+        detail += f", and not one to one: several images share a {best.strategy}"
+    detail += f"; predictions have {example_keys(unknown or pred.images.keys)}{_kind(pred.images)}"
+    detail += f", ground truth has {example_keys(_gt_examples(gt))}{_kind(gt.images)}"
+    return DataError.single(
+        "image-unknown",
+        Where(pred.path, field="image"),
+        detail,
+        fix="Check that both belong to one split; --match-images id|name|path|basename|stem forces a way to match, "
+        "--extra-images ignore goes on without the rest.",
+    )
+
+
+def _kind(images: ImageTable) -> str:
+    """Say whether keys are text, where that may be why nothing matches."""
+    texts = sum(isinstance(key, str) for key in images.keys)
+    return " (string ids)" if texts == len(images) else " (integer ids)" if texts == 0 else ""
+
+
+def _gt_examples(gt: Dataset) -> list[str | int]:
+    return [f"{key} ({name})" if name else key for key, name in zip(gt.images.keys, gt.images.file_names, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Extra:
+    """Prediction images that the ground truth does not have."""
+
+    path: str
+    detail: str
+    names: str
+    may_be_empty: bool
+
+    @classmethod
+    def of(cls, gt: Dataset, pred: Dataset, match: ImageMatch, extra: IntArray) -> _Extra:
+        boxes = int(np.isin(pred.boxes.image, extra).sum())
+        detail = f"{boxes:,} predictions on {counted(len(extra), 'image')} that the ground truth does not have"
+        names = example_keys(pred.images.name(int(row)) for row in extra)
+        return cls(pred.path, detail, names, may_be_empty=not gt.images.listed and match.strategy == "id")
+
+
+def _keep_extra(extra: _Extra, options: AlignOptions, findings: FindingLog) -> bool:
+    """Decide whether extra images count as images without objects (True) or are left out; or stop."""
+    where = Where(extra.path, field="image")
+    if options.extra_images == "error" and not extra.may_be_empty:
+        findings.error(
+            "image-unknown",
+            where,
+            f"{extra.detail}: {extra.names}",
+            fix="Check that both belong to one split, or pass --extra-images ignore (leave them out) or empty.",
+        )
+        findings.raise_errors()
+    ignore = options.extra_images == "ignore"
+    done = "left out" if ignore else "counted as images without objects, as the ground truth does not list those"
+    findings.warning("image-extra", where, f"{extra.detail} ({extra.names}): {done}")
+    return not ignore
+
+
+def _with_extra(gt: ImageTable, pred: ImageTable, match: ImageMatch, extra: IntArray) -> CommonImages:
+    """Add images to the ground truth's and sort all by key again."""
+    n = len(gt)
+    keys = [*gt.keys, *(pred.keys[row] for row in extra)]
+    order = sorted(range(len(keys)), key=lambda row: key_order(keys[row]))
+    place = np.empty(len(keys), dtype=np.int32)
+    place[order] = np.arange(len(keys))
+    names = [*gt.file_names, *(pred.file_names[row] for row in extra)]
+    sizes = np.concatenate((gt.sizes, pred.sizes[extra]))
+    table = ImageTable(tuple(keys[r] for r in order), tuple(names[r] for r in order), sizes[order], gt.listed)
+    rows = match.rows.copy()
+    rows[extra] = np.arange(n, len(keys))
+    return CommonImages(table, place[:n], np.where(rows >= 0, place[rows], -1).astype(np.int32), match.strategy)

@@ -1,0 +1,97 @@
+"""Fingerprints of inputs and the signature of a result: everything that can change a number, in one line."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.protocol import AreaRange, Protocol
+
+Words = npt.NDArray[np.uint64]
+
+FINGERPRINT_DIGITS = 16  # hexadecimal digits shown: 64 bits
+
+
+def fingerprint(boxes: BoxTable, image_names: Sequence[str], class_names: Sequence[str], units: str) -> str:
+    """Return a digest of boxes that does not depend on the order of rows or on the file format.
+
+    Every row is hashed to 64 bits with the names of its image and class; the hashes are summed, so order does not
+    matter and equal rows count.
+    """
+    image = _text_hashes(image_names)
+    label = _text_hashes(class_names)
+    flags = boxes.crowd + 2 * boxes.difficult.astype(np.uint64) + 4 * boxes.group_of + 8 * boxes.ignore
+    score = np.zeros(len(boxes)) if boxes.score is None else boxes.score
+    columns = [*boxes.xywh.T, score, boxes.area]
+    state = image[boxes.image] * _PRIMES[0] + label[boxes.label] * _PRIMES[1] + flags * _PRIMES[2]
+    for column in columns:
+        bits = (np.ascontiguousarray(column, dtype="<f8") + 0.0).view("<u8")  # + 0.0: -0.0 and 0.0 are alike
+        state = _mix(state ^ bits)
+    names = "\x1e".join(["\x1f".join(sorted(image_names)), "\x1f".join(class_names), units, str(len(boxes))])
+    digest = hashlib.sha256(names.encode("utf-8", "surrogatepass"))
+    digest.update(int(state.sum(dtype=np.uint64)).to_bytes(8, "little"))
+    digest.update(int(np.bitwise_xor.reduce(state, initial=0)).to_bytes(8, "little"))
+    return f"sha256:{digest.hexdigest()[:FINGERPRINT_DIGITS]}"
+
+
+_PRIMES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
+
+
+def _mix(state: Words) -> Words:
+    """Spread every bit over the word; the finaliser of MurmurHash3."""
+    state = (state ^ (state >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    mixed: Words = state ^ (state >> np.uint64(33))
+    return mixed
+
+
+def _text_hashes(texts: Sequence[str]) -> Words:
+    digests = (hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts)
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: str, version: str) -> str:
+    """Return the signature, e.g. ``coco|iou=0.5:0.95:0.05|ap=101|max_dets=1,10,100|...|gt=sha256:…|v=0.1.0``.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    selection : sequence of str
+        What was chosen of the data ("classes=dog", "score_min=0.1").
+    gt, pred : str
+        Fingerprints.
+    version : str
+    """
+    parts = [
+        protocol.name,
+        f"iou={_spaced(protocol.iou_thresholds)}",
+        f"ap={protocol.recall_points or 'area'}",
+        f"max_dets={','.join(map(str, protocol.max_dets)) or 'none'}",
+        f"areas={','.join(map(_area_text, protocol.areas))}",
+        f"match={protocol.assignment}",
+        f"ties={protocol.iou_ties}/{protocol.score_ties}",
+        f"ignored={'+'.join(protocol.ignored_flags) or 'none'}",
+        f"crowd={protocol.crowd_overlap}",
+        f"pixel={protocol.pixel_offset:g}",
+        *(["class_agnostic"] if protocol.class_agnostic else []),
+        *selection,
+        f"gt={gt}",
+        f"pred={pred}",
+        f"v={version}",
+    ]
+    return "|".join(parts)
+
+
+def _spaced(values: Sequence[float]) -> str:
+    """Write thresholds as first:last:step where they are equally spaced."""
+    texts = [f"{value:.12g}" for value in values]
+    steps = {f"{b - a:.9g}" for a, b in pairwise(values)}
+    return f"{texts[0]}:{texts[-1]}:{steps.pop()}" if len(values) > 2 and len(steps) == 1 else ",".join(texts)
+
+
+def _area_text(area: AreaRange) -> str:
+    return f"{area.name}[{area.low:g}:{area.high:g}]"
