@@ -1,0 +1,225 @@
+"""Which column of a CSV is what, decided by the names in its header and never by position. No cell is read here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaccard_eval.errors import FindingLog, Where, shown
+from jaccard_eval.formats import ReadOptions
+
+# Names are compared without case, blanks, hyphens and underscores. Where a header has several names of one meaning
+# the first in the list counts: paths before ids, class names before class numbers.
+IMAGE = (
+    "image", "image_path", "path", "file_path", "filename", "image_name", "frame", "source-ref", "image_id", "img",
+    "img_id",
+)  # fmt: skip
+CLASS = (
+    "class_name", "label_name", "category_name", "class", "label", "category", "name", "cls", "target", "class_id",
+    "category_id", "label_id",
+)  # fmt: skip
+SCORE = ("score", "scores", "confidence", "conf", "probability", "prob", "objectness")
+AREA = ("area",)
+PACKED = ("bbox",)
+FLAGS = {
+    "crowd": ("iscrowd", "crowd"),
+    "difficult": ("difficult", "is_difficult"),
+    "group_of": ("isgroupof", "group_of"),
+    "ignore": ("ignore",),
+}
+LAYOUTS = (
+    ("xyxy", ("xmin", "ymin", "xmax", "ymax")),
+    ("xyxy", ("x1", "y1", "x2", "y2")),
+    ("xyxy", ("left", "top", "right", "bottom")),
+    ("xyxy", ("xtl", "ytl", "xbr", "ybr")),
+    ("cxcywh", ("cx", "cy", "w", "h")),
+    ("cxcywh", ("cx", "cy", "width", "height")),
+    ("cxcywh", ("x_center", "y_center", "width", "height")),
+    ("cxcywh", ("x_center", "y_center", "w", "h")),
+    ("cxcywh", ("xc", "yc", "w", "h")),
+    ("cxcywh", ("xc", "yc", "width", "height")),
+    ("xywh", ("bbox_x", "bbox_y", "bbox_w", "bbox_h")),
+    ("xywh", ("left", "top", "width", "height")),
+    ("xywh", ("x", "y", "w", "h")),
+    ("xywh", ("x", "y", "width", "height")),
+)
+SIZES = (("image_width", "image_height"), ("img_width", "img_height"), ("img_w", "img_h"), ("width", "height"))
+
+KERAS_HEADER = ("path", "x1", "y1", "x2", "y2", "class", "score")
+MAX_LISTED = 20  # columns repeated in a message
+_PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Position of each column by its meaning.
+
+    Parameters
+    ----------
+    image, label : int
+    box : tuple of int
+        Four positions, or the one of a packed column.
+    encoding : {"xyxy", "xywh", "cxcywh"}
+    score, area : int, optional
+    size : tuple of int, optional
+        Width and height of the image.
+    flags : dict of str to int
+    unused : tuple of int
+        Columns that are passed over.
+    """
+
+    image: int
+    label: int
+    box: tuple[int, ...]
+    encoding: str
+    score: int | None
+    area: int | None
+    size: tuple[int, int] | None
+    flags: dict[str, int]
+    unused: tuple[int, ...]
+
+
+def count_known(header: Sequence[str]) -> int:
+    """Return how many names of a header are known."""
+    return sum(_compact(name) in _KNOWN for name in header)
+
+
+def is_header(header: Sequence[str]) -> bool:
+    """Whether a first line names an image column and a whole box."""
+    at = _positions(header)
+    return _pick(at, IMAGE) is not None and _pick_box(at, None) is not None
+
+
+def is_keras_row(row: Sequence[str]) -> bool:
+    """Whether a first line is data of the layout without header: path, x1, y1, x2, y2, class and perhaps a score."""
+    if not 5 <= len(row) <= 7 or not row[0].strip() or _is_number(row[0]):
+        return False
+    if not any(cell.strip() for cell in row[1:]):
+        return True
+    return len(row) > 5 and all(map(_is_number, row[1:5]))
+
+
+def explain_no_header(first: Sequence[str]) -> str:
+    """Say what a first line holds that has no known name."""
+    if len(first) == 1:
+        return f"no header row: {shown(first[0])} is one column under each delimiter (, ; tab |)"
+    return f"no header row with known column names; the first line has the columns {listed_names(first)}"
+
+
+def resolve_columns(header: Sequence[str], options: ReadOptions, findings: FindingLog, where: Where) -> Columns | None:
+    """Find the columns of a header; None when it lacks one, with every lack among the findings."""
+    at = _positions(header)
+    _report_duplicates(header, at, findings, where)
+    image, label, box = _pick(at, IMAGE), _pick(at, CLASS), _pick_box(at, options.box)
+    for position, what, aliases in ((image, "the image", IMAGE), (label, "the class", CLASS)):
+        if position is None:
+            _report_missing(what, f"name it one of {', '.join(aliases)}", header, findings, where)
+    if box is None:
+        _report_missing_box(header, at, findings, where)
+    if image is None or label is None or box is None:
+        return None
+    encoding, positions = box
+    return _collect(header, at, options, (image, label, *positions), encoding)
+
+
+def listed_names(header: Sequence[str]) -> str:
+    """Return names of columns for a message, the first few of them."""
+    names = ", ".join(shown(name or "(unnamed)") for name in header[:MAX_LISTED])
+    hidden = len(header) - MAX_LISTED
+    return names if hidden <= 0 else f"{names} and {hidden:,} more"
+
+
+def _collect(
+    header: Sequence[str], at: dict[str, list[int]], options: ReadOptions, needed: tuple[int, ...], encoding: str
+) -> Columns:
+    """Add the optional columns to the needed ones (image, class, box)."""
+    flags = {flag: _pick(at, aliases) for flag, aliases in FLAGS.items()}
+    given = {flag: position for flag, position in flags.items() if position is not None}
+    score = _pick(at, SCORE) if options.role == "pred" else None
+    area, size = _pick(at, AREA), _pick_size(at, needed)
+    used = {*needed, *given.values(), *(size or ()), score, area}
+    return Columns(
+        image=needed[0],
+        label=needed[1],
+        box=needed[2:],
+        encoding=encoding,
+        score=score,
+        area=area,
+        size=size,
+        flags=given,
+        unused=tuple(position for position in range(len(header)) if position not in used),
+    )
+
+
+def _compact(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
+_KNOWN = frozenset(
+    _compact(name)
+    for group in (IMAGE, CLASS, SCORE, AREA, PACKED, *FLAGS.values(), *(names for _, names in LAYOUTS), *SIZES)
+    for name in group
+)
+
+
+def _positions(header: Sequence[str]) -> dict[str, list[int]]:
+    """Positions of each known name."""
+    at: dict[str, list[int]] = {}
+    for position, name in enumerate(map(_compact, header)):
+        if name in _KNOWN:
+            at.setdefault(name, []).append(position)
+    return at
+
+
+def _pick(at: dict[str, list[int]], aliases: Sequence[str]) -> int | None:
+    return next((at[name][0] for name in map(_compact, aliases) if name in at), None)
+
+
+def _pick_all(at: dict[str, list[int]], names: Sequence[str]) -> tuple[int, ...] | None:
+    found = [at[name][0] for name in map(_compact, names) if name in at]
+    return tuple(found) if len(found) == len(names) else None
+
+
+def _pick_box(at: dict[str, list[int]], asked: str | None) -> tuple[str, tuple[int, ...]] | None:
+    """Return encoding and positions of the box: the asked encoding if there, else the first layout."""
+    layouts = ((encoding, _pick_all(at, names)) for encoding, names in LAYOUTS)
+    whole = [(encoding, positions) for encoding, positions in layouts if positions is not None]
+    packed = _pick_all(at, PACKED)
+    if packed is not None:
+        whole.append((asked or "xywh", packed))
+    return min(whole, key=lambda layout: layout[0] != asked) if whole else None
+
+
+def _pick_size(at: dict[str, list[int]], needed: tuple[int, ...]) -> tuple[int, int] | None:
+    """Columns of the image's size: "width" and "height" are the image's unless the box needs them."""
+    pairs = (_pick_all(at, names) for names in SIZES)
+    return next(((pair[0], pair[1]) for pair in pairs if pair is not None and not {*pair} & {*needed}), None)
+
+
+def _is_number(cell: str) -> bool:
+    return _PLAIN_NUMBER.fullmatch(cell.strip()) is not None
+
+
+def _report_duplicates(header: Sequence[str], at: dict[str, list[int]], findings: FindingLog, where: Where) -> None:
+    for positions in at.values():
+        if len(positions) > 1:
+            names = " and ".join(shown(header[position]) for position in positions)
+            findings.error("csv-column-duplicate", where, f"duplicate columns {names}", fix="Keep one of them.")
+
+
+def _report_missing(what: str, remedy: str, header: Sequence[str], findings: FindingLog, where: Where) -> None:
+    detail = f"no column for {what} among {listed_names(header)}; {remedy}"
+    findings.error("csv-column-missing", where, detail, fix="Names in the header decide, not positions.")
+
+
+def _report_missing_box(header: Sequence[str], at: dict[str, list[int]], findings: FindingLog, where: Where) -> None:
+    known = [[name for name in names if _compact(name) in at] for _, names in LAYOUTS]
+    best = max(range(len(LAYOUTS)), key=lambda row: len(known[row]))
+    names = LAYOUTS[best][1]
+    if known[best]:
+        missing = ", ".join(name for name in names if name not in known[best])
+        _report_missing(missing, f"a box needs all of {', '.join(names)}", header, findings, where)
+    else:
+        choices = " or ".join(",".join(names) for _, names in LAYOUTS[:2])
+        _report_missing("the box", f"give it as {choices}, x,y,w,h, cx,cy,w,h or bbox", header, findings, where)

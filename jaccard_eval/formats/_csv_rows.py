@@ -1,0 +1,187 @@
+"""Delimited text to columns of text: dialect, shape and lines. What a column means is decided elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from jaccard_eval.errors import DataError, FindingLog, Severity, Where, shown
+from jaccard_eval.formats import _files
+from jaccard_eval.formats._csv_columns import KERAS_HEADER, count_known, explain_no_header, is_keras_row
+from jaccard_eval.formats._csv_numbers import TextArray
+
+DELIMITERS = ",;\t|"
+HEADER_FIX = "Start the file with a line such as image,class,xmin,ymin,xmax,ymax."
+
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
+
+# keras-retinanet writes an image without objects as path,,,,, but four commas are seen as well.
+_SHORT_KERAS_ROW = re.compile(rb"^([^,\"\r\n]+,,,,)(?=\r?$)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The cells of a delimited file below its header, column by column, as text.
+
+    Parameters
+    ----------
+    path : str
+    data : bytes
+        UTF-8 text, kept so that lines can be counted when a message needs one.
+    delimiter : str
+    header : tuple of str
+    first_line : int
+        Line of the header, or of the first row where there is none.
+    headerless : bool
+        Whether `header` is not in the file.
+    columns : tuple of ndarray of object
+        Texts, each of shape (n,).
+    """
+
+    path: str
+    data: bytes
+    delimiter: str
+    header: tuple[str, ...]
+    first_line: int
+    headerless: bool
+    columns: tuple[TextArray, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def where(self, row: int, column: int | None = None) -> Where:
+        """Return the place of a row, or of one of its cells, by the line on which the row starts."""
+        line = self._lines[row + (not self.headerless)]
+        return Where(self.path, line=line, field=None if column is None else self.header[column])
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        text = self.data.decode("utf-8")
+        with _fields_up_to(len(text)):
+            return [line for line, _ in _records(text, self.delimiter)]
+
+
+def read_sheet(path: Path) -> Sheet:
+    """Read a delimited file.
+
+    Raises
+    ------
+    DataError
+        When it cannot be read, is not UTF-8 text, holds no row or no header, or rows differ in their number of fields.
+    """
+    data = _files.read_bytes(path)
+    line, start = first_line(_files.decode(path, data))
+    where = Where(str(path), line=line)
+    if not start:
+        raise DataError.single("file-empty", where, "the file is empty: blank lines, no header", fix="Export it again.")
+    delimiter, first = split_first_line(start)
+    headerless = is_keras_row(first)
+    if headerless:
+        data = _SHORT_KERAS_ROW.sub(rb"\1,", data)
+    elif not count_known(first):
+        raise DataError.single("csv-header", where, explain_no_header(first), fix=HEADER_FIX)
+    cells = _read_cells(path, data, delimiter)
+    header = KERAS_HEADER[: len(cells)] if headerless else tuple(str(column[0]).strip() for column in cells)
+    columns = tuple(cells if headerless else [column[1:] for column in cells])
+    return Sheet(str(path), data, delimiter, header, line, headerless, columns)
+
+
+def first_line(text: str) -> tuple[int, str]:
+    """Return number and text of the first line that is not blank; a newline within quotes may cut it."""
+    rest = text.lstrip()
+    skipped = text[: len(text) - len(rest)]
+    return len(_LINE_BREAK.findall(skipped)) + 1, _LINE_BREAK.split(rest, maxsplit=1)[0]
+
+
+def split_first_line(line: str) -> tuple[str, list[str]]:
+    """Return the delimiter that shows most known names in a first line, else most fields, and the fields."""
+    with _fields_up_to(len(line)):
+        choices = [(mark, next(csv.reader([line], delimiter=mark, skipinitialspace=True))) for mark in DELIMITERS]
+    return max(choices, key=lambda choice: (count_known(choice[1]), len(choice[1])))
+
+
+def _read_cells(path: Path, data: bytes, delimiter: str) -> list[TextArray]:
+    """Parse every cell as text, the header's included."""
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(
+            io.BytesIO(data),
+            sep=delimiter,
+            header=None,
+            dtype=object,
+            na_filter=False,
+            skipinitialspace=True,
+            low_memory=False,
+        )
+    except pd.errors.ParserError as error:
+        raise _shape_error(path, data, delimiter, str(error)) from None
+    columns = [frame[position].to_numpy() for position in frame.columns]
+    if not _is_rectangular(columns, data, delimiter):
+        raise _shape_error(path, data, delimiter, "rows differ in their number of fields")
+    return columns
+
+
+def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the starting line and the fields of each record that is not blank: slow, for messages only."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    start = 1
+    for fields in reader:
+        if len(fields) > 1 or "".join(fields).strip(" \t"):
+            yield start, fields
+        start = reader.line_num + 1
+
+
+@contextmanager
+def _fields_up_to(length: int) -> Iterator[None]:
+    """Let the csv module take long fields for a while: its limit is a setting of the process."""
+    usual = csv.field_size_limit(length + 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
+
+
+def _is_rectangular(columns: Sequence[TextArray], data: bytes, delimiter: str) -> bool:
+    """Whether no row was short: pandas refuses long rows and fills short ones, so the delimiters must add up."""
+    inside = sum("".join(column).count(delimiter) for column in columns) if b'"' in data else 0
+    return data.count(delimiter.encode()) - inside == len(columns[0]) * (len(columns) - 1)
+
+
+def _shape_error(path: Path, data: bytes, delimiter: str, reason: str) -> DataError:
+    """Make the error that names every row that has not as many fields as the first one."""
+    text = data.decode("utf-8")
+    with _fields_up_to(len(text)):
+        records = list(_records(text, delimiter))
+    if "EOF inside string" in reason:
+        where = Where(str(path), line=records[-1][0])
+        return DataError.single(
+            "csv-quote", where, "a quoted field opens in this row and never closes", fix="Close it."
+        )
+    expected = len(records[0][1])
+    uneven = [row for row, (_, fields) in enumerate(records) if len(fields) != expected]
+    if not uneven:
+        return DataError.single("csv-fields", Where(str(path)), f"cannot be split into columns: {reason}")
+
+    def describe(row: int) -> tuple[Where, str]:
+        line, fields = records[row]
+        return Where(str(path), line=line), _explain_row(fields, expected)
+
+    log = FindingLog()
+    fix = "Give each row one field per column; quote fields that hold the delimiter."
+    log.add_rows(Severity.ERROR, "csv-fields", uneven, describe, fix=fix)
+    return DataError(log.findings())
+
+
+def _explain_row(fields: list[str], expected: int) -> str:
+    detail = f"expected {expected} fields, got {len(fields)}"
+    if fields[0].startswith("#"):
+        return f"{detail} (a comment? CSV has none)"
+    others = [delimiter for delimiter in DELIMITERS if fields[0].count(delimiter) == expected - 1]
+    return f"{detail} (delimited by {shown(others[0])}, unlike the first line?)" if others else detail

@@ -1,0 +1,53 @@
+"""CSV and other delimited text: one row per box, columns found by the names in the header.
+
+Reads corners, left-top-size, centre-size and packed boxes, in pixels or normalised, and the headerless layout of
+keras-retinanet. Rows without a box name images without objects.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jaccard_eval.errors import Where
+from jaccard_eval.formats import Format, ReadOptions, _files
+from jaccard_eval.formats._csv_boxes import add_boxes
+from jaccard_eval.formats._csv_cells import read_cells
+from jaccard_eval.formats._csv_columns import is_header, is_keras_row, resolve_columns
+from jaccard_eval.formats._csv_rows import first_line, read_sheet, split_first_line
+from jaccard_eval.formats._draft import Draft
+
+FORMAT = Format(
+    name="csv",
+    summary="delimited text, one row per box, columns found by their names",
+    source="TensorFlow Object Detection, VoTT, DeepForest, Open Images and Kaggle tables; keras-retinanet's CSV",
+    example="image,class,xmin,ymin,xmax,ymax\nstreet.jpg,dog,10,20,110,220\n",
+    carries=("names", "sizes", "scores", "crowd", "difficult", "group_of", "ignore", "area"),
+    suffixes=(".csv", ".tsv"),
+)
+
+_OTHER_STARTS = ("{", "[", "<")  # JSON and XML
+
+
+def sniff(path: Path) -> bool:
+    """Whether the first line is a header with an image and a box, or data without header, or the suffix says CSV."""
+    text = _files.head(path).decode("utf-8", errors="replace")
+    _, line = first_line(text)
+    if not line or line.startswith(_OTHER_STARTS):
+        return False
+    _, fields = split_first_line(line)
+    return is_header(fields) or is_keras_row(fields) or path.suffix.lower() in FORMAT.suffixes
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of a delimited file to the draft.
+
+    Raises
+    ------
+    DataError
+        When the file cannot be read as a table; problems of its columns and cells are among the draft's findings.
+    """
+    sheet = read_sheet(path)
+    where = Where(sheet.path, line=sheet.first_line)
+    columns = resolve_columns(sheet.header, options, draft.findings, where)
+    if columns is not None:
+        add_boxes(sheet, columns, read_cells(sheet, columns, draft), draft)
