@@ -1,0 +1,221 @@
+"""A folder of pictures: which there are, which one a key means, and how large each is. Pixels are never decoded."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.dataset import unknown_sizes
+from jaccard_eval.errors import DataError, FindingLog, Severity, Where
+from jaccard_eval.formats import _files
+from jaccard_eval.formats._tree import list_tree, require_folder
+
+IMAGE_SUFFIXES = frozenset(
+    (".avif", ".bmp", ".dib", ".dng", ".gif", ".heic", ".heif", ".jp2", ".jpeg")
+    + (".jpg", ".mpo", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+)
+MAX_PIXELS = 2**34  # a picture that claims more (131,072 x 131,072) has a damaged or hostile header
+
+_ORIENTATION = 0x0112  # EXIF tag; 5 to 8 turn the picture by a quarter, so width and height change places
+_QUARTER_TURNS = frozenset({5, 6, 7, 8})
+
+
+class ImageFolder:
+    """The pictures in a folder and below it.
+
+    Listing happens on first use; headers are read only for the pictures that are asked for.
+
+    Parameters
+    ----------
+    root : str or Path
+
+    Raises
+    ------
+    DataError
+        When there is no such folder.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+        self.findings = FindingLog()
+        self._by_tier: dict[Callable[[str], str], dict[str, list[str]]] = {}
+        require_folder(self.root, "the folder of images")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Relative POSIX paths of all pictures, sorted."""
+        return tuple(name for name in list_tree(self.root, self.findings) if is_image_name(name))
+
+    def find(self, key: str) -> tuple[str, ...]:
+        """Return the pictures that a key can mean: the first tier that has any, more than one when it is ambiguous.
+
+        The tiers: relative path; path without suffix, as written and then without regard to case and Unicode
+        composition; base name, the same way.
+        """
+        wanted = key.replace("\\", "/")
+        return next((tuple(found) for tier in _TIERS if (found := self._index(tier).get(tier(wanted)))), ())
+
+    def match(self, keys: Sequence[str]) -> list[str | None]:
+        """Return the picture of each key, or None; a picture found by its base name only is given to one key.
+
+        A relative path is a surer sign than a base name: with labels ``a`` and ``train/a`` and one picture ``a.png``,
+        the picture belongs to ``a``.
+        """
+        found = [self.find(key) for key in keys]
+        sure = [bool(names) and _same_path(key, names[0]) for key, names in zip(keys, found, strict=True)]
+        taken = {names[0] for names, is_sure in zip(found, sure, strict=True) if is_sure}
+        claims = Counter(names[0] for names in found if names)
+        return [
+            names[0] if is_sure or _is_sole(names, claims, taken) else None
+            for names, is_sure in zip(found, sure, strict=True)
+        ]
+
+    def size(self, name: str) -> tuple[int, int]:
+        """Return width and height in pixels of a picture of this folder, as it is shown (EXIF orientation applied).
+
+        Raises
+        ------
+        DataError
+            When the picture lies outside the folder, cannot be read, or claims an absurd size.
+        """
+        path = self.root / name
+        where = Where(str(path))
+        if not os.path.realpath(path).startswith(self._real_root):
+            raise DataError.single("image-outside", where, "is outside the folder of images; it is not opened")
+        with _files.open_regular(path) as file, _no_pixel_limit():
+            width, height = _read_header(file, where)
+        if width * height > MAX_PIXELS:
+            raise DataError.single("image-too-large", where, f"its header claims a size of {width} x {height} pixels")
+        return width, height
+
+    def read_sizes(
+        self, names: Sequence[str | None], findings: FindingLog, *, severity: Severity = Severity.ERROR
+    ) -> FloatArray:
+        """Return sizes (n, 2) of pictures, NaN where there is none or it cannot be read; the latter are findings."""
+        sizes = unknown_sizes(len(names))
+        problems: dict[str, list[tuple[Where, str]]] = {}
+        for row, name in enumerate(names):
+            if name is None:
+                continue
+            try:
+                sizes[row] = self.size(name)
+            except DataError as error:
+                first = error.findings[0]
+                problems.setdefault(first.code, []).append((first.examples[0].where, first.examples[0].detail))
+        for code, places in problems.items():
+            findings.add_rows(severity, code, range(len(places)), places.__getitem__, fix="Replace the picture.")
+        return sizes
+
+    @cached_property
+    def _real_root(self) -> str:
+        return os.path.join(os.path.realpath(self.root), "")  # noqa: PTH118 - a Path would lose the final separator
+
+    def _index(self, tier: Callable[[str], str]) -> dict[str, list[str]]:
+        """Index the pictures by their spelling in a tier, on first use: most keys are found in the first two."""
+        if tier not in self._by_tier:
+            index: dict[str, list[str]] = {}
+            for name in self.names:
+                index.setdefault(tier(name), []).append(name)
+            self._by_tier[tier] = index
+        return self._by_tier[tier]
+
+
+def is_image_name(name: str) -> bool:
+    """Whether a file name has the suffix of a picture."""
+    return PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES
+
+
+def strip_suffix(name: str) -> str:
+    """Return a path without the suffix of a picture; "frame.5" keeps its ".5"."""
+    stem, dot, suffix = name.rpartition(".")
+    return stem if dot and f".{suffix.lower()}" in IMAGE_SUFFIXES else name
+
+
+def _as_written(name: str) -> str:
+    return name
+
+
+def _base_name(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _base_stem(name: str) -> str:
+    return strip_suffix(_base_name(name))
+
+
+def _fold(name: str) -> str:
+    """Spell a name without regard to case and Unicode composition (NFC or NFD)."""
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _folded_path(name: str) -> str:
+    return _fold(strip_suffix(name))
+
+
+def _folded_base(name: str) -> str:
+    return _fold(_base_stem(name))
+
+
+_TIERS: tuple[Callable[[str], str], ...] = (
+    _as_written,
+    strip_suffix,
+    _folded_path,
+    _base_name,
+    _base_stem,
+    _folded_base,
+)
+
+
+def _same_path(key: str, name: str) -> bool:
+    return _folded_path(key.replace("\\", "/")) == _folded_path(name)
+
+
+def _is_sole(names: tuple[str, ...], claims: Counter[str], taken: set[str]) -> bool:
+    """Whether a picture found by its base name is the only one of that name, for the only key that claims it."""
+    return len(names) == 1 and claims[names[0]] == 1 and names[0] not in taken
+
+
+def _read_header(file: BinaryIO, where: Where) -> tuple[int, int]:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(file) as image:
+            width, height = image.size
+            return (height, width) if _is_turned(image) else (width, height)
+    except UnidentifiedImageError:
+        file.seek(0)
+        what = "is not a picture that can be read" if file.read(1) else "is empty (0 bytes)"
+    except (OSError, ValueError, SyntaxError, struct.error, OverflowError, MemoryError) as error:
+        what = f"its header cannot be read: {error}"
+    raise DataError.single("image-unreadable", where, what, fix="Replace the picture.")
+
+
+def _is_turned(image: Any) -> bool:
+    """Whether EXIF turns the picture by a quarter. Only an EXIF block at hand is read: a PNG would decode for it."""
+    if "exif" not in image.info:
+        return False
+    try:
+        return image.getexif().get(_ORIENTATION) in _QUARTER_TURNS
+    except (OSError, ValueError, SyntaxError, struct.error, KeyError):
+        return False
+
+
+@contextlib.contextmanager
+def _no_pixel_limit() -> Iterator[None]:
+    """Let Pillow open headers of any size: nothing is decoded, and a satellite picture is no attack."""
+    from PIL import Image
+
+    limit = Image.MAX_IMAGE_PIXELS
+    Image.MAX_IMAGE_PIXELS = None
+    try:
+        yield
+    finally:
+        Image.MAX_IMAGE_PIXELS = limit

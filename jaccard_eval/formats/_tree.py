@@ -1,0 +1,61 @@
+"""Listing all files below a folder: links are followed once, circles are not, and nothing is opened."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from jaccard_eval.errors import DataError, FindingLog, Where
+from jaccard_eval.formats import _files
+
+
+def require_folder(path: Path, expected: str) -> None:
+    """Raise unless `path` is a folder.
+
+    Raises
+    ------
+    DataError
+        When the path is missing or a file; the message names what was `expected`.
+    """
+    if path.is_dir():
+        return
+    _files.require_readable(path)
+    raise DataError.single(
+        "not-a-folder", Where(str(path)), "is a file, not a folder", fix=f"Pass {expected}, not one of its files."
+    )
+
+
+def list_tree(root: Path, findings: FindingLog) -> list[str]:
+    """Return the relative POSIX paths of all files below `root`, sorted.
+
+    A folder that was seen before (a link in a circle) is passed over; one that cannot be listed is an error.
+    """
+    files: list[str] = []
+    seen: set[tuple[int, int]] = set()
+    pending = [""]
+    while pending:
+        prefix = pending.pop()
+        try:
+            folders, names = _list_folder(root / prefix, seen)
+        except OSError as error:
+            reason = (error.strerror or "unknown reason").lower()
+            findings.error("folder-unreadable", Where(str(root / prefix)), f"cannot be listed: {reason}")
+            continue
+        pending += [f"{prefix}{name}/" for name in folders]
+        files += [f"{prefix}{name}" for name in names]
+    return sorted(files)
+
+
+def _list_folder(folder: Path, seen: set[tuple[int, int]]) -> tuple[list[str], list[str]]:
+    """Names of the folders and files in a folder, none for a folder seen before."""
+    status = folder.stat()
+    identity = (status.st_dev, status.st_ino)
+    if identity in seen:
+        return [], []
+    seen.add(identity)
+    folders: list[str] = []
+    names: list[str] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            (folders if entry.is_dir() else names).append(entry.name)
+    return folders, names

@@ -1,0 +1,162 @@
+"""Reading label files: all lines of a set split at blanks into numbers and words. What they mean is not decided here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.errors import DataError, FindingLog, Severity, Where
+from jaccard_eval.formats import _files
+
+IntArray = npt.NDArray[np.int64]
+
+BATCH_BYTES = 16 * 1024 * 1024  # text that is split at once; bounds the memory that its tokens take
+
+_BLANKS = b" \t\n\r\x0b\x0c"
+_IS_BLANK = np.zeros(256, dtype=np.bool_)
+_IS_BLANK[list(_BLANKS)] = True
+_PLAIN_TEXT = b"0123456789.-eE" + _BLANKS  # text of these characters alone needs no look at each token
+# What float() takes beyond this is refused: 1_000, +1, nan, infinity. Bytes exclude digits of other scripts.
+_NUMBER = re.compile(rb"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelLines:
+    """All lines of a set of label files that are not blank.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n_tokens,)
+        Every field of every line; NaN where it is not a number.
+    first, count : ndarray of int64, shape (n_lines,)
+        Where a line's fields start in `values`, and how many it has.
+    file, number : ndarray of int64, shape (n_lines,)
+        Row of the line's file, and the line's number in it, from 1.
+    text : mapping of int to str
+        The fields of each line that has a word, separated by single blanks.
+    """
+
+    values: FloatArray
+    first: IntArray
+    count: IntArray
+    file: IntArray
+    number: IntArray
+    text: dict[int, str]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def trailing_numbers(self) -> IntArray:
+        """Return how many numbers each line ends with."""
+        if not len(self):
+            return np.zeros(0, dtype=np.int64)
+        position = np.arange(len(self.values))
+        last_word = np.maximum.reduceat(np.where(np.isnan(self.values), position, -1), self.first)
+        return np.where(last_word < 0, self.count, self.first + self.count - 1 - last_word)
+
+
+def read_label_files(paths: Sequence[Path], findings: FindingLog) -> LabelLines:
+    """Read and split label files; a file that cannot be read is an error in `findings` and has no lines."""
+    failures: dict[tuple[str, str], list[tuple[Where, str]]] = {}
+    parts = [_split(files) for files in _batches(paths, failures)]
+    for (code, fix), places in failures.items():
+        findings.add_rows(Severity.ERROR, code, range(len(places)), places.__getitem__, fix=fix)
+    return _concatenate(parts)
+
+
+def _batches(
+    paths: Sequence[Path], failures: dict[tuple[str, str], list[tuple[Where, str]]]
+) -> Iterator[list[tuple[int, bytes]]]:
+    """Yield rows and contents of the files in batches of limited size."""
+    batch: list[tuple[int, bytes]] = []
+    n_bytes = 0
+    for row, path in enumerate(paths):
+        try:
+            data = _read(path)
+        except DataError as error:
+            finding = error.findings[0]
+            example = finding.examples[0]
+            failures.setdefault((finding.code, finding.fix), []).append((example.where, example.detail))
+            continue
+        batch.append((row, data))
+        n_bytes += len(data)
+        if n_bytes >= BATCH_BYTES:
+            yield batch
+            batch, n_bytes = [], 0
+    yield batch
+
+
+def _read(path: Path) -> bytes:
+    """Contents of a label file with line feeds at line ends, checked to be UTF-8."""
+    data = _files.read_bytes(path, empty_ok=True)
+    if not data.isascii() or b"\0" in data:
+        _files.decode(path, data)
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
+
+
+def _split(files: list[tuple[int, bytes]]) -> LabelLines:
+    """Split a batch of files into lines and fields, in whole-array steps."""
+    joined = b"\n" + b"".join(data + b"\n" for _, data in files)
+    buffer = np.frombuffer(joined, dtype=np.uint8)
+    blank = _IS_BLANK[buffer]
+    token_at = np.flatnonzero(blank[:-1] & ~blank[1:]) + 1
+    feed_at = np.flatnonzero(buffer == ord("\n"))
+    count = np.bincount(np.searchsorted(feed_at, token_at), minlength=len(feed_at))  # by the feeds before the token
+    used = np.flatnonzero(count)
+    count = count[used]
+    first = np.cumsum(count) - count
+    starts = np.cumsum([1, *(len(data) + 1 for _, data in files[:-1])])  # of the files in the text
+    file = np.searchsorted(starts, token_at[first], side="right") - 1
+    tokens = joined.split()
+    values = _to_numbers(tokens, plain=not joined.translate(None, _PLAIN_TEXT))
+    return LabelLines(
+        values=values,
+        first=first,
+        count=count,
+        file=np.array([row for row, _ in files], dtype=np.int64)[file],
+        number=used - np.searchsorted(feed_at, starts)[file] + 1,
+        text=_texts(tokens, values, first, count),
+    )
+
+
+def _to_numbers(tokens: list[bytes], *, plain: bool) -> FloatArray:
+    """Numbers of the tokens, NaN for those that are none; `plain` text is tried as a whole."""
+    if plain:
+        try:
+            return np.fromiter(map(float, tokens), dtype=np.float64, count=len(tokens))
+        except ValueError:  # "-", "1e", "1.2.3"
+            pass
+    is_number = _NUMBER.fullmatch
+    numbers = (float(token) if is_number(token) else np.nan for token in tokens)
+    return np.fromiter(numbers, dtype=np.float64, count=len(tokens))
+
+
+def _texts(tokens: list[bytes], values: FloatArray, first: IntArray, count: IntArray) -> dict[int, str]:
+    words = np.flatnonzero(np.isnan(values))
+    lines = np.unique(np.searchsorted(first, words, side="right") - 1)
+    spans = zip(lines.tolist(), first[lines].tolist(), count[lines].tolist(), strict=True)
+    return {line: b" ".join(tokens[start : start + length]).decode() for line, start, length in spans}
+
+
+def _concatenate(parts: list[LabelLines]) -> LabelLines:
+    token_offsets = np.cumsum([0, *(len(part.values) for part in parts)])
+    line_offsets = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+    text = {
+        line + offset: text
+        for part, offset in zip(parts, line_offsets, strict=False)
+        for line, text in part.text.items()
+    }
+    return LabelLines(
+        values=np.concatenate([part.values for part in parts]),
+        first=np.concatenate([part.first + offset for part, offset in zip(parts, token_offsets, strict=False)]),
+        count=np.concatenate([part.count for part in parts]),
+        file=np.concatenate([part.file for part in parts]),
+        number=np.concatenate([part.number for part in parts]),
+        text=text,
+    )
