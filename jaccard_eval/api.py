@@ -239,7 +239,7 @@ def _require_pixels(gt: Dataset, aligned: Alignment, protocol: Protocol) -> None
         raise DataError.single(
             "size-unknown",
             Where(gt.path),
-            f"protocol {protocol.name} adds a pixel to every side, but the boxes are normalised and image sizes unknown",
+            f"protocol {protocol.name} adds a pixel to every side, but boxes are normalised and image sizes unknown",
             fix="Give the pictures with --images DIR.",
         )
 

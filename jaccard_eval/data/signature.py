@@ -25,10 +25,10 @@ def fingerprint(boxes: BoxTable, image_names: Sequence[str], class_names: Sequen
     """
     image = _text_hashes(image_names)
     label = _text_hashes(class_names)
-    flags = boxes.crowd + 2 * boxes.difficult.astype(np.uint64) + 4 * boxes.group_of + 8 * boxes.ignore
+    flags = np.packbits([boxes.crowd, boxes.difficult, boxes.group_of, boxes.ignore], axis=0, bitorder="little")[0]
     score = np.zeros(len(boxes)) if boxes.score is None else boxes.score
     columns = [*boxes.xywh.T, score, boxes.area]
-    state = image[boxes.image] * _PRIMES[0] + label[boxes.label] * _PRIMES[1] + flags * _PRIMES[2]
+    state = image[boxes.image] * _PRIMES[0] + label[boxes.label] * _PRIMES[1] + flags.astype(np.uint64) * _PRIMES[2]
     for column in columns:
         bits = (np.ascontiguousarray(column, dtype="<f8") + 0.0).view("<u8")  # + 0.0: -0.0 and 0.0 are alike
         state = _mix(state ^ bits)
