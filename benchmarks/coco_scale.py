@@ -17,9 +17,8 @@ def main() -> None:
     """Make the scene, run all contenders in turn and print medians."""
     options = _parse()
     gt, dt = processes.make_scene(options.dir, "--images", str(options.images))
-    present = processes.installed(processes.contenders(options.peers_python))
-    if options.only:
-        present = [(one, version) for one, version in present if one.name in options.only]
+    candidates = [*processes.ours(), *processes.peers(options.peers_python)]
+    present = processes.installed([one for one in candidates if not options.only or one.name in options.only])
     records = processes.run_rounds(present, gt, dt, options.rounds)
     if options.json:
         print(processes.raw(records))

@@ -53,30 +53,31 @@ class Record:
         return median(getattr(usage, field) for usage in self.usages)
 
 
-def contenders(peers_python: Path) -> list[Contender]:
-    """Name every contender, installed or not."""
-    ours = Path(sys.executable)
-    scripts = {
-        "pycocotools": "with_pycocotools.py",
-        "faster-coco-eval": "with_faster_coco_eval.py",
-        "ultrafast-pycocotools": "with_ultrafast_pycocotools.py",
-        "hotcoco": "with_hotcoco.py",
-        "vernier": "with_vernier.py",
-    }
-    command = (str(ours.with_name("jaccard-eval")), "evaluate", "{gt}", "{dt}", "--json")
-    library = (str(ours), str(PEERS / "with_jaccard_eval.py"), "{gt}", "{dt}")
-    hotcoco = (str(peers_python.with_name("coco")), "eval", "--gt", "{gt}", "--dt", "{dt}", "--json")
+SCRIPTS = {
+    "pycocotools": "with_pycocotools.py",
+    "faster-coco-eval": "with_faster_coco_eval.py",
+    "ultrafast-pycocotools": "with_ultrafast_pycocotools.py",
+    "hotcoco": "with_hotcoco.py",
+    "vernier": "with_vernier.py",
+}
+
+
+def ours(*, cap: int | None = None) -> list[Contender]:
+    """This project's command and library; `cap` on detections per image and class instead of COCO's hundred."""
+    python = Path(sys.executable)
+    command = [str(python.with_name("jaccard-eval")), "evaluate", "{gt}", "{dt}", "--json", *_cap("--max-dets", cap)]
     return [
-        Contender("jaccard-eval command", "jaccard-eval", ours, command, _our_stats),
-        Contender("jaccard-eval library", "jaccard-eval", ours, library, _last_line_stats),
-        *(
-            Contender(
-                name, name, peers_python, (str(peers_python), str(PEERS / script), "{gt}", "{dt}"), _last_line_stats
-            )
-            for name, script in scripts.items()
-        ),
-        Contender("hotcoco command", "hotcoco", peers_python, hotcoco, _hotcoco_stats),
+        Contender("jaccard-eval command", "jaccard-eval", python, tuple(command), _our_stats),
+        _scripted("jaccard-eval library", "jaccard-eval", python, "with_jaccard_eval.py", cap),
     ]
+
+
+def peers(python: Path, *, cap: int | None = None) -> list[Contender]:
+    """The other tools, installed or not; hotcoco's command knows no cap."""
+    scripted = [_scripted(name, name, python, script, cap) for name, script in SCRIPTS.items()]
+    hotcoco = (str(python.with_name("coco")), "eval", "--gt", "{gt}", "--dt", "{dt}", "--json")
+    command = Contender("hotcoco command", "hotcoco", python, hotcoco, _hotcoco_stats)
+    return scripted if cap else [*scripted, command]
 
 
 def installed(candidates: Sequence[Contender]) -> list[tuple[Contender, str]]:
@@ -139,14 +140,18 @@ def markdown(records: Sequence[Record]) -> str:
     return "\n".join(lines)
 
 
-def agreement(records: Sequence[Record]) -> str:
-    """Say whether all contenders printed the same numbers, and by how much they differ if not."""
+def agreement(records: Sequence[Record], *, only: int | None = None) -> str:
+    """Say whether all contenders printed the same numbers (or the same number in place `only`), or how they differ."""
+    chosen = slice(None) if only is None else slice(only, only + 1)
     first = records[0]
-    others = [(record.name, _largest_difference(first.stats, record.stats)) for record in records[1:]]
+    others = [(one.name, _largest_difference(first.stats[chosen], one.stats[chosen])) for one in records[1:]]
     different = [f"{name} by up to {by:.3g}" for name, by in others if by]
+    what = f"{len(first.stats)} numbers" if only is None else METRICS[only]
     if different:
-        return f"Not the same {len(first.stats)} numbers as {first.name}: {', '.join(different)}."
-    return f"All {len(records)} print the same {len(first.stats)} numbers, to the last bit; AP {first.stats[0]:.4f}."
+        return f"Not the same {what} as {first.name}: {', '.join(different)}."
+    return (
+        f"All {len(records)} print the same {what}, to the last bit; {METRICS[only or 0]} {first.stats[only or 0]:.4f}."
+    )
 
 
 def raw(records: Sequence[Record]) -> str:
@@ -159,6 +164,15 @@ def make_scene(folder: Path, *arguments: str) -> tuple[Path, Path]:
     scenes = Path(__file__).with_name("scenes.py")
     subprocess.run([sys.executable, str(scenes), str(folder), *arguments], check=True)
     return folder / "gt.json", folder / "dt.json"
+
+
+def _scripted(name: str, package: str, python: Path, script: str, cap: int | None) -> Contender:
+    argv = (str(python), str(PEERS / script), "{gt}", "{dt}", *_cap("", cap))
+    return Contender(name, package, python, argv, _last_line_stats)
+
+
+def _cap(option: str, cap: int | None) -> list[str]:
+    return [part for part in (option, str(cap)) if part] if cap else []
 
 
 def _version(contender: Contender) -> str | None:

@@ -1,4 +1,4 @@
-"""Evaluate with pycocotools: `with_pycocotools.py GT DT` prints the twelve numbers as one line of JSON."""
+"""Evaluate with pycocotools: `GT DT [CAP]` gives the twelve numbers as one line of JSON."""
 
 import contextlib
 import json
@@ -10,6 +10,8 @@ from pycocotools.cocoeval import COCOeval
 with contextlib.redirect_stdout(sys.stderr):
     gt = COCO(sys.argv[1])
     evaluation = COCOeval(gt, gt.loadRes(sys.argv[2]), "bbox")
+    if len(sys.argv) > 3:
+        evaluation.params.maxDets = [1, 10, int(sys.argv[3])]
     evaluation.evaluate()
     evaluation.accumulate()
     evaluation.summarize()
