@@ -1,1 +1,80 @@
-"""How a result is shown: one report model, one module per output."""
+"""The outputs: one module per format of a report, found by the name of its file and picked by the suffix of a path.
+
+A reporter module has ``SUFFIXES`` (with the dot, lower case) and ``render(result, options) -> str``. Modules that start
+with an underscore, and `model`, are shared parts. Adding a module here adds an output; nothing else changes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from jaccard_eval.errors import UsageError, did_you_mean, shown
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.result import EvaluationResult
+
+_SHARED = "model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """What a report shows, and what its medium can show.
+
+    Parameters
+    ----------
+    per_class : bool
+        Whether summaries list every class. Tables made for machines (JSON, CSV) always do.
+    sort : str, optional
+        Order of the classes: "name", "gt", "pred" or a metric of the table; None keeps the ground truth's order.
+    color : bool
+        Whether terminal escapes may be used.
+    width : int
+        Columns of a text report; wider when numbers need it.
+    encoding : str
+        Of the stream that a text report is for; what it cannot hold is escaped.
+    """
+
+    per_class: bool = False
+    sort: str | None = None
+    color: bool = False
+    width: int = 80
+    encoding: str = "utf-8"
+
+
+class Reporter(Protocol):
+    """What a reporter module offers."""
+
+    SUFFIXES: tuple[str, ...]
+
+    def render(self, result: EvaluationResult, options: ReportOptions) -> str:
+        """Return the whole report as text."""
+
+
+def reporter_for(suffix: str) -> Reporter:
+    """Return the reporter of a file suffix such as ".json".
+
+    Raises
+    ------
+    UsageError
+        When no reporter has the suffix, naming those that exist.
+    """
+    known: list[str] = []
+    for module in _modules():
+        if suffix.lower() in module.SUFFIXES:
+            return module
+        known += module.SUFFIXES
+    got = shown(suffix) if suffix else "no suffix"
+    raise UsageError(
+        f"an output's format is chosen by its suffix; got {got}, known are {', '.join(sorted(known))}."
+        f"{did_you_mean(suffix, known)}"
+    )
+
+
+def _modules() -> Iterator[Reporter]:
+    for info in pkgutil.iter_modules(__path__):
+        if not info.name.startswith("_") and info.name != _SHARED:
+            yield importlib.import_module(f"{__name__}.{info.name}")

@@ -1,0 +1,65 @@
+"""The Markdown report, for pull requests and job summaries: GitHub tables, users' strings made inert."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+
+from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.errors import Severity, printable
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report._numbers import metric_text
+from jaccard_eval.report.model import Cell, KeyValues, Note, Section, Table, build_report
+
+SUFFIXES = (".md", ".markdown")
+_SPECIAL = re.compile(r"([\\`*\[\]|~$#]|(?<!\w)_|_(?!\w))")
+_MENTION = re.compile(r"@(?=\w)")
+
+
+def render(result: EvaluationResult, options: ReportOptions) -> str:
+    """Return the report with a heading per section, the warnings included."""
+    report = build_report(result, options)
+    parts = [f"## {_escape(report.title)}", *map(_section, report.sections)]
+    warnings = [finding.message for finding in result.findings if finding.severity is Severity.WARNING]
+    if warnings:
+        parts.append("\n\n".join(["### Warnings", _bullets(warnings)]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(section: Section) -> str:
+    return "\n\n".join([f"### {_escape(section.title)}", *map(_block, section.blocks)])
+
+
+def _block(block: Table | KeyValues | Note) -> str:
+    if isinstance(block, Table):
+        return _table(block)
+    if isinstance(block, Note):
+        return _escape(block.text)
+    return _bullets(f"{term}: {text}" for term, text in block.pairs)
+
+
+def _table(table: Table) -> str:
+    head = [column.title for column in table.columns]
+    rule = ["---" if column.free_text else "---:" for column in table.columns]
+    return "\n".join([_row(map(_escape, head)), _row(rule), *(_row(map(_cell, row)) for row in table.rows)])
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return _escape(cell)
+    return metric_text(cell) if isinstance(cell, float) else f"{cell:,}"
+
+
+def _bullets(texts: Iterable[str]) -> str:
+    return "\n".join(f"- {_escape(text)}" for text in texts)
+
+
+def _escape(text: str) -> str:
+    """Make text stand for itself: no control characters, HTML, table cells, emphasis or mentions come from it."""
+    escaped = _SPECIAL.sub(r"\\\1", html.escape(printable(text), quote=False))
+    return _MENTION.sub("@<!-- -->", escaped)

@@ -1,0 +1,49 @@
+from collections.abc import Callable
+
+import pytest
+
+from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.errors import Example, Finding, Severity, Where
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.markdown import render
+
+MakeResult = Callable[..., EvaluationResult]
+
+
+def class_cell(make_result: MakeResult, name: str) -> str:
+    text = render(make_result(classes={name: {"AP": 0.125}}), ReportOptions(per_class=True))
+    (row,) = [line for line in text.splitlines() if line.endswith("| 0.1250 |")]
+    return row.removeprefix("| ").removesuffix(" | 10 | 1 | 40 | 0.1250 |")
+
+
+def test_tables_align_numbers_right(make_result: MakeResult) -> None:
+    text = render(make_result(metrics={"AP": 0.5}), ReportOptions())
+    assert (
+        "| metric | value | IoU | area | max dets | gt |\n"
+        "| --- | ---: | --- | --- | ---: | ---: |\n"
+        "| AP | 0.5000 | 0.50:0.95 | all | 100 | 10 |\n"
+    ) in text
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("a|b", r"a\|b"),
+        ("`x`", r"\`x\`"),
+        ("<script>", "&lt;script&gt;"),
+        ("&lt;", "&amp;lt;"),
+        ("two\nlines", r"two\\nlines"),
+        ("**bold** _it_", r"\*\*bold\*\* \_it\_"),
+        ("snake_case", "snake_case"),
+        ("[a](b)", r"\[a\](b)"),
+        ("@team", "@<!-- -->team"),
+    ],
+)
+def test_names_stand_for_themselves(make_result: MakeResult, name: str, cell: str) -> None:
+    assert class_cell(make_result, name) == cell
+
+
+def test_warnings_are_part_of_the_report(make_result: MakeResult) -> None:
+    finding = Finding(Severity.WARNING, "box-empty", 3, (Example(Where("gt.json"), "width 0"),), summary="3 boxes")
+    text = render(make_result(findings=(finding,)), ReportOptions())
+    assert text.endswith("### Warnings\n\n- gt.json: 3 boxes; first: gt.json: width 0\n")
