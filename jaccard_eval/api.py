@@ -135,6 +135,8 @@ def evaluate(
     rules = _rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
     ours = load(gt, role="gt", format_name=gt_format, options=gt_options)
     theirs = load(pred, role="pred", format_name=pred_format, options=pred_options)
+    if isinstance(gt, BoxTable) and isinstance(pred, BoxTable):
+        ours, theirs = _with_common_images(ours, theirs)
     if score_min is not None:
         theirs = _above(theirs, score_min)
     options = AlignOptions(
@@ -203,16 +205,25 @@ def _wrap(boxes: BoxTable, role: str) -> Dataset:
     """Make a dataset of bare arrays: image and class rows are their own keys."""
     if role == "pred" and boxes.score is None:
         raise UsageError("predictions need scores: BoxTable.from_arrays(..., score=...)")
-    images = range(int(boxes.image.max(initial=-1)) + 1)
     labels = range(int(boxes.label.max(initial=-1)) + 1)
     return Dataset(
         path="<arrays>",
         format="arrays",
         role=role,
-        images=ImageTable(tuple(images), (None,) * len(images), unknown_sizes(len(images)), listed=False),
+        images=_counted_images(int(boxes.image.max(initial=-1)) + 1),
         labels=LabelMap(tuple(labels), tuple(map(str, labels)), named=False),
         boxes=boxes,
     )
+
+
+def _with_common_images(gt: Dataset, pred: Dataset) -> tuple[Dataset, Dataset]:
+    """Give bare arrays the same images: what only one side uses is an image without boxes on the other."""
+    images = _counted_images(max(len(gt.images), len(pred.images)))
+    return replace(gt, images=images), replace(pred, images=images)
+
+
+def _counted_images(n: int) -> ImageTable:
+    return ImageTable(tuple(range(n)), (None,) * n, unknown_sizes(n), listed=True)
 
 
 def _above(pred: Dataset, score_min: float) -> Dataset:

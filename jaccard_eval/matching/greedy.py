@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.matching.candidates import Pairs
-from jaccard_eval.matching.order import IntArray
+from jaccard_eval.matching.order import IntArray, stable_order
 
 NO_PAIR = -1
 LARGEST_THRESHOLD = 1 - 1e-10  # pycocotools: a box always matches its exact copy, whatever rounding did
@@ -64,9 +64,12 @@ def assign_best_free(contest: Contest) -> tuple[IntArray, PairChoice]:
     segments = _Segments.of(contest.pairs)
     n_areas, n_thresholds = len(contest.ignored), len(contest.thresholds)
     choice = np.full((n_areas, n_thresholds, len(segments)), NO_PAIR, dtype=np.int32)
-    preferred = _by_preference(contest)
+    alone = _without_alternatives(contest, segments)
+    settled = segments.take(alone)
+    choice[:, :, alone] = _first_come(contest, settled.start)
+    waiting = segments.take(~alone)
+    preferred = _by_preference(contest, waiting)
     taken = np.zeros((n_areas, n_thresholds, contest.ignored.shape[1]), dtype=np.bool_)
-    waiting = segments
     while len(waiting):
         ready = _ready(contest, waiting)
         served = waiting.take(ready)
@@ -91,7 +94,7 @@ def assign_best_any(contest: Contest) -> tuple[IntArray, PairChoice]:
     Source: PASCAL VOC development kit, ``VOCevaldet.m``.
     """
     segments = _Segments.of(contest.pairs)
-    best = _by_preference(contest)[segments.stop - 1]  # (c,) the most preferred pair of each detection
+    best = _by_preference(contest, segments)[segments.stop - 1]  # (c,) the most preferred pair of each detection
     gt = contest.pairs.gt[best]
     reaches = contest.pairs.overlap[best] >= contest.thresholds[:, None]  # (T, c)
     choice = np.full((len(contest.ignored), *reaches.shape), NO_PAIR, dtype=np.int32)
@@ -124,7 +127,7 @@ class _Segments:
         new = np.ones(len(pairs), dtype=np.bool_)
         np.not_equal(pairs.det[1:], pairs.det[:-1], out=new[1:])
         start = np.flatnonzero(new)
-        return cls(pairs.det[start], np.arange(len(start)), start, np.append(start[1:], len(pairs)))
+        return cls(pairs.det[start], np.arange(len(start)), start, np.append(start[1:], len(pairs))[: len(start)])
 
     def __len__(self) -> int:
         return len(self.number)
@@ -139,12 +142,42 @@ class _Segments:
         return np.arange(int(sizes.sum())) + np.repeat(self.start - offset, sizes), offset
 
 
-def _by_preference(contest: Contest) -> IntArray:
-    """Return the pairs of each detection from least to most preferred: by overlap, then by place in the file."""
-    pairs = contest.pairs
+def _without_alternatives(contest: Contest, segments: _Segments) -> BoolArray:
+    """Mark detections with one candidate that is wanted only by detections with one candidate."""
+    single = segments.stop - segments.start == 1
+    pairs, _ = segments.take(~single).expand()
+    wanted_by_others = np.zeros(contest.ignored.shape[1], dtype=np.bool_)
+    wanted_by_others[contest.pairs.gt[pairs]] = True
+    alone: BoolArray = single & ~wanted_by_others[contest.pairs.gt[segments.start]]
+    return alone
+
+
+def _first_come(contest: Contest, pairs: IntArray) -> PairChoice:
+    """Give each ground truth to the first detection that reaches the threshold; shape (T, p), for all area ranges.
+
+    Without alternatives nothing is preferred, so area ranges make no difference.
+    """
     if len(pairs) == 0:
-        return np.zeros(0, dtype=np.int64)
-    return np.lexsort((pairs.gt if contest.last_wins else -pairs.gt, pairs.overlap, pairs.det))
+        return np.zeros((len(contest.thresholds), 0), dtype=np.int32)
+    order = stable_order(contest.pairs.gt[pairs])
+    gt, pair = contest.pairs.gt[pairs][order], pairs[order]
+    new = np.append(True, gt[1:] != gt[:-1])
+    place = np.arange(len(order))
+    reaches = contest.pairs.overlap[pair] >= contest.thresholds[:, None]  # (T, p)
+    first = np.minimum.reduceat(np.where(reaches, place, len(order)), np.flatnonzero(new), axis=1)
+    wins = reaches & ((first[:, np.cumsum(new) - 1] == place) | contest.reusable[gt])
+    choice = np.full(wins.shape, NO_PAIR, dtype=np.int32)
+    choice[:, order] = np.where(wins, pair, NO_PAIR)
+    return choice
+
+
+def _by_preference(contest: Contest, segments: _Segments) -> IntArray:
+    """Return the pairs of each segment, in its place, the most preferred last: by overlap, then place in the file."""
+    pairs, _ = segments.expand()
+    det, gt, overlap = contest.pairs.det[pairs], contest.pairs.gt[pairs], contest.pairs.overlap[pairs]
+    preferred = np.arange(len(contest.pairs))
+    preferred[pairs] = pairs[np.lexsort((gt if contest.last_wins else -gt, overlap, det))]
+    return preferred
 
 
 def _ready(contest: Contest, waiting: _Segments) -> BoolArray:

@@ -22,7 +22,7 @@ def operating_point(
     """
     hit, counts = _outcomes(curves, threshold)
     chosen = curves.table.score >= score
-    positives = curves.table.positives[ALL_SIZES]
+    positives = curves.positives[ALL_SIZES]
     if label is not None:
         chosen &= curves.table.label == label
         positives = positives[label]
@@ -50,7 +50,7 @@ def best_f1_points(curves: MatchCurves, threshold: int) -> dict[int | None, floa
     """
     table = curves.table
     hit, counts = _outcomes(curves, threshold)
-    positives = table.positives[ALL_SIZES]
+    positives = curves.positives[ALL_SIZES]
     best: dict[int | None, float] = {}
     bounds = np.searchsorted(table.label, np.arange(table.n_labels + 1))
     for k in range(table.n_labels):

@@ -86,6 +86,7 @@ class MatchCurves:
     def __init__(self, table: MatchTable) -> None:
         self.table = table
         self.caps: tuple[int | None, ...] = table.protocol.max_dets or (None,)
+        self.positives = table.positives
         self._outcomes: dict[int, Outcome] = {}
         self._hits: dict[tuple[int, int], TruePositives] = {}
 
@@ -110,7 +111,7 @@ class MatchCurves:
 
     def final_recall(self, area: int, cap: int) -> FloatArray:
         """Recall over all detections within a cap, shape (T, K)."""
-        positives = self.table.positives[area].astype(np.float64)
+        positives = self.positives[area].astype(np.float64)
         positives[positives == 0] = np.nan
         return np.asarray(self.hit_counts(area, cap) / positives)
 
@@ -141,7 +142,7 @@ class MatchCurves:
         precision = hits.index / (hits.before + self.table.protocol.precision_epsilon)
         stop = np.cumsum(hits.count).reshape(hits.count.shape)
         result = np.full(hits.count.shape, np.nan)
-        positives = self.table.positives[area]
+        positives = self.positives[area]
         for t, k in np.argwhere(positives[None] > np.zeros_like(hits.count)):
             of_class = precision[stop[t, k] - hits.count[t, k] : stop[t, k]]
             recall = np.arange(len(of_class) + 1) / positives[k]
@@ -188,7 +189,7 @@ class MatchCurves:
         start = np.cumsum(count + 1) - (count + 1)
         padded = np.zeros(len(values) + len(count))
         padded[np.arange(len(values)) + np.repeat(np.arange(len(count)), count)] = values
-        needed = np.maximum(required_hits(self.table.positives[area], self.recall_grid) - 1, 0)  # (K, R)
+        needed = np.maximum(required_hits(self.positives[area], self.recall_grid) - 1, 0)  # (K, R)
         steps = np.minimum(needed[None], hits.count[:, :, None])
         return start.reshape(hits.count.shape)[:, :, None] + steps, padded
 
@@ -200,7 +201,7 @@ class MatchCurves:
         return first
 
     def _undefined_without_truth(self, values: FloatArray, area: int) -> FloatArray:
-        values[..., self.table.positives[area] == 0] = np.nan
+        values[..., self.positives[area] == 0] = np.nan
         return values
 
 

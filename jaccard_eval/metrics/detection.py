@@ -66,7 +66,7 @@ class DetectionMetrics:
         """Measure every class; one row each, in class order."""
         table = self.table
         predictions = np.bincount(table.label, minlength=table.n_labels)
-        positives = table.positives[0]
+        positives = self.curves.positives[0]
         total = np.bincount(table.gt_label, minlength=table.n_labels)
         columns = {ref: self._class_means(ref) for ref in metrics}
         rows = []
@@ -92,7 +92,7 @@ class DetectionMetrics:
 
     def _average(self, ref: MetricRef) -> MetricValue:
         area, cap, label = self.axes.area(ref), self.axes.cap(ref), self.axes.label(ref)
-        positives = self.table.positives[area]
+        positives = self.curves.positives[area]
         n = int(positives.sum() if label is None else positives[label])
         if self._without_area(ref):
             return MetricValue(ref=str(ref), value=np.nan, n=n, reason="image sizes are unknown")
