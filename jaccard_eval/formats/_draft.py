@@ -119,10 +119,24 @@ class Draft:
     def _build_labels(self, raw: RawBoxes) -> tuple[LabelMap, RowArray]:
         keys, names, named = self._classes or ([], [], False)
         universe = self._universe("class", raw.label, keys, raw.place, closed=self._classes is not None)
+        if not named and self.options.names and all(isinstance(key, int) for key in universe.keys):
+            return self._named_by_index(universe, self.options.names), universe.rows
         at = dict(zip(keys, names, strict=True))
-        return LabelMap(
-            tuple(universe.keys), tuple(at.get(key, str(key)) for key in universe.keys), named
-        ), universe.rows
+        texts = tuple(at.get(key, str(key)) for key in universe.keys)
+        return LabelMap(tuple(universe.keys), texts, named), universe.rows
+
+    def _named_by_index(self, universe: _Universe, names: Sequence[str]) -> LabelMap:
+        """Name classes that the input only numbers."""
+        outside = [key for key in universe.keys if not (isinstance(key, int) and 0 <= key < len(names))]
+        for key in outside:
+            self.findings.error(
+                "class-index",
+                Where(self.path, field="class"),
+                f"class {shown(key)} has no name: {len(names)} names are given, for classes 0 to {len(names) - 1}",
+                fix="Give a name for every index with --gt-names or --pred-names.",
+            )
+        texts = (str(key) if key in outside else names[int(key)] for key in universe.keys)
+        return LabelMap(tuple(universe.keys), tuple(texts), named=True)
 
     def _universe(
         self, kind: str, box_keys: Keys, given: list[Key], place: Callable[[int], Where], *, closed: bool
