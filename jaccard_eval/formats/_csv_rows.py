@@ -17,6 +17,7 @@ from jaccard_eval.formats._csv_columns import KERAS_HEADER, count_known, explain
 from jaccard_eval.formats._csv_numbers import TextArray
 
 DELIMITERS = ",;\t|"
+QUOTE_FIX = 'Close each quoted field; double a quote inside one ("").'
 HEADER_FIX = "Start the file with a line such as image,class,xmin,ymin,xmax,ymax."
 
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
@@ -110,9 +111,10 @@ def _read_cells(path: Path, data: bytes, delimiter: str) -> list[TextArray]:
     """Parse every cell as text, the header's included."""
     import pandas as pd
 
+    table = data if data.count(b"\r") == data.count(b"\r\n") else _without_lone_returns(path, data, delimiter)
     try:
         frame = pd.read_csv(
-            io.BytesIO(data),
+            io.BytesIO(table),
             sep=delimiter,
             header=None,
             dtype=object,
@@ -123,14 +125,14 @@ def _read_cells(path: Path, data: bytes, delimiter: str) -> list[TextArray]:
     except pd.errors.ParserError as error:
         raise _shape_error(path, data, delimiter, str(error)) from None
     columns = [frame[position].to_numpy() for position in frame.columns]
-    if not _is_rectangular(columns, data, delimiter):
+    if not _is_rectangular(columns, table, delimiter):
         raise _shape_error(path, data, delimiter, "rows differ in their number of fields")
     return columns
 
 
-def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _records(text: str, delimiter: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
     """Yield the starting line and the fields of each record that is not blank: slow, for messages only."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=strict)
     start = 1
     for fields in reader:
         if len(fields) > 1 or "".join(fields).strip(" \t"):
@@ -148,6 +150,19 @@ def _fields_up_to(length: int) -> Iterator[None]:
         csv.field_size_limit(usual)
 
 
+def _without_lone_returns(path: Path, data: bytes, delimiter: str) -> bytes:
+    """Write lines that end in a carriage return anew: after one, pandas 3.1 loses a row's empty first field."""
+    text = data.decode("utf-8")
+    table = io.StringIO(newline="")
+    writer = csv.writer(table, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    try:
+        with _fields_up_to(len(text)):
+            writer.writerows(fields for _, fields in _records(text, delimiter, strict=True))
+    except csv.Error as error:
+        raise DataError.single("csv-quote", Where(str(path)), f"quotes do not pair: {error}", fix=QUOTE_FIX) from None
+    return table.getvalue().encode("utf-8")
+
+
 def _is_rectangular(columns: Sequence[TextArray], data: bytes, delimiter: str) -> bool:
     """Whether no row was short: pandas refuses long rows and fills short ones, so the delimiters must add up."""
     inside = sum("".join(column).count(delimiter) for column in columns) if b'"' in data else 0
@@ -161,9 +176,7 @@ def _shape_error(path: Path, data: bytes, delimiter: str, reason: str) -> DataEr
         records = list(_records(text, delimiter))
     if "EOF inside string" in reason:
         where = Where(str(path), line=records[-1][0])
-        return DataError.single(
-            "csv-quote", where, "a quoted field opens in this row and never closes", fix="Close it."
-        )
+        return DataError.single("csv-quote", where, "a quoted field opens in this row and never closes", fix=QUOTE_FIX)
     expected = len(records[0][1])
     uneven = [row for row, (_, fields) in enumerate(records) if len(fields) != expected]
     if not uneven:
