@@ -1,0 +1,103 @@
+"""Results and boxes as pandas tables: for people and notebooks. No metric is computed in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoxTable, RowArray
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["to_frame"]
+
+_FLAGS = ("crowd", "difficult", "group_of", "ignore")
+
+
+def to_frame(data: EvaluationResult | Dataset | BoxTable | Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of a result, a side or columns as a table with the index 0, 1, ..., n - 1.
+
+    Parameters
+    ----------
+    data : EvaluationResult, Dataset, BoxTable or mapping of str to array_like
+        An evaluation gives one row per class: ``class``, ``gt``, ``ignored``, ``pred`` and its metrics, NaN where
+        undefined. Boxes give one row each: ``image``, ``class``, ``x``, ``y``, ``width``, ``height``, ``score``
+        (predictions only), ``area`` and the flags; image and class are names where the input knows them, else rows.
+        Columns such as ``result.matches`` stay as they are, and one of shape (n, m) becomes ``name_0`` to
+        ``name_{m - 1}``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A copy: changing it changes nothing else.
+
+    Raises
+    ------
+    UsageError
+        When `data` is none of these, or a column has more than two dimensions.
+
+    Examples
+    --------
+    >>> to_frame(BoxTable.from_arrays([0], [1], [[10, 20, 30, 60]]))[["image", "class", "width", "height"]]
+       image  class  width  height
+    0      0      1   20.0    40.0
+    """
+    import pandas as pd
+
+    return pd.DataFrame(_columns(data), copy=True)
+
+
+def _columns(data: object) -> dict[str, Any]:
+    match data:
+        case EvaluationResult():
+            return _class_columns(data)
+        case Dataset():
+            names = {"image": _image_names(data), "class": _take_names(data.labels.names, data.boxes.label)}
+            return _box_columns(data.boxes) | names
+        case BoxTable():
+            return _box_columns(data)
+        case Mapping():
+            return {name: column for key, values in data.items() for name, column in _split(str(key), values).items()}
+        case _:
+            raise UsageError(f"no table can be made of {type(data).__name__}; pass a result, boxes or columns")
+
+
+def _class_columns(result: EvaluationResult) -> dict[str, Any]:
+    rows = result.per_class
+    counts = {"class": np.array([row.name for row in rows], dtype=np.object_)}
+    counts |= {
+        name: np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in ("gt", "ignored", "pred")
+    }
+    metrics = dict.fromkeys(name for row in rows for name in row.values)
+    return counts | {name: np.array([row.values[name].value for row in rows], dtype=np.float64) for name in metrics}
+
+
+def _box_columns(boxes: BoxTable) -> dict[str, Any]:
+    x, y, width, height = boxes.xywh.T
+    place = {"image": boxes.image, "class": boxes.label, "x": x, "y": y, "width": width, "height": height}
+    score = {} if boxes.score is None else {"score": boxes.score}
+    return place | score | {"area": boxes.area} | {flag: getattr(boxes, flag) for flag in _FLAGS}
+
+
+def _image_names(data: Dataset) -> Any:
+    return _take_names([data.images.name(row) for row in range(len(data.images))], data.boxes.image)
+
+
+def _take_names(names: Sequence[str], rows: RowArray) -> Any:
+    return np.array(names, dtype=np.object_)[rows]
+
+
+def _split(name: str, values: Any) -> dict[str, Any]:
+    """Return a column as it is, or the columns of one with two dimensions."""
+    column = np.asarray(values)
+    if column.ndim == 1:
+        return {name: column}
+    if column.ndim != 2:
+        raise UsageError(f"column {name!r} has shape {column.shape}; a table takes (n,) and (n, m)")
+    return {f"{name}_{entry}": column[:, entry] for entry in range(column.shape[1])}
