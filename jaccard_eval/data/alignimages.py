@@ -75,14 +75,17 @@ def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: Align
     """Take the first strategy that is one-to-one and explains the prediction images that carry boxes."""
     if options.match_images:
         return _forced(gt, pred, options.match_images)
-    tried = [match_by(name, gt.images, pred.images) for name in AUTOMATIC]
-    if not used.any():
-        return next((match for match in tried if match.one_to_one and (match.rows >= 0).all()), tried[0])
-    shares = [float((match.rows[used] >= 0).mean()) for match in tried]
-    for match, share in zip(tried, shares, strict=True):
-        if match.one_to_one and (share >= EXPLAINED or (match.strategy == "id" and _explains(gt, share, options))):
+    tried: list[tuple[float, ImageMatch]] = []
+    for name in AUTOMATIC:
+        match = match_by(name, gt.images, pred.images)
+        share = float((match.rows[used] >= 0).mean()) if used.any() else float((match.rows >= 0).all())
+        if match.one_to_one and (share >= EXPLAINED or (name == "id" and _explains(gt, share, options))):
             return match
-    raise _no_correspondence(gt, pred, used, tried[int(np.argmax(shares))], max(shares))
+        tried.append((share, match))
+    if not used.any():
+        return tried[0][1]
+    share, best = max(tried, key=lambda one: one[0])
+    raise _no_correspondence(gt, pred, used, best, share)
 
 
 def _explains(gt: Dataset, share: float, options: AlignOptions) -> bool:
