@@ -17,7 +17,7 @@ from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Wher
 LISTED_NAMES = 10  # names of leftover images and classes that a correspondence keeps
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Alignment:
     """Both sides in common rows.
 

@@ -43,7 +43,7 @@ class AlignOptions:
     exclude_classes: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CommonImages:
     """The common images: the ground truth's, in their order, with extra images of the predictions where accepted."""
 
@@ -143,7 +143,7 @@ def _gt_examples(gt: Dataset) -> list[str | int]:
     return [f"{key} ({name})" if name else key for key, name in zip(gt.images.keys, gt.images.file_names, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Extra:
     """Prediction images that the ground truth does not have."""
 

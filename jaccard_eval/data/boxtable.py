@@ -17,7 +17,7 @@ BoolArray = npt.NDArray[np.bool_]
 ENCODINGS = ("xywh", "xyxy", "cxcywh")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class BoxTable:
     """Boxes of one side, one row each; columns are read-only.
 

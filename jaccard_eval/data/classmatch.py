@@ -14,7 +14,7 @@ from jaccard_eval.errors import FindingLog, UsageError, Where, did_you_mean, sho
 NOWHERE = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ClassMatch:
     """Ground-truth row of each prediction class, -1 for none, and how it was found ("map", "name", "id")."""
 

@@ -13,7 +13,7 @@ from jaccard_eval.errors import Finding
 Key = int | str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ImageTable:
     """Images of one side, sorted by key: integers ascending, then texts.
 
@@ -65,7 +65,7 @@ class LabelMap:
         return len(self.keys)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
     """One side of an evaluation, as read from one input.
 

@@ -16,7 +16,7 @@ NOWHERE = -1
 PICTURE_SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".jp2", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ImageMatch:
     """How the prediction images map to ground-truth images under one strategy.
 

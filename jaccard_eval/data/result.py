@@ -144,7 +144,7 @@ class Measured(TypingProtocol):
         """Columns, one row per ground-truth box that nothing matched."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EvaluationResult:
     """The result of one evaluation.
 

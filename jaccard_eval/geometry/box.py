@@ -12,7 +12,7 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 Rows = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Corners:
     """Boxes by their corners, with their area; one array (n,) each, so that kernels read only what they need."""
 

@@ -11,10 +11,10 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.geometry.box import Corners, overlapping_pairs
 from jaccard_eval.matching.order import Blocks, IntArray
 
-CHUNK_PAIRS = 1 << 21  # pairs whose overlap is computed at once: bounds memory at about 100 MB
+CHUNK_PAIRS = 1 << 15  # pairs whose overlap is computed at once: they stay in the cache, and memory is bounded
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
     """Pairs that may match, sorted by detection, then ground truth.
 

@@ -21,7 +21,7 @@ LARGEST_THRESHOLD = 1 - 1e-10  # pycocotools: a box always matches its exact cop
 PairChoice = npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Contest:
     """What detections compete for.
 
@@ -113,7 +113,7 @@ def _first_of_each(values: IntArray) -> BoolArray:
     return first
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Segments:
     """Runs of pairs [start, stop) that belong to one detection each; `number` counts the detections from 0."""
 

@@ -31,7 +31,7 @@ from jaccard_eval.matching.order import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MatchTable:
     """Detections with what they matched, and the ground truth they were matched against.
 
@@ -145,7 +145,7 @@ def match_boxes(gt: BoxTable, pred: BoxTable, protocol: Protocol, *, n_images: i
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Detections:
     """Detections in class order, those beyond the cap left out, with their (class, image) key and rank in it."""
 
@@ -165,7 +165,7 @@ class _Detections:
         return cls(order[kept], key[kept], rank[kept])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Truth:
     """Ground truth: rows sorted by key, and per row of the table its class, its key and where it is ignored."""
 

@@ -83,7 +83,7 @@ def group_ranks(key: IntArray) -> IntArray:
     return ranks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
     """For each query its block [start, stop) in a sorted array of keys."""
 

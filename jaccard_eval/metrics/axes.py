@@ -12,7 +12,7 @@ from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import UsageError, did_you_mean, shown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Axes:
     """The axes of an evaluation; every method raises UsageError, with a suggestion, for what is not on them."""
 

@@ -20,7 +20,7 @@ from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.matching.order import IntArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TruePositives:
     """True positives of one area range and cap, sorted by threshold, then class, then rank.
 
@@ -41,7 +41,7 @@ class TruePositives:
     detection: IntArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
     """What detections count as in one area range.
 
