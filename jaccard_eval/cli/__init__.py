@@ -1,1 +1,96 @@
-"""The command line: one module per command."""
+"""The command line: one module per command, listed from the folder and imported when asked for.
+
+A command module has ``COMMAND``, a click command; its name is the module's, without a trailing underscore. Modules that
+start with an underscore are shared parts. Command modules import numpy and the like inside their functions only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jaccard_eval import __version__
+from jaccard_eval.errors import did_you_mean, shown
+
+DEFAULT_COMMAND = "evaluate"
+EXIT_CODES = """\b
+Exit codes:
+  0    computed, and every gate passed
+  1    a gate failed, and nothing else
+  2    usage or configuration
+  3    the data cannot be used
+  4    environment: cannot read or write, out of memory, an extra not installed
+  5    internal error (a bug)
+  130  interrupted"""
+EPILOG = f"""\b
+Examples:
+  jaccard-eval gt.json detections.json
+  jaccard-eval evaluate labels/ predictions/ --names classes.txt --per-class
+  jaccard-eval gt.csv detections.json --protocol voc2012 -o report.md
+  jaccard-eval evaluate --help
+
+{EXIT_CODES}"""
+
+
+class CommandTable(click.Group):
+    """The commands by the names of their modules; a first word that is no command starts an evaluation."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands, without importing them."""
+        return sorted(_modules())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        module = _modules().get(cmd_name)
+        if module is None:
+            return None
+        command: click.Command = importlib.import_module(f"{__name__}.{module}").COMMAND
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the default command in front where none is named."""
+        own_options = {name for param in self.get_params(ctx) for name in param.opts}
+        if args and args[0] not in own_options and args[0] not in _modules():
+            if not ctx.resilient_parsing:
+                _refuse_misspelt_command(ctx, args[0])
+            args = [DEFAULT_COMMAND, *args]
+        return super().parse_args(ctx, args)
+
+
+def _refuse_misspelt_command(ctx: click.Context, word: str) -> None:
+    suggestion = did_you_mean(word, _modules())
+    if suggestion and not word.startswith("-") and not Path(word).exists():
+        raise click.UsageError(f"{shown(word)} is neither a command nor a file.{suggestion}", ctx)
+
+
+def _modules() -> dict[str, str]:
+    modules = (info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
+    return {module.rstrip("_"): module for module in modules}
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, asked: Any) -> None:
+    if asked:
+        click.echo(f"jaccard-eval {__version__}")
+        ctx.exit()
+
+
+COMMAND_TABLE = CommandTable(
+    help="Evaluate object detection: any common format in, exact average precision out.\n\n"
+    "'jaccard-eval GT PRED' is short for 'jaccard-eval evaluate GT PRED'.",
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_version,
+            help="Show the version.",
+        )
+    ],
+)

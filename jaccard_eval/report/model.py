@@ -18,6 +18,7 @@ from jaccard_eval.report._numbers import threshold_text, thresholds_text
 
 Cell = str | int | float  # a float is a metric in [0, 1], NaN when undefined
 SHOWN_NAMES = 5  # names of a list that a text report repeats
+FEW_THRESHOLDS = 4  # up to this many, operating points are shown at every IoU threshold, else at the lowest
 ALL_CLASSES = "all"
 
 
@@ -217,10 +218,12 @@ def _class_row(row: ClassRow, metrics: Iterable[str]) -> tuple[Cell, ...]:
 def _operating_points(points: Sequence[OperatingPoint], *, per_class: bool) -> Section:
     titles = ("score >=", "IoU", "TP", "FP", "FN", "precision", "recall", "F1")
     columns = (Column("class", free_text=True), *map(Column, titles))
-    pooled = [point for point in points if point.class_name is None]
-    classes = [point for point in points if point.class_name is not None and point.iou == points[0].iou]
-    chosen = [*pooled, *classes] if per_class else pooled
-    return Section("Operating points", (Table(columns, tuple(map(_point_row, chosen))),))
+    ious = list(dict.fromkeys(point.iou for point in points))
+    shown_ious = ious if len(ious) <= FEW_THRESHOLDS else ious[:1]
+    chosen = (point for point in points if point.iou in shown_ious and (per_class or point.class_name is None))
+    rest = Note(f"the JSON report has all {len(ious)} IoU thresholds")
+    notes = (rest,) if len(ious) > len(shown_ious) else ()
+    return Section("Operating points", (Table(columns, tuple(map(_point_row, chosen))), *notes))
 
 
 def _point_row(point: OperatingPoint) -> tuple[Cell, ...]:

@@ -1,18 +1,15 @@
 import csv
 import io
 import math
-from collections.abc import Callable
 
 import pytest
+from result_builder import make_result
 
-from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.csv_ import render
 
-MakeResult = Callable[..., EvaluationResult]
 
-
-def test_all_classes_come_first_and_undefined_is_empty(make_result: MakeResult) -> None:
+def test_all_classes_come_first_and_undefined_is_empty() -> None:
     result = make_result(
         metrics={"AP": 0.5, "AP_small": math.nan}, classes={"cat": {"AP": 0.1 + 0.2}, "dog": {"AP": math.nan}}
     )
@@ -25,17 +22,17 @@ def test_all_classes_come_first_and_undefined_is_empty(make_result: MakeResult) 
 
 
 @pytest.mark.parametrize("name", ["a,b", 'say "x"', "two\nlines", "a\rb", " blanks ", "日本語", ""])
-def test_any_name_comes_back_from_a_csv_reader(make_result: MakeResult, name: str) -> None:
+def test_any_name_comes_back_from_a_csv_reader(name: str) -> None:
     text = render(make_result(classes={name: {"AP": 0.5}}), ReportOptions())
     assert list(csv.reader(io.StringIO(text, newline="")))[2][0] == name
 
 
 @pytest.mark.parametrize("name", ["=1+2", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
-def test_a_name_that_a_spreadsheet_would_run_is_neutralised(make_result: MakeResult, name: str) -> None:
+def test_a_name_that_a_spreadsheet_would_run_is_neutralised(name: str) -> None:
     text = render(make_result(classes={name: {"AP": 0.5}}), ReportOptions())
     assert list(csv.reader(io.StringIO(text, newline="")))[2][0] == f"'{name}"
 
 
-def test_rows_follow_the_order_asked_for(make_result: MakeResult) -> None:
+def test_rows_follow_the_order_asked_for() -> None:
     rows = render(make_result(), ReportOptions(sort="AP")).splitlines()
     assert [row.split(",")[0] for row in rows] == ["class", "all", "dog", "cat"]  # AP .75 before .25

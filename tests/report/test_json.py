@@ -1,28 +1,26 @@
 import json
 import math
-from collections.abc import Callable
 
-from jaccard_eval.data.result import EvaluationResult
+from result_builder import make_result
+
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.json_ import render
 
-MakeResult = Callable[..., EvaluationResult]
 
-
-def test_the_document_holds_full_precision_and_null_where_undefined(make_result: MakeResult) -> None:
+def test_the_document_holds_full_precision_and_null_where_undefined() -> None:
     document = json.loads(render(make_result(metrics={"AP": 0.1 + 0.2, "AP_small": math.nan}), ReportOptions()))
     assert document["metrics"] == {"AP": 0.30000000000000004, "AP_small": None}
     assert document["undefined"] == {"AP_small": "no small ground truth"}
     assert document["schema"] == 1
 
 
-def test_keys_are_sorted_and_the_text_ends_with_a_newline(make_result: MakeResult) -> None:
+def test_keys_are_sorted_and_the_text_ends_with_a_newline() -> None:
     text = render(make_result(), ReportOptions())
     assert text.endswith("}\n")
     assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
 
 
-def test_any_stream_can_hold_the_document(make_result: MakeResult) -> None:
+def test_any_stream_can_hold_the_document() -> None:
     name = "日本\udcff😀\x1b"
     text = render(make_result(classes={name: {"AP": 0.5}}), ReportOptions())
     assert text.isascii()

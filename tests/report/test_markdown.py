@@ -1,22 +1,18 @@
-from collections.abc import Callable
-
 import pytest
+from result_builder import make_result
 
-from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import Example, Finding, Severity, Where
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.markdown import render
 
-MakeResult = Callable[..., EvaluationResult]
 
-
-def class_cell(make_result: MakeResult, name: str) -> str:
+def class_cell(name: str) -> str:
     text = render(make_result(classes={name: {"AP": 0.125}}), ReportOptions(per_class=True))
     (row,) = [line for line in text.splitlines() if line.endswith("| 0.1250 |")]
     return row.removeprefix("| ").removesuffix(" | 10 | 1 | 40 | 0.1250 |")
 
 
-def test_tables_align_numbers_right(make_result: MakeResult) -> None:
+def test_tables_align_numbers_right() -> None:
     text = render(make_result(metrics={"AP": 0.5}), ReportOptions())
     assert (
         "| metric | value | IoU | area | max dets | gt |\n"
@@ -39,11 +35,11 @@ def test_tables_align_numbers_right(make_result: MakeResult) -> None:
         ("@team", "@<!-- -->team"),
     ],
 )
-def test_names_stand_for_themselves(make_result: MakeResult, name: str, cell: str) -> None:
-    assert class_cell(make_result, name) == cell
+def test_names_stand_for_themselves(name: str, cell: str) -> None:
+    assert class_cell(name) == cell
 
 
-def test_warnings_are_part_of_the_report(make_result: MakeResult) -> None:
+def test_warnings_are_part_of_the_report() -> None:
     finding = Finding(Severity.WARNING, "box-empty", 3, (Example(Where("gt.json"), "width 0"),), summary="3 boxes")
     text = render(make_result(findings=(finding,)), ReportOptions())
     assert text.endswith("### Warnings\n\n- gt.json: 3 boxes; first: gt.json: width 0\n")

@@ -1,15 +1,13 @@
 import math
-from collections.abc import Callable
 
 import pytest
+from result_builder import make_result
 
 from jaccard_eval.data.protocol import COCO, VOC2012
-from jaccard_eval.data.result import EvaluationResult, OperatingPoint
+from jaccard_eval.data.result import OperatingPoint
 from jaccard_eval.errors import Example, Finding, Severity, UsageError, Where
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import KeyValues, Note, Report, Section, Table, build_report, sorted_classes
-
-MakeResult = Callable[..., EvaluationResult]
 
 
 def section(report: Report, title: str) -> Section:
@@ -34,7 +32,7 @@ def point(name: str | None, iou: float) -> OperatingPoint:
     )
 
 
-def test_the_summary_says_which_setting_each_number_means(make_result: MakeResult) -> None:
+def test_the_summary_says_which_setting_each_number_means() -> None:
     report = build_report(make_result(metrics={"AP": 0.5, "AP75": 0.4, "AP_small": 0.3, "AR10": 0.2}), ReportOptions())
     assert [row[:1] + row[2:5] for row in table(report, "Summary").rows] == [
         ("AP", "0.50:0.95", "all", "100"),
@@ -44,32 +42,32 @@ def test_the_summary_says_which_setting_each_number_means(make_result: MakeResul
     ]
 
 
-def test_a_protocol_without_cap_says_so(make_result: MakeResult) -> None:
+def test_a_protocol_without_cap_says_so() -> None:
     report = build_report(make_result(protocol=VOC2012, metrics={"AP": 0.5}), ReportOptions())
     assert table(report, "Summary").rows[0][2:5] == ("0.50", "all", "no cap")
 
 
-def test_what_is_undefined_has_its_reason(make_result: MakeResult) -> None:
+def test_what_is_undefined_has_its_reason() -> None:
     report = build_report(make_result(metrics={"AP": 0.5, "AP_small": math.nan, "AR_small": math.nan}), ReportOptions())
     assert "n/a: AP_small, AR_small: no small ground truth" in notes(report, "Summary")
 
 
-def test_area_ranges_are_explained_and_open_above(make_result: MakeResult) -> None:
+def test_area_ranges_are_explained_and_open_above() -> None:
     (text,) = [note for note in notes(build_report(make_result(), ReportOptions()), "Summary") if "areas" in note]
     assert text.endswith("small 0 to 1024, medium 1024 to 9216, large from 9216")
 
 
-def test_leftover_images_are_counted_and_the_first_named(make_result: MakeResult) -> None:
+def test_leftover_images_are_counted_and_the_first_named() -> None:
     images = facts(build_report(make_result(), ReportOptions()), "Correspondence")["images"]
     assert "2 only in the ground truth (a.jpg, b.jpg)" in images
     assert "7 only in the predictions (0.jpg, 1.jpg, 2.jpg, 3.jpg, 4.jpg, and 2 more)" in images
 
 
-def test_what_was_set_aside_while_reading_is_shown(make_result: MakeResult) -> None:
+def test_what_was_set_aside_while_reading_is_shown() -> None:
     assert "ground truth: set aside: 3 image-unlisted" in notes(build_report(make_result(), ReportOptions()), "Inputs")
 
 
-def test_classes_are_listed_on_request_only(make_result: MakeResult) -> None:
+def test_classes_are_listed_on_request_only() -> None:
     titles = [one.title for one in build_report(make_result(), ReportOptions()).sections]
     assert "Classes" not in titles
     assert [row[0] for row in table(build_report(make_result(), ReportOptions(per_class=True)), "Classes").rows] == [
@@ -87,27 +85,32 @@ def test_classes_are_listed_on_request_only(make_result: MakeResult) -> None:
         ("gt", "c d a b"),
     ],
 )
-def test_classes_sort_with_undefined_last_and_ties_in_order(
-    make_result: MakeResult, sort: str | None, order: str
-) -> None:
+def test_classes_sort_with_undefined_last_and_ties_in_order(sort: str | None, order: str) -> None:
     result = make_result(classes={"b": {"AP": 0.5}, "a": {"AP": 0.5}, "d": {"AP": 0.9}, "c": {"AP": math.nan}})
     assert [row.name for row in sorted_classes(result, sort)] == order.split()
 
 
-def test_an_unknown_column_to_sort_by_is_a_usage_error(make_result: MakeResult) -> None:
+def test_an_unknown_column_to_sort_by_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=r"cannot sort by 'AP05'; known are name, gt, pred, AP, AP50.*Did you mean"):
         sorted_classes(make_result(), "AP05")
 
 
-def test_operating_points_show_all_classes_pooled_unless_classes_are_asked_for(make_result: MakeResult) -> None:
+def test_operating_points_show_all_classes_pooled_unless_classes_are_asked_for() -> None:
     points = (point(None, 0.5), point("cat", 0.5), point(None, 0.75), point("cat", 0.75))
     short = table(build_report(make_result(points=points), ReportOptions()), "Operating points")
     assert [row[:3] for row in short.rows] == [("all", "0.50", "0.50"), ("all", "0.50", "0.75")]
     long = table(build_report(make_result(points=points), ReportOptions(per_class=True)), "Operating points")
-    assert [row[:3] for row in long.rows][2:] == [("cat", "0.50", "0.50")]
+    assert [row[:3] for row in long.rows if row[0] == "cat"] == [("cat", "0.50", "0.50"), ("cat", "0.50", "0.75")]
 
 
-def test_warnings_and_signature_close_the_report(make_result: MakeResult) -> None:
+def test_of_many_thresholds_the_lowest_stands_for_all_and_says_so() -> None:
+    points = tuple(point(None, iou) for iou in COCO.iou_thresholds)
+    report = build_report(make_result(points=points), ReportOptions())
+    assert [row[2] for row in table(report, "Operating points").rows] == ["0.50"]
+    assert notes(report, "Operating points") == ["the JSON report has all 10 IoU thresholds"]
+
+
+def test_warnings_and_signature_close_the_report() -> None:
     finding = Finding(Severity.WARNING, "box-empty", 3, (Example(Where("gt.json"), "width 0"),))
     report = build_report(make_result(findings=(finding,), protocol=COCO), ReportOptions())
     assert facts(report, "Provenance") == {

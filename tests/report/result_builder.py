@@ -1,10 +1,8 @@
 """A result built by hand: rendering needs values, not an evaluation."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import SimpleNamespace
-
-import pytest
 
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.result import (
@@ -16,8 +14,6 @@ from jaccard_eval.data.result import (
     OperatingPoint,
 )
 from jaccard_eval.errors import Finding
-
-ResultBuilder = Callable[..., EvaluationResult]
 
 
 def metric(ref: str, value: float, n: int = 10) -> MetricValue:
@@ -59,31 +55,27 @@ def correspondence(classes: Mapping[str, str]) -> Correspondence:
     )
 
 
-@pytest.fixture
-def make_result() -> ResultBuilder:
-    def make(
-        *,
-        classes: Mapping[str, Mapping[str, float]] | None = None,
-        metrics: Mapping[str, float] | None = None,
-        protocol: Protocol = COCO,
-        points: tuple[OperatingPoint, ...] = (),
-        findings: tuple[Finding, ...] = (),
-        path: str = "gt.json",
-    ) -> EvaluationResult:
-        values = {"AP": 0.5, "AP50": 0.75, "AP_small": math.nan} if metrics is None else metrics
-        rows = {"cat": {"AP": 0.25, "AP50": 0.5}, "dog": {"AP": 0.75, "AP50": 1.0}} if classes is None else classes
-        return EvaluationResult(
-            protocol=protocol,
-            signature="jaccard-eval:0.1.0|protocol:coco|iou:0.5:0.95",
-            version="0.1.0",
-            gt=side(path, "coco", 839),
-            pred=side("pred.json", "yolo", 1734),
-            correspondence=correspondence({name: name for name in rows}),
-            metrics={name: metric(name, value) for name, value in values.items()},
-            per_class=tuple(class_row(name, 10 * i + 10, 40, row) for i, (name, row) in enumerate(rows.items())),
-            operating_points=points,
-            findings=findings,
-            measured=SimpleNamespace(),  # type: ignore[arg-type]
-        )
-
-    return make
+def make_result(
+    *,
+    classes: Mapping[str, Mapping[str, float]] | None = None,
+    metrics: Mapping[str, float] | None = None,
+    protocol: Protocol = COCO,
+    points: tuple[OperatingPoint, ...] = (),
+    findings: tuple[Finding, ...] = (),
+    path: str = "gt.json",
+) -> EvaluationResult:
+    values = {"AP": 0.5, "AP50": 0.75, "AP_small": math.nan} if metrics is None else metrics
+    rows = {"cat": {"AP": 0.25, "AP50": 0.5}, "dog": {"AP": 0.75, "AP50": 1.0}} if classes is None else classes
+    return EvaluationResult(
+        protocol=protocol,
+        signature="jaccard-eval:0.1.0|protocol:coco|iou:0.5:0.95",
+        version="0.1.0",
+        gt=side(path, "coco", 839),
+        pred=side("pred.json", "yolo", 1734),
+        correspondence=correspondence({name: name for name in rows}),
+        metrics={name: metric(name, value) for name, value in values.items()},
+        per_class=tuple(class_row(name, 10 * i + 10, 40, row) for i, (name, row) in enumerate(rows.items())),
+        operating_points=points,
+        findings=findings,
+        measured=SimpleNamespace(),  # type: ignore[arg-type]
+    )

@@ -1,0 +1,133 @@
+"""How a run ends: every exception becomes an exit code and one message; no traceback reaches a user."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from jaccard_eval.cli import _streams
+from jaccard_eval.errors import DataError, ExitCode, JaccardEvalError, Severity, printable
+
+if TYPE_CHECKING:
+    from click import ClickException
+
+PROGRAM = "jaccard-eval"
+COMPLETE_VARIABLE = "_JACCARD_EVAL_COMPLETE"
+TRACEBACK_VARIABLE = "JACCARD_EVAL_TRACEBACK"
+SIGNAL_EXIT_BASE = 128  # POSIX shells report 128 + the signal's number
+
+_received: list[int] = []
+
+
+def run_process(argv: Sequence[str]) -> int:
+    """Run as the only thing in this process: signals and interpreter hooks are taken over."""
+    _take_over_signals()
+    if not os.environ.get(TRACEBACK_VARIABLE):
+        sys.unraisablehook = lambda _: None  # an interrupt inside a destructor is no news to the user
+    code = run(argv)
+    for number in _ending_signals():
+        signal.signal(number, signal.SIG_IGN)  # the interpreter is going down; the exit code stands
+    return SIGNAL_EXIT_BASE + _received[0] if _received else code
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command line and return its exit code; no exception leaves."""
+    _streams.prepare()
+    try:
+        code = _invoke(argv)
+        _streams.flush_result()
+    except BaseException as error:
+        code = _explain(error)
+    return code
+
+
+def _ending_signals() -> list[signal.Signals]:
+    return [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def _take_over_signals() -> None:
+    for number in _ending_signals():
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup and background jobs keep what they asked for
+            signal.signal(number, _on_signal)
+
+
+def _on_signal(number: int, _: FrameType | None) -> None:
+    # Remembered, because code that is being imported may turn the interrupt into an error of its own.
+    _received.append(number)
+    raise KeyboardInterrupt
+
+
+def _invoke(argv: Sequence[str]) -> int:
+    """Parse and run; click's own main is not used, for it gives a closed pipe and an interrupt codes of its own."""
+    from click.exceptions import Exit
+
+    from jaccard_eval.cli import COMMAND_TABLE
+
+    if COMPLETE_VARIABLE in os.environ:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(COMMAND_TABLE, {}, PROGRAM, COMPLETE_VARIABLE, os.environ[COMPLETE_VARIABLE])
+    try:
+        with COMMAND_TABLE.make_context(PROGRAM, list(argv)) as context:
+            code = COMMAND_TABLE.invoke(context)
+    except Exit as request:
+        return request.exit_code
+    return code if isinstance(code, int) else ExitCode.OK
+
+
+def _explain(error: BaseException) -> int:
+    """Say what went wrong, and return the exit code that it has."""
+    if os.environ.get(TRACEBACK_VARIABLE):
+        import traceback
+
+        _streams.say("".join(traceback.format_exception(error)))
+    if _received or isinstance(error, KeyboardInterrupt):
+        _streams.say("interrupted" if _received in ([], [signal.SIGINT]) else "terminated")
+        return ExitCode.INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        _streams.discard()
+        return ExitCode.OK
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else ExitCode.INTERNAL
+    code, message = _diagnose(error)
+    _streams.discard()  # a full disk behind a stream would be met again when the interpreter ends
+    _streams.say(message)
+    return code
+
+
+def _diagnose(error: BaseException) -> tuple[int, str]:
+    from click import ClickException
+
+    if isinstance(error, DataError):
+        return error.exit_code, _streams.findings_text(error.findings, (Severity.ERROR, Severity.WARNING))
+    if isinstance(error, JaccardEvalError):
+        return error.exit_code, _line(str(error))
+    if isinstance(error, ClickException):
+        return ExitCode.USAGE, _usage_message(error)
+    if isinstance(error, MemoryError):
+        return ExitCode.ENVIRONMENT, _line("out of memory")
+    if isinstance(error, OSError):
+        return ExitCode.ENVIRONMENT, _line(_system_message(error))
+    return ExitCode.INTERNAL, _line(
+        f"internal error: {type(error).__name__}: {error}. This is a bug, please report it with the command;"
+        f" {TRACEBACK_VARIABLE}=1 shows where it happened."
+    )
+
+
+def _line(message: str) -> str:
+    return "error: " + "\n".join(map(printable, message.split("\n")))
+
+
+def _usage_message(error: ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else PROGRAM
+    return f"{_line(error.format_message())}\nSee '{command} --help'."
+
+
+def _system_message(error: OSError) -> str:
+    reason = (error.strerror or str(error) or type(error).__name__).lower()
+    return f"{error.filename if error.filename is not None else 'cannot read or write'}: {reason}"

@@ -1,0 +1,112 @@
+"""The three streams: standard output carries the result and nothing else, standard error all that is said about it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shutil
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from jaccard_eval.errors import Finding, MachineError, Severity
+
+DEFAULT_WIDTH = 80  # columns, where there is no terminal
+
+
+def prepare() -> None:
+    """Make both streams exist and take any character."""
+    if sys.stdout is None:
+        sys.stdout = _nowhere()
+    if sys.stderr is None:
+        sys.stderr = _nowhere()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def write_result(text: str) -> None:
+    """Write to standard output.
+
+    Raises
+    ------
+    BrokenPipeError
+        When nobody reads any more.
+    MachineError
+        When the stream cannot be written.
+    """
+    with _explained():
+        sys.stdout.write(text)
+    flush_result()
+
+
+def flush_result() -> None:
+    """Bring everything written to standard output on its way; see `write_result` for the errors."""
+    with _explained():
+        sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """Write lines to standard error; a stream that cannot take them is no reason to fail."""
+    try:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+    except OSError:
+        discard()
+
+
+def discard() -> None:
+    """Send what is left in both streams nowhere, so that the interpreter's last flush meets no closed pipe."""
+    with contextlib.suppress(OSError, ValueError, io.UnsupportedOperation):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            if not _is_writable(stream):
+                os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def findings_text(findings: Iterable[Finding], severities: Collection[Severity]) -> str:
+    """Return the findings of some severities, one or more lines each."""
+    return "\n".join(str(one) for one in findings if one.severity in severities)
+
+
+def wants_color(choice: str, stream: TextIO) -> bool:
+    """Return whether escapes may be written: as chosen, else as NO_COLOR, FORCE_COLOR, TERM and the stream say."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def result_width() -> int:
+    """Columns that a text report may use: the terminal's, at least 80 elsewhere."""
+    columns = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
+    return columns if sys.stdout.isatty() else max(columns, DEFAULT_WIDTH)
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
+def _is_writable(stream: TextIO) -> bool:
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard()
+        raise MachineError(f"cannot write to the standard output: {(error.strerror or str(error)).lower()}") from None

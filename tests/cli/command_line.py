@@ -1,0 +1,52 @@
+"""Two small sides as COCO JSON, and the command line as a process."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def write_pair(folder: Path, *, warned: bool = False) -> tuple[Path, Path]:
+    """Two dogs and a cat: one dog is found at its place, the cat 4 pixels off; `warned` adds an empty prediction.
+
+    The overlap of the cat is 6 x 10 of 14 x 10, an IoU of 3/7, which matches at no threshold.
+    """
+    annotations = [box(1, 1, [0, 0, 10, 10]), box(1, 1, [50, 50, 10, 10]), box(2, 2, [20, 20, 10, 10])]
+    gt = {
+        "images": [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}],
+        "annotations": [{"id": i + 1, "area": 100, "iscrowd": 0, **one} for i, one in enumerate(annotations)],
+        "categories": [{"id": 1, "name": "dog"}, {"id": 2, "name": "cat"}],
+    }
+    pred = [box(1, 1, [0, 0, 10, 10], score=0.9), box(2, 2, [24, 20, 10, 10], score=0.8)]
+    pred += [box(2, 2, [1, 1, 0, 5], score=0.1)] if warned else []
+    return write_json(folder / "gt.json", gt), write_json(folder / "pred.json", pred)
+
+
+def box(image: int, category: int, xywh: list[float], **more: float) -> dict[str, Any]:
+    return {"image_id": image, "category_id": category, "bbox": xywh, **more}
+
+
+def write_json(path: Path, content: object) -> Path:
+    path.write_text(json.dumps(content))
+    return path
+
+
+def run_process(
+    *argv: str | Path, env: Mapping[str, str] | None = None, **settings: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a process of its own, outside of any terminal."""
+    settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 60} | settings
+    return subprocess.run(command(*argv), env=environment(env), text=True, check=False, **settings)
+
+
+def command(*argv: str | Path) -> list[str]:
+    return [sys.executable, "-m", "jaccard_eval", *map(str, argv)]
+
+
+def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's environment without what colours, measures or completes."""
+    dropped = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONIOENCODING", "JACCARD_EVAL_TRACEBACK")
+    return {key: value for key, value in os.environ.items() if key not in dropped} | dict(changes or {})

@@ -1,0 +1,176 @@
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import write_pair
+
+from jaccard_eval.cli import _run
+from jaccard_eval.cli.evaluate import COMMAND
+from jaccard_eval.data.protocol import PROTOCOLS
+
+AP_DOG = 51 / 101  # one of two dogs is found first: precision 1 at the 51 recall points up to 1/2
+
+
+def evaluate(capsys: pytest.CaptureFixture[str], *argv: str | Path) -> dict[str, Any]:
+    """The JSON document of a run that succeeds."""
+    assert _run.run([*map(str, argv), "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    return write_pair(tmp_path)
+
+
+def test_the_short_and_the_long_form_mean_the_same(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    gt, pred = pair
+    short = evaluate(capsys, gt, pred)
+    assert short["metrics"]["AP"] == pytest.approx(AP_DOG / 2, abs=1e-12)
+    for argv in (
+        ["evaluate", gt, pred],
+        ["evaluate", "--gt", gt, "--pred", pred],
+        ["--pred", pred, gt],
+        ["--dt", pred, "--gt", gt],
+    ):
+        assert evaluate(capsys, *argv) == short
+
+
+def test_a_path_that_starts_with_a_dash_can_be_named(
+    pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(pair[0], pair[0].parent / "-gt.json")
+    monkeypatch.chdir(pair[0].parent)
+    for argv in (["--json", "--", "-gt.json", "pred.json"], ["--gt=-gt.json", "pred.json", "--json"]):
+        assert _run.run(argv) == 0
+        assert json.loads(capsys.readouterr().out)["inputs"]["gt"]["path"] == "-gt.json"
+
+
+def test_the_default_thresholds_written_out_change_nothing(
+    pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = evaluate(capsys, *pair, "--iou", "0.5:0.95:0.05", "--max-dets", "1,10,100", "--protocol", "coco")
+    assert written == evaluate(capsys, *pair)
+
+
+def test_areas_get_the_range_of_all_in_front(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    document = evaluate(capsys, *pair, "--areas", "tiny=0:10²,rest=10^2:inf")
+    assert [area["name"] for area in document["protocol"]["areas"]] == ["all", "tiny", "rest"]
+    assert document["protocol"]["areas"][0]["high"] == 1e10  # pycocotools' largest
+
+
+def test_classes_can_be_chosen_and_mapped(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert [row["class"] for row in evaluate(capsys, *pair, "--classes", "dog")["per_class"]] == ["dog"]
+    assert [row["class"] for row in evaluate(capsys, *pair, "--exclude-classes", "dog")["per_class"]] == ["cat"]
+
+
+def test_an_unknown_class_is_a_usage_error_with_a_suggestion(
+    pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run.run([*map(str, pair), "--classes", "doge"]) == 2
+    assert "Did you mean 'dog'" in capsys.readouterr().err
+
+
+def test_an_operating_point_is_part_of_report_and_document(
+    pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (first, *_) = evaluate(capsys, *pair, "--score", "0.5")["operating_points"]
+    assert (first["tp"], first["fp"], first["fn"]) == (1, 1, 2)
+    assert _run.run([*map(str, pair), "--conf", "best-f1"]) == 0
+    assert "Operating points" in capsys.readouterr().out
+
+
+def test_every_output_is_written_by_its_suffix(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    folder = pair[0].parent
+    outputs = [folder / name for name in ("out.json", "out.csv", "out.md", "out.txt")]
+    argv = [text for path in outputs for text in ("-o", str(path))]
+    assert _run.run([*map(str, pair), *argv]) == 0
+    assert capsys.readouterr().out == (folder / "out.txt").read_text()
+    assert [path.read_text()[:6] for path in outputs] == ['{\n  "c', "class,", "## jac", "jaccar"]
+
+
+def test_a_dash_is_the_standard_output_once(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run.run([*map(str, pair), "-o", "-"]) == 0
+    assert capsys.readouterr().out.count("Summary") == 1
+
+
+def test_an_output_that_cannot_be_written_ends_before_reading(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run.run(["missing-gt.json", "missing-pred.json", "-o", str(tmp_path / "none/out.json")]) == 4
+    shown = capsys.readouterr().err
+    assert "none/out.json" in shown
+    assert "missing-gt.json" not in shown
+
+
+def test_an_output_over_an_input_is_refused(pair: tuple[Path, Path]) -> None:
+    before = pair[1].read_bytes()
+    assert _run.run([*map(str, pair), "-o", str(pair[1])]) == 2
+    assert pair[1].read_bytes() == before
+
+
+def test_warnings_go_to_the_error_stream_and_quiet_hides_notes_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = [*map(str, write_pair(tmp_path, warned=True)), "--quiet"]
+    assert _run.run(argv) == 0
+    shown = capsys.readouterr()
+    assert "warning[box-empty]" in shown.err
+    assert "note[" not in shown.err
+    assert "warning[" not in shown.out
+
+
+def test_strict_takes_warnings_for_errors_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = [*map(str, write_pair(tmp_path, warned=True)), "--strict", "-o", str(tmp_path / "out.json")]
+    assert _run.run(argv) == 3
+    shown = capsys.readouterr()
+    assert "error[box-empty]" in shown.err
+    assert shown.out == ""
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_strict_without_warnings_is_an_ordinary_run(pair: tuple[Path, Path]) -> None:
+    assert _run.run([*map(str, pair), "--strict"]) == 0
+
+
+def test_data_that_cannot_be_used_ends_with_3(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    pair[1].write_text("[")
+    assert _run.run([*map(str, pair)]) == 3
+    shown = capsys.readouterr()
+    assert shown.err.startswith("error[")
+    assert shown.out == ""
+
+
+def test_colour_is_never_written_to_a_pipe_unless_forced(
+    pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def output(*argv: str) -> str:
+        assert _run.run([*map(str, pair), *argv]) == 0
+        return capsys.readouterr().out
+
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    assert "\x1b" not in output()
+    assert "\x1b" in output("--color", "always")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" in output()
+    assert "\x1b" not in output("--color", "never")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in output()
+
+
+def test_the_same_input_gives_the_same_bytes(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = set()
+    for _ in range(2):
+        _run.run([*map(str, pair), "--json"])
+        outputs.add(capsys.readouterr().out)
+    assert len(outputs) == 1
+
+
+def test_the_help_names_every_protocol() -> None:
+    (option,) = [param for param in COMMAND.params if param.name == "protocol"]
+    assert option.metavar == "|".join(sorted(PROTOCOLS))

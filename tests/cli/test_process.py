@@ -1,0 +1,156 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import command, environment, run_process, write_pair
+
+HEAVY = ("numpy", "pandas", "rich", "msgspec", "PIL", "yaml")
+posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX streams and signals")
+
+
+def loaded_modules(*argv: str, env: dict[str, str] | None = None) -> set[str]:
+    """Heavy modules in a process that ran the command line."""
+    program = (
+        "import sys; from jaccard_eval.cli import _run; code = _run.run(sys.argv[1:])\n"
+        f"print('\\n' + ' '.join(name for name in {HEAVY} if name in sys.modules)); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *argv], env=environment(env), capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["--version"], ["evaluate", "--help"]])
+def test_help_and_version_load_nothing_heavy(argv: list[str]) -> None:
+    assert loaded_modules(*argv) == set()
+
+
+def test_completion_loads_nothing_heavy() -> None:
+    env = {"_JACCARD_EVAL_COMPLETE": "bash_complete", "COMP_WORDS": "jaccard-eval --gt-f", "COMP_CWORD": "1"}
+    assert loaded_modules(env=env) == set()
+
+
+def test_completion_knows_commands_and_formats() -> None:
+    def complete(words: str) -> list[str]:
+        at = str(words.count(" "))
+        env = {"_JACCARD_EVAL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": at}
+        return run_process(env=env).stdout.split()
+
+    assert complete("jaccard-eval ev") == ["plain,evaluate"]
+    assert complete("jaccard-eval evaluate --gt-format co") == ["plain,coco"]
+
+
+def test_a_run_on_coco_json_loads_no_pandas(tmp_path: Path) -> None:
+    assert "pandas" not in loaded_modules(*map(str, write_pair(tmp_path)))
+
+
+def test_importing_the_package_loads_no_numpy() -> None:
+    program = "import sys, jaccard_eval; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@posix_only
+def test_a_closed_pipe_is_no_error_and_costs_no_file(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = run_process(*write_pair(tmp_path), "-o", tmp_path / "out.json", stdout=writing)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((tmp_path / "out.json").read_text())["schema"] == 1
+
+
+@posix_only
+@pytest.mark.parametrize("argv", [["--help"], ["formats"]])
+def test_help_into_a_closed_pipe_is_no_error(argv: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = run_process(*argv, stdout=writing)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@posix_only
+def test_streams_that_do_not_exist_are_no_error(tmp_path: Path) -> None:
+    gt, pred = write_pair(tmp_path)
+    script = f"{' '.join(command(gt, pred, '-o', tmp_path / 'out.json'))} <&- >&- 2>&-"
+    assert subprocess.run(["bash", "-c", script], env=environment(), check=False).returncode == 0
+    assert json.loads((tmp_path / "out.json").read_text())["schema"] == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("argv", [["--help"], ["{gt}", "{pred}"], ["formats"]])
+def test_a_standard_output_that_is_full_ends_with_4(tmp_path: Path, argv: list[str]) -> None:
+    gt, pred = write_pair(tmp_path)
+    with Path("/dev/full").open("w") as full:
+        done = run_process(*(arg.format(gt=gt, pred=pred) for arg in argv), stdout=full)
+    assert done.returncode == 4
+    assert done.stderr.startswith("error: cannot ")
+    assert done.stderr.endswith(": no space left on device\n")
+
+
+@pytest.fixture
+def full_pipe() -> Iterator[int]:
+    """The writing end of a pipe that nobody empties: whoever writes to it waits."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    try:
+        while True:
+            os.write(writing, b"x" * 65536)
+    except BlockingIOError:
+        os.set_blocking(writing, True)
+    yield writing
+    os.close(reading)
+    os.close(writing)
+
+
+@posix_only
+@pytest.mark.parametrize(
+    ("number", "code", "message"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_signal_while_writing_leaves_old_files_and_no_temporary_ones(
+    tmp_path: Path, full_pipe: int, number: signal.Signals, code: int, message: str
+) -> None:
+    gt, pred = write_pair(tmp_path, warned=True)
+    (tmp_path / "out.json").write_text("old")
+    argv = command(gt, pred, "-o", tmp_path / "out.json", "-o", f"/dev/fd/{full_pipe}")
+    process = subprocess.Popen(
+        argv, env=environment(), pass_fds=[full_pipe], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("warning[box-empty]")  # what follows is writing
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said.splitlines()[-1]) == (code, message)
+    assert {path.name for path in tmp_path.iterdir()} == {"gt.json", "pred.json", "out.json"}
+    assert (tmp_path / "out.json").read_text() == "old"
+
+
+@posix_only
+def test_a_folder_that_vanished_under_the_process_is_no_problem(tmp_path: Path) -> None:
+    gt, pred = write_pair(tmp_path)
+    (tmp_path / "gone").mkdir()
+    script = f"cd {tmp_path / 'gone'} && rmdir {tmp_path / 'gone'} && {' '.join(command(gt, pred, '--json'))}"
+    done = subprocess.run(["bash", "-c", script], env=environment(), capture_output=True, check=False)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["schema"] == 1
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_names_of_any_script_pass_any_stream(tmp_path: Path, encoding: str) -> None:
+    gt, pred = write_pair(tmp_path)
+    gt.write_text(gt.read_text().replace("dog", "日本語"), encoding="utf-8")
+    done = run_process(gt, pred, "--per-class", env={"PYTHONIOENCODING": encoding}, encoding=encoding)
+    assert done.returncode == 0
+    assert ("日本語" if encoding == "utf-8" else r"\u65e5\u672c\u8a9e") in done.stdout
+
+
+@pytest.mark.parametrize("columns", ["1", "100000", "no number"])
+def test_columns_of_the_environment_cannot_hide_a_number(tmp_path: Path, columns: str) -> None:
+    # Both classes count once: AP(dog) = 51/101, for recall ends at 1/2, and AP(cat) = 0; their mean is 0.25248.
+    done = run_process(*write_pair(tmp_path), env={"COLUMNS": columns})
+    assert next(line.split()[:2] for line in done.stdout.splitlines() if "0.50:0.95" in line) == ["AP", "0.2525"]
