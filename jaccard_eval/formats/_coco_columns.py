@@ -1,0 +1,103 @@
+"""The boxes of COCO JSON as one array per field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter, index
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import UNSET, UnsetType
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.formats._coco_records import ResultRecord, TruthRecord
+from jaccard_eval.formats._keys import Keys
+
+Texts = list[str | UnsetType | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxColumns:
+    """What ground truth and detections share: file keys (n,) and coordinates (n, 4)."""
+
+    image: Keys
+    category: Keys
+    coords: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruthColumns(BoxColumns):
+    """Ground truth; `area` NaN and flags -1 mean: not given. `ids` are those of the annotations, `scores` not used."""
+
+    area: FloatArray
+    iscrowd: npt.NDArray[np.int8]
+    ignore: npt.NDArray[np.int8]
+    ids: list[object]
+    scores: list[object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultColumns(BoxColumns):
+    """Detections; `score` NaN means: not given. Texts are empty lists where no record has the key."""
+
+    score: FloatArray
+    file_names: Texts
+    category_names: Texts
+
+
+def truth_columns(records: list[TruthRecord]) -> TruthColumns:
+    """Make columns of ground truth."""
+    n = len(records)
+    return TruthColumns(
+        image=_keys("image_id", records),
+        category=_keys("category_id", records),
+        coords=_coords(map(attrgetter("bbox"), records), n),
+        area=np.fromiter(map(attrgetter("area"), records), np.float64, n),
+        iscrowd=np.fromiter(map(attrgetter("iscrowd"), records), np.int8, n),
+        ignore=np.fromiter(map(attrgetter("ignore"), records), np.int8, n),
+        ids=list(map(attrgetter("id"), records)),
+        scores=list(map(attrgetter("score"), records)),
+    )
+
+
+def result_columns(records: list[ResultRecord]) -> ResultColumns:
+    """Make columns of detections."""
+    n = len(records)
+    return ResultColumns(
+        image=_keys("image_id", records),
+        category=_keys("category_id", records),
+        coords=_coords(map(attrgetter("bbox"), records), n),
+        score=np.fromiter(map(attrgetter("score"), records), np.float64, n),
+        file_names=_texts("file_name", records),
+        category_names=_texts("category_name", records),
+    )
+
+
+def count_given(values: Sequence[object]) -> int:
+    """How many records have an optional key, null included."""
+    return len(values) - values.count(UNSET)
+
+
+def count_texts(values: Keys | Texts) -> int:
+    """How many of the values are texts."""
+    return 0 if isinstance(values, np.ndarray) else sum(isinstance(value, str) for value in values)
+
+
+def _texts(field: str, records: list[ResultRecord]) -> Texts:
+    texts = list(map(attrgetter(field), records))
+    return texts if count_given(texts) else []
+
+
+def _coords(boxes: Iterable[tuple[float, float, float, float]], n: int) -> FloatArray:
+    return np.fromiter(chain.from_iterable(boxes), np.float64, 4 * n).reshape(n, 4)
+
+
+def _keys(field: str, records: Sequence[TruthRecord | ResultRecord]) -> Keys:
+    """Return integers as an array; a list when any key is a text."""
+    values = attrgetter(field)
+    try:
+        return np.fromiter(map(index, map(values, records)), np.int64, len(records))
+    except TypeError:
+        return list(map(values, records))

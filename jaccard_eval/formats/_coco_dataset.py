@@ -1,0 +1,278 @@
+"""From the records of COCO JSON to a draft: images, classes and boxes, and what is odd about them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from msgspec import UNSET
+
+from jaccard_eval.data.dataset import Key
+from jaccard_eval.errors import Severity, SizedRows, Where, shown
+from jaccard_eval.formats._coco_columns import ResultColumns, Texts, TruthColumns, count_given
+from jaccard_eval.formats._coco_records import (
+    CategoryRecord,
+    Content,
+    ImageRecord,
+    ResultRecord,
+    TruthRecord,
+)
+from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._keys import Keys
+from jaccard_eval.formats._rawboxes import RawBoxes
+
+MAX_IMAGE_SIDE = 1e7  # px; the largest pictures stitched so far stay below a tenth of it
+
+Places = Callable[[int], Where]
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+
+
+def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns) -> None:
+    """Fill a draft with ground truth."""
+    images, categories = content.images or [], content.categories or []
+    for section, records in (("images", images), ("categories", categories)):
+        if not records:
+            draft.findings.error(f"{section}-empty", Where(draft.path, field=section), "is empty: nothing to evaluate")
+    if not content.boxes:
+        draft.findings.warning("gt-empty", Where(draft.path, field="annotations"), "no ground truth boxes")
+    draft.details.append(content.layout.value)
+    _add_images(draft, images)
+    _add_categories(draft, categories)
+    place = content.places(draft.path)
+    draft.set_boxes(
+        RawBoxes(
+            image=_spelled_as_listed(draft, "image_id", columns.image, [image.id for image in images], place),
+            label=_spelled_as_listed(draft, "category_id", columns.category, [one.id for one in categories], place),
+            coords=columns.coords,
+            encoding="xywh",
+            units="px",
+            place=place,
+            area=columns.area,
+            crowd=columns.iscrowd == 1,
+            ignore=columns.ignore == 1,
+            negative_size=Severity.WARNING,
+        )
+    )
+    _note_boxes(draft, columns, place)
+    _note_dummy_category(draft, categories, columns.category)
+
+
+def add_results(draft: Draft, content: Content[ResultRecord], columns: ResultColumns) -> None:
+    """Fill a draft with detections."""
+    if not content.boxes:
+        draft.findings.warning("pred-empty", Where(draft.path), "no predictions")
+    draft.details.append(content.layout.value)
+    place = content.places(draft.path)
+    image, label = columns.image, columns.category
+    if content.images is not None:
+        _add_images(draft, content.images)
+        image = _spelled_as_listed(draft, "image_id", image, [one.id for one in content.images], place)
+    else:
+        _add_file_names(draft, columns, place)
+    if content.categories is not None:
+        _add_categories(draft, content.categories)
+        label = _spelled_as_listed(draft, "category_id", label, [one.id for one in content.categories], place)
+    else:
+        _add_category_names(draft, columns, place)
+    _refuse_mixed(draft, "image_id", image, place)
+    _refuse_mixed(draft, "category_id", label, place)
+    draft.set_boxes(
+        RawBoxes(
+            image=image,
+            label=label,
+            coords=columns.coords,
+            encoding="xywh",
+            units="px",
+            place=place,
+            score=None if len(columns.score) and np.isnan(columns.score).all() else columns.score,
+            negative_size=Severity.WARNING,
+        )
+    )
+
+
+def _add_images(draft: Draft, images: list[ImageRecord]) -> None:
+    keys: list[Key] = [image.id for image in images]
+    names = [image.file_name or None for image in images]
+    sizes = np.array(
+        [(_side(draft, row, image, "width"), _side(draft, row, image, "height")) for row, image in enumerate(images)]
+    )
+    draft.set_images(keys, file_names=names, sizes=sizes.reshape(-1, 2))
+    _warn_shared_file_names(draft, names)
+
+
+def _side(draft: Draft, row: int, image: ImageRecord, field: str) -> float:
+    """Return a side of an image, NaN where unknown."""
+    side = getattr(image, field)
+    if not side:
+        return math.nan
+    if 0 < side <= MAX_IMAGE_SIDE:
+        return float(side)
+    where = Where(draft.path, record=f"images[{row}]", field=field)
+    draft.findings.warning("image-size", where, f"{field} is {side:g}, no size of a picture: taken as unknown")
+    return math.nan
+
+
+def _warn_shared_file_names(draft: Draft, names: Sequence[str | None]) -> None:
+    counts = Counter(name for name in names if name is not None)
+    shared = [name for name, count in counts.items() if count > 1]
+    draft.findings.add_rows(
+        Severity.WARNING,
+        "file-name-duplicate",
+        range(len(shared)),
+        lambda row: (
+            Where(draft.path, record="images", field="file_name"),
+            f"duplicate file_name {shown(shared[row])}: {counts[shared[row]]} images share it",
+        ),
+        fix="Images are told apart by their ids.",
+    )
+
+
+def _add_categories(draft: Draft, categories: list[CategoryRecord]) -> None:
+    names = [one.name if isinstance(one.name, str) and one.name.strip() else None for one in categories]
+    unnamed = [row for row, name in enumerate(names) if name is None]
+    draft.findings.add_rows(
+        Severity.WARNING,
+        "category-unnamed",
+        unnamed,
+        lambda row: (Where(draft.path, record=f"categories[{row}]", field="name"), "no name: called by its id"),
+    )
+    texts = [name or str(one.id) for one, name in zip(categories, names, strict=True)]
+    _set_classes(draft, [one.id for one in categories], texts, named=len(unnamed) < len(names))
+
+
+def _set_classes(draft: Draft, keys: Sequence[Key], names: Sequence[str], *, named: bool) -> None:
+    draft.set_classes(keys, names, named=named)
+    shared = [name for name, count in Counter(names).items() if count > 1]
+
+    def describe(row: int) -> tuple[Where, str]:
+        ids = ", ".join(shown(key) for key, name in zip(keys, names, strict=True) if name == shared[row])
+        return Where(draft.path, record="categories", field="name"), f"duplicate name {shown(shared[row])}: ids {ids}"
+
+    draft.findings.add_rows(Severity.WARNING, "category-name-duplicate", range(len(shared)), describe)
+
+
+def _add_file_names(draft: Draft, columns: ResultColumns, place: Places) -> None:
+    """Take the images' file names from the detections, as Ultralytics writes them."""
+    names, contradicting = _one_text_each(columns.image, columns.file_names)
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "file-name-contradiction",
+        contradicting,
+        lambda row: (
+            place(row),
+            f"image_id {shown(columns.image[row])} has file_name {shown(columns.file_names[row])} here,"
+            f" {shown(names[columns.image[row]])} before",
+        ),
+        fix="Every image_id needs one file_name.",
+    )
+    if names:
+        draft.set_images(list(names), file_names=list(names.values()), listed=False)
+        _warn_shared_file_names(draft, list(names.values()))
+
+
+def _add_category_names(draft: Draft, columns: ResultColumns, place: Places) -> None:
+    """Take class names from the detections, as SAHI writes them, or from the options."""
+    names, contradicting = _one_text_each(columns.category, columns.category_names)
+    draft.findings.add_rows(
+        Severity.WARNING,
+        "category-name-contradiction",
+        contradicting,
+        lambda row: (place(row), shown(columns.category_names[row])),
+        summary="category_name is not the same for every record of a category_id: the ids are used instead",
+    )
+    if names and not contradicting:
+        _set_classes(draft, list(names), list(names.values()), named=True)
+    elif draft.options.names is not None:
+        _set_classes(draft, range(len(draft.options.names)), draft.options.names, named=True)
+
+
+def _one_text_each(keys: Keys, texts: Texts) -> tuple[dict[Key, str], list[int]]:
+    """Return the text that goes with each key, and the rows that contradict it."""
+    text_of: dict[Key, str] = {}
+    if not texts:
+        return text_of, []
+    contradicting = [
+        row
+        for row, (key, text) in enumerate(zip(_listed(keys), texts, strict=True))
+        if isinstance(text, str) and text and text_of.setdefault(key, text) != text
+    ]
+    return text_of, contradicting
+
+
+def _spelled_as_listed(draft: Draft, field: str, keys: Keys, listed: list[Key], place: Places) -> Keys:
+    """Read the text "7" as the listed number 7, and the number as the listed text: VIA and pylabel write such files."""
+    if isinstance(keys, np.ndarray) and not any(isinstance(key, str) for key in listed):
+        return keys
+    known = set(listed)
+    spelled = {str(key): key for key in listed}
+    own = _listed(keys)
+    rows = [row for row, key in enumerate(own) if key not in known and str(key) in spelled]
+    draft.findings.add_rows(
+        Severity.WARNING,
+        f"{field}-spelling",
+        rows,
+        lambda row: (place(row), shown(own[row])),
+        summary=f"{field} is a text where the list has a number, or vice versa, in {len(rows):,} records: read as one",
+    )
+    return [key if key in known else spelled.get(str(key), key) for key in own]
+
+
+def _refuse_mixed(draft: Draft, field: str, keys: Keys, place: Places) -> None:
+    """Refuse "7" among numbers: a reader that takes it for another id loses the box."""
+    if isinstance(keys, np.ndarray) or not any(isinstance(key, int) for key in keys):
+        return
+    rows = [row for row, key in enumerate(keys) if isinstance(key, str) and _INTEGER.fullmatch(key)]
+    draft.findings.add_rows(
+        Severity.ERROR,
+        f"{field}-mixed",
+        rows,
+        lambda row: (
+            replace(place(row), field=field),
+            f"is {shown(keys[row])}, a text (string), where other records have numbers",
+        ),
+        fix="Write the ids alike in every record.",
+    )
+
+
+def _listed(keys: Keys) -> Sequence[Key]:
+    return keys.tolist() if isinstance(keys, np.ndarray) else keys
+
+
+def _note_boxes(draft: Draft, columns: TruthColumns, place: Places) -> None:
+    """Say what was assumed about boxes, and which of their fields mean something to the evaluation."""
+    n = len(columns.ids)
+    n_scored = count_given(columns.scores)
+    if n_scored:
+        detail = f"score is set aside in {n_scored:,} of {n:,} records: are these predictions, and the files swapped?"
+        draft.findings.warning("gt-scores", Where(draft.path, record="annotations"), detail)
+        draft.ignored["score"] += n_scored
+    no_area = np.flatnonzero(np.isnan(columns.area))
+    summary = (
+        f"area is missing in {len(no_area):,} of {n:,} records: width times height is used (COCO's areas are of masks)"
+    )
+    _note(draft, "area-missing", no_area, place, summary)
+    ignored = np.flatnonzero(columns.ignore == 1)
+    summary = f"ignore is 1 in {len(ignored):,} of {n:,} records: it depends on the protocol whether these boxes count"
+    _note(draft, "ignore-flag", ignored, place, summary)
+    repeated = count_given(columns.ids) - len(set(columns.ids) - {UNSET})
+    summary = f"the id of an earlier annotation is repeated by {repeated:,} of {n:,} records: all are kept as boxes"
+    _note(draft, "annotation-id-duplicate", range(repeated), lambda _: Where(draft.path, record="annotations"), summary)
+
+
+def _note(draft: Draft, code: str, rows: SizedRows, place: Places, summary: str) -> None:
+    draft.findings.add_rows(Severity.NOTE, code, rows, lambda row: (place(row), ""), summary=summary)
+
+
+def _note_dummy_category(draft: Draft, categories: list[CategoryRecord], keys: Keys) -> None:
+    """Point out the root category that Roboflow adds: the supercategory of all others, never annotated."""
+    parents = Counter(str(one.supercategory) for one in categories)
+    for row, one in enumerate(categories):
+        children = parents[str(one.name)] - (one.supercategory == one.name)
+        if children and children == len(categories) - 1 and one.id not in set(_listed(keys)):
+            detail = f"{shown(one.name)} is the supercategory of all others and never annotated: kept as a class"
+            draft.findings.note("category-dummy", Where(draft.path, record=f"categories[{row}]"), detail)

@@ -1,0 +1,80 @@
+"""COCO JSON: ground truth, and detections as a results list, as a whole COCO object, or as JSON Lines."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from jaccard_eval.formats import Format, ReadOptions, _files
+from jaccard_eval.formats._coco_columns import result_columns, truth_columns
+from jaccard_eval.formats._coco_dataset import add_results, add_truth
+from jaccard_eval.formats._coco_strict import decode_results, decode_truth
+from jaccard_eval.formats._coco_tolerant import read_results, read_truth
+from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._json_keys import record_keys
+
+FORMAT = Format(
+    name="coco",
+    summary="COCO JSON; detections as a results list, a COCO object with scores, or JSON Lines; plain or gzip",
+    source="https://cocodataset.org/#format-data",
+    example="""{
+  "images": [{"id": 1, "file_name": "a.jpg", "width": 640, "height": 480}],
+  "annotations": [{"id": 1, "image_id": 1, "category_id": 3, "bbox": [10, 20, 30, 40], "area": 1200, "iscrowd": 0}],
+  "categories": [{"id": 3, "name": "dog"}]
+}
+""",
+    carries=("images", "sizes", "names", "scores", "crowd", "ignore", "area"),
+    suffixes=(".json", ".jsonl", ".json.gz"),
+)
+
+_OUTER_KEYS = frozenset({"images", "annotations", "categories", "image_id", "bbox"})
+_RESULT_KEYS = frozenset({"image_id", "bbox"})
+_WRAPPER_KEYS = frozenset({"results", "predictions"})  # refused by the reader, which says what to pass instead
+_DATUMARO_KEYS = frozenset({"items"})  # beside "categories"
+_JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
+
+
+def sniff(path: Path) -> bool:
+    """Whether the file looks like COCO JSON, or is called JSON and holds nothing that another layout could read."""
+    if path.is_dir():
+        return False
+    head = _files.head(path).lstrip()
+    outer, inner = record_keys(head) if head[:1] in (b"{", b"[") else (set[str](), set[str]())
+    if outer or inner:
+        wrapped = outer & _WRAPPER_KEYS and b'"image_id"' in head
+        return bool(outer & _OUTER_KEYS or inner & _RESULT_KEYS or wrapped) and not outer & _DATUMARO_KEYS
+    return head.strip() == b"[]" or _JSON_NAME.search(path.name) is not None
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, categories and boxes of a COCO JSON file.
+
+    Raises
+    ------
+    DataError
+        With every fault of the file.
+    """
+    data = _files.read_bytes(path)
+    if not data.isascii() or b"\0" in data:
+        _files.decode(path, data)  # the typed decoder looks at the encoding of the texts it keeps, and at no others
+    if options.role == "gt":
+        _read_truth(path, data, draft)
+    else:
+        _read_results(path, data, draft)
+
+
+def _read_truth(path: Path, data: bytes, draft: Draft) -> None:
+    decoded = decode_truth(data)
+    if decoded is None:
+        content = read_truth(path, _files.decode(path, data), draft.findings)
+        decoded = content, truth_columns(content.boxes)
+    add_truth(draft, *decoded)
+
+
+def _read_results(path: Path, data: bytes, draft: Draft) -> None:
+    scores_optional = draft.options.assume_score is not None
+    decoded = decode_results(data, scores_optional=scores_optional)
+    if decoded is None:
+        content = read_results(path, _files.decode(path, data), draft.findings, scores_optional=scores_optional)
+        decoded = content, result_columns(content.boxes)
+    add_results(draft, *decoded)
