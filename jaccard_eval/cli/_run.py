@@ -86,7 +86,7 @@ def _explain(error: BaseException) -> int:
 
         _streams.say("".join(traceback.format_exception(error)))
     if _received or isinstance(error, KeyboardInterrupt):
-        _streams.say("interrupted" if _received in ([], [signal.SIGINT]) else "terminated")
+        _streams.say("interrupted" if _received[:1] in ([], [signal.SIGINT]) else "terminated")
         return ExitCode.INTERRUPTED
     if isinstance(error, BrokenPipeError):
         _streams.discard()

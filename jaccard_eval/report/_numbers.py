@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 UNDEFINED = "n/a"
 DECIMALS = 4
+EXACT = 1e-12  # pycocotools adds 2.2e-16 to the number of detections, so that a perfect class may miss 1 by an ulp
 
 
 def metric_text(value: float, decimals: int = DECIMALS) -> str:
@@ -20,7 +21,7 @@ def metric_text(value: float, decimals: int = DECIMALS) -> str:
     if math.isnan(value):
         return UNDEFINED
     step = 10.0**-decimals
-    if 0 < value < 1:
+    if EXACT < value < 1 - EXACT:
         value = min(max(value, step), 1 - step)
     return f"{value:.{decimals}f}"
 

@@ -20,6 +20,7 @@ Cell = str | int | float  # a float is a metric in [0, 1], NaN when undefined
 SHOWN_NAMES = 5  # names of a list that a text report repeats
 FEW_THRESHOLDS = 4  # up to this many, operating points are shown at every IoU threshold, else at the lowest
 ALL_CLASSES = "all"
+BY_ID = "id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,8 @@ def _correspondence(result: EvaluationResult) -> Section:
     images += _leftover(found.pred_only_images, found.n_pred_only_images, "predictions")
     classes = [f"by {found.class_strategy}", f"{len(found.classes):,} on both sides"]
     renamed = [f"{pred} = {gt}" for gt, pred in found.classes if gt != pred]
-    classes += [f"predictions' {_names(renamed, len(renamed))}"] if renamed else []
+    if renamed and found.class_strategy != BY_ID:  # ids are numbers, which name nothing
+        classes.append(f"predictions' {_names(renamed, len(renamed))}")
     classes += _leftover(found.gt_only_classes, len(found.gt_only_classes), "ground truth")
     classes += _leftover(found.pred_only_classes, len(found.pred_only_classes), "predictions")
     return Section("Correspondence", (KeyValues((("images", "; ".join(images)), ("classes", "; ".join(classes)))),))
