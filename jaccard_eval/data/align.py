@@ -58,7 +58,7 @@ def align(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
     findings.raise_errors()
     gt_boxes = _remap(gt.boxes, images.gt_rows, np.arange(len(gt.labels), dtype=np.int32))
     pred_boxes = _remap(pred.boxes, images.pred_rows, classes.rows)
-    gt_boxes, pred_boxes, units = _common_units(gt, pred, gt_boxes, pred_boxes, images)
+    gt_boxes, pred_boxes, units = _common_units(gt, pred, (gt_boxes, pred_boxes), images, findings)
     chosen = _chosen_classes(gt.labels, options)
     gt_boxes, pred_boxes = _select(gt_boxes, chosen), _select(pred_boxes, chosen)
     return Alignment(
@@ -104,32 +104,41 @@ def _remap(boxes: BoxTable, image_rows: RowArray, label_rows: RowArray) -> BoxTa
 
 
 def _common_units(
-    gt: Dataset, pred: Dataset, gt_boxes: BoxTable, pred_boxes: BoxTable, images: CommonImages
+    gt: Dataset, pred: Dataset, boxes: tuple[BoxTable, BoxTable], images: CommonImages, findings: FindingLog
 ) -> tuple[BoxTable, BoxTable, str]:
     """Turn the side that is in fractions of the image into pixels, when the other side is in pixels."""
+    gt_boxes, pred_boxes = boxes
     if gt.units == pred.units:
         return gt_boxes, pred_boxes, gt.units
-    sizes = images.table.sizes.copy()
-    known = images.pred_rows >= 0
-    theirs = np.full_like(sizes, np.nan)
-    theirs[images.pred_rows[known]] = pred.images.sizes[known]
-    sizes = np.where(np.isnan(sizes), theirs, sizes)
+    sizes = _known_sizes(pred, images)
     if gt.units == "norm":
-        return _to_pixels(gt, gt_boxes, sizes, images), pred_boxes, "px"
-    return gt_boxes, _to_pixels(pred, pred_boxes, sizes, images), "px"
+        return _to_pixels(gt, gt_boxes, sizes, images, findings), pred_boxes, "px"
+    return gt_boxes, _to_pixels(pred, pred_boxes, sizes, images, findings), "px"
 
 
-def _to_pixels(side: Dataset, boxes: BoxTable, sizes: FloatArray, images: CommonImages) -> BoxTable:
+def _known_sizes(pred: Dataset, images: CommonImages) -> FloatArray:
+    """Return the sizes of the common images, from whichever side knows them."""
+    matched = images.pred_rows >= 0
+    theirs = np.full_like(images.table.sizes, np.nan)
+    theirs[images.pred_rows[matched]] = pred.images.sizes[matched]
+    return np.where(np.isnan(images.table.sizes), theirs, images.table.sizes)
+
+
+def _to_pixels(
+    side: Dataset, boxes: BoxTable, sizes: FloatArray, images: CommonImages, findings: FindingLog
+) -> BoxTable:
     unknown = np.unique(boxes.image[np.isnan(sizes[boxes.image]).any(axis=1)])
     if len(unknown):
-        names = [images.table.name(int(row)) for row in unknown]
-        raise DataError.single(
-            "size-unknown",
-            Where(side.path),
-            f"boxes are normalised and the other side is in pixels, but {counted(len(unknown), 'image')} "
-            f"have no known width and height: {example_keys(names)}",
-            fix="Give the pictures with --images DIR.",
+        names = example_keys(images.table.name(int(row)) for row in unknown)
+        detail = (
+            f"boxes are normalised and the other side is in pixels, but the width and height of "
+            f"{counted(len(unknown), 'image')} are not known: {names}"
         )
+        where, fix = Where(side.path), "Give the pictures with --images DIR."
+        if not side.units_guessed:
+            raise DataError.single("size-unknown", where, detail, fix=fix)
+        findings.warning("units-mixed", where, f"{detail}; compared as if they were pixels", fix=fix)
+        return boxes
     size = sizes[boxes.image]
     xywh = boxes.xywh * np.concatenate((size, size), axis=1)
     return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))

@@ -15,8 +15,7 @@ from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, did_yo
 
 IntArray = npt.NDArray[np.int64]
 
-EXPLAINED = 0.95  # share of the prediction images that a strategy must match to be believed
-EXPLAINED_EXACTLY = 0.5  # the same for equal keys, where ground truth does not list images without boxes
+EXPLAINED = 0.95  # share of the prediction images that a strategy other than equal keys must match to be believed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,27 +71,23 @@ def align_images(gt: Dataset, pred: Dataset, options: AlignOptions, findings: Fi
 
 
 def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: AlignOptions) -> ImageMatch:
-    """Take the first strategy that is one-to-one and explains the prediction images that carry boxes."""
+    """Take the first strategy that is one-to-one and explains the prediction images that carry boxes.
+
+    Equal keys need not explain them all: what is left over is then an extra image, which `extra_images` decides on.
+    """
     if options.match_images:
         return _forced(gt, pred, options.match_images)
     tried: list[tuple[float, ImageMatch]] = []
     for name in AUTOMATIC:
         match = match_by(name, gt.images, pred.images)
         share = float((match.rows[used] >= 0).mean()) if used.any() else float((match.rows >= 0).all())
-        if match.one_to_one and (share >= EXPLAINED or (name == "id" and _explains(gt, share, options))):
+        if match.one_to_one and (share >= EXPLAINED or (name == "id" and share > 0)):
             return match
         tried.append((share, match))
     if not used.any():
         return tried[0][1]
     share, best = max(tried, key=lambda one: one[0])
     raise _no_correspondence(gt, pred, used, best, share)
-
-
-def _explains(gt: Dataset, share: float, options: AlignOptions) -> bool:
-    """Whether equal keys alone carry a partial match: extra images are then reported, ignored or empty."""
-    if gt.images.listed:
-        return share > 0
-    return share >= EXPLAINED_EXACTLY or (share > 0 and options.extra_images != "error")
 
 
 def _forced(gt: Dataset, pred: Dataset, strategy: str) -> ImageMatch:
@@ -117,13 +112,13 @@ def _no_correspondence(gt: Dataset, pred: Dataset, used: BoolArray, best: ImageM
     unknown = [pred.images.name(int(row)) for row in np.flatnonzero(used & (best.rows < 0))]
     matched = round(share * int(used.sum()))
     detail = (
-        f"{matched:,} of {int(used.sum()):,} prediction images match an image of the ground truth ({gt.path})"
+        f"{matched:,} of {int(used.sum()):,} prediction images match a ground-truth image of {gt.path}"
         f"{f' by {best.strategy}' if matched else ''}"
     )
     if not best.one_to_one:
         detail += f", and not one to one: several images share a {best.strategy}"
-    detail += f"; predictions have {example_keys(unknown or pred.images.keys)}{_kind(pred.images)}"
-    detail += f", ground truth has {example_keys(_gt_examples(gt))}{_kind(gt.images)}"
+    detail += f"; prediction image ids are {example_keys(unknown or pred.images.keys)}{_kind(pred.images)}"
+    detail += f", those of the ground truth {example_keys(_gt_examples(gt))}{_kind(gt.images)}"
     return DataError.single(
         "image-unknown",
         Where(pred.path, field="image"),
@@ -155,7 +150,9 @@ class _Extra:
     @classmethod
     def of(cls, gt: Dataset, pred: Dataset, match: ImageMatch, extra: IntArray) -> _Extra:
         boxes = int(np.isin(pred.boxes.image, extra).sum())
-        detail = f"{boxes:,} predictions on {counted(len(extra), 'image')} that the ground truth does not have"
+        detail = (
+            f"{boxes:,} predictions on {counted(len(extra), 'image')} that the ground truth {gt.path} does not have"
+        )
         names = example_keys(pred.images.name(int(row)) for row in extra)
         return cls(pred.path, detail, names, may_be_empty=not gt.images.listed and match.strategy == "id")
 

@@ -80,6 +80,8 @@ class Dataset:
         The tables.
     units : {"px", "norm"}
         Of the boxes: pixels, or fractions of the image's width and height where the size is not known yet.
+    units_guessed : bool
+        Whether the units rest on the values alone.
     details : tuple of str
         How the input was read, for the report ("class cx cy w h, normalised").
     ignored : mapping of str to int
@@ -95,6 +97,7 @@ class Dataset:
     labels: LabelMap
     boxes: BoxTable
     units: str = "px"
+    units_guessed: bool = False
     details: tuple[str, ...] = ()
     ignored: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()

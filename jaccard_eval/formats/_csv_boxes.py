@@ -50,6 +50,7 @@ def add_boxes(sheet: Sheet, columns: Columns, cells: BoxCells, draft: Draft) -> 
             coords=cells.coords,
             encoding=_decide_encoding(sheet, columns, cells.coords, box_sizes, draft),
             units=units,
+            units_guessed=draft.options.units is None,
             place=lambda row: sheet.where(int(cells.rows[row])),
             score=cells.score,
             area=cells.area,

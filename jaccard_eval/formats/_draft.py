@@ -96,6 +96,7 @@ class Draft:
             labels=labels,
             boxes=boxes if known.all() else boxes.take(known),
             units=units,
+            units_guessed=raw.units_guessed and self.options.units is None,
             details=tuple(self.details),
             ignored=dict(sorted(self.ignored.items())),
             findings=self.findings.findings(),

@@ -120,6 +120,10 @@ def explain_unknown(path: Path) -> None:
     if path.is_dir():
         return
     data = read_bytes(path)
+    if not data.strip():
+        raise DataError.single(
+            "file-empty", Where(str(path)), "the file is empty but for blanks", fix="Export it again."
+        )
     decode(path, data[:SNIFF_BYTES] if len(data) <= SNIFF_BYTES else _whole_lines(data[:SNIFF_BYTES]))
 
 

@@ -27,6 +27,8 @@ class RawBoxes:
     crowd, difficult, group_of, ignore : bool array (n,), optional
     place : callable
         From a box's row to its place in the input.
+    units_guessed : bool
+        Whether `units` rests on the values alone; a format that prescribes its units does not guess.
     negative_size : Severity
         Whether a negative width or height is an error or, as in COCO JSON, a warning.
     """
@@ -43,6 +45,7 @@ class RawBoxes:
     difficult: BoolArray | None = None
     group_of: BoolArray | None = None
     ignore: BoolArray | None = None
+    units_guessed: bool = False
     negative_size: Severity = Severity.ERROR
 
 
