@@ -108,10 +108,9 @@ def _diagnose(error: BaseException) -> tuple[int, str]:
         return error.exit_code, _line(str(error))
     if isinstance(error, ClickException):
         return ExitCode.USAGE, _usage_message(error)
-    if isinstance(error, MemoryError):
-        return ExitCode.ENVIRONMENT, _line("out of memory")
-    if isinstance(error, OSError):
-        return ExitCode.ENVIRONMENT, _line(_system_message(error))
+    environment = _environment_message(error)
+    if environment:
+        return ExitCode.ENVIRONMENT, _line(environment)
     return ExitCode.INTERNAL, _line(
         f"internal error: {type(error).__name__}: {error}. This is a bug, please report it with the command;"
         f" {TRACEBACK_VARIABLE}=1 shows where it happened."
@@ -128,6 +127,13 @@ def _usage_message(error: ClickException) -> str:
     return f"{_line(error.format_message())}\nSee '{command} --help'."
 
 
-def _system_message(error: OSError) -> str:
-    reason = (error.strerror or str(error) or type(error).__name__).lower()
-    return f"{error.filename if error.filename is not None else 'cannot read or write'}: {reason}"
+def _environment_message(error: BaseException) -> str:
+    """Say what the machine refused; empty for what it is not to blame for."""
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    if isinstance(error, ImportError) and not (error.name or "").startswith("jaccard_eval"):
+        return f"a library cannot be loaded: {' '.join(str(error).split())}"
+    if isinstance(error, OSError):
+        reason = (error.strerror or str(error) or type(error).__name__).lower()
+        return f"{error.filename if error.filename is not None else 'cannot read or write'}: {reason}"
+    return ""

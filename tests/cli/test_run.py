@@ -17,6 +17,11 @@ from jaccard_eval.errors import DataError, MachineError, UsageError, Where
         (MachineError("cannot write"), 4, "error: cannot write"),
         (OSError(errno.EACCES, os.strerror(errno.EACCES), "x.json"), 4, "error: x.json: permission denied"),
         (MemoryError(), 4, "error: out of memory"),
+        (
+            ImportError("numpy:\nno such file", name="numpy"),
+            4,
+            "error: a library cannot be loaded: numpy: no such file",
+        ),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )
