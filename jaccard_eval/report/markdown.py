@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.errors import Severity, printable
+from jaccard_eval.errors import printable
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import metric_text
 from jaccard_eval.report.model import Cell, KeyValues, Note, Section, Table, build_report
@@ -18,12 +18,9 @@ _MENTION = re.compile(r"@(?=\w)")
 
 
 def render(result: EvaluationResult, options: ReportOptions) -> str:
-    """Return the report with a heading per section, the warnings included."""
+    """Return the report with a heading per section, the signature last."""
     report = build_report(result, options)
-    parts = [f"## {_escape(report.title)}", *map(_section, report.sections)]
-    warnings = [finding.message for finding in result.findings if finding.severity is Severity.WARNING]
-    if warnings:
-        parts.append("\n\n".join(["### Warnings", _bullets(warnings)]))
+    parts = [f"## {_escape(report.title)}", *map(_section, report.sections), f"Signature: {_escape(report.signature)}"]
     return "\n\n".join(parts) + "\n"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import LARGEST_AREA, AreaRange, Protocol
 from jaccard_eval.data.result import ClassRow, EvaluationResult, InputSummary, MetricValue, OperatingPoint
-from jaccard_eval.errors import Severity, UsageError, did_you_mean, shown
+from jaccard_eval.errors import Finding, Severity, UsageError, did_you_mean, shown
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import threshold_text, thresholds_text
 
@@ -63,10 +63,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole report."""
+    """A whole report; the signature holds everything that can change a number, and stays in one line."""
 
     title: str
     sections: tuple[Section, ...]
+    signature: str
 
 
 def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
@@ -82,8 +83,9 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
         sections.append(_per_class(result, options.sort))
     if result.operating_points:
         sections.append(_operating_points(result.operating_points, per_class=options.per_class))
-    sections.append(_provenance(result))
-    return Report(f"jaccard-eval {result.version}, protocol {result.protocol.name}", tuple(sections))
+    sections += _warnings(result.findings)
+    title = f"jaccard-eval {result.version}, protocol {result.protocol.name}"
+    return Report(title, tuple(sections), result.signature)
 
 
 def class_metrics(result: EvaluationResult) -> tuple[str, ...]:
@@ -234,7 +236,7 @@ def _point_row(point: OperatingPoint) -> tuple[Cell, ...]:
     return *place, point.tp, point.fp, point.fn, point.precision, point.recall, point.f1
 
 
-def _provenance(result: EvaluationResult) -> Section:
-    codes = [finding.code for finding in result.findings if finding.severity is Severity.WARNING]
-    warned = (("warnings", ", ".join(codes)),) if codes else ()
-    return Section("Provenance", (KeyValues((*warned, ("signature", result.signature))),))
+def _warnings(findings: Iterable[Finding]) -> list[Section]:
+    """Repeat what may have changed a number: a report must say so where it is kept."""
+    pairs = tuple((one.code, one.message) for one in findings if one.severity is Severity.WARNING)
+    return [Section("Warnings", (KeyValues(pairs),))] if pairs else []

@@ -48,6 +48,8 @@ def render(result: EvaluationResult, options: ReportOptions) -> str:
     )
     for part in page.lay_out(report):
         console.print(part)
+    console.print()
+    console.print(page.text(f"signature  {report.signature}"), soft_wrap=True)  # one piece, to be copied and searched
     return "".join(f"{line.rstrip()}\n" for line in text.getvalue().split("\n")[:-1])
 
 

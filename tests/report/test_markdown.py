@@ -42,4 +42,10 @@ def test_names_stand_for_themselves(name: str, cell: str) -> None:
 def test_warnings_are_part_of_the_report() -> None:
     finding = Finding(Severity.WARNING, "box-empty", 3, (Example(Where("gt.json"), "width 0"),), summary="3 boxes")
     text = render(make_result(findings=(finding,)), ReportOptions())
-    assert text.endswith("### Warnings\n\n- gt.json: 3 boxes; first: gt.json: width 0\n")
+    assert "### Warnings\n\n- box-empty: gt.json: 3 boxes; first: gt.json: width 0\n" in text
+
+
+def test_the_signature_closes_the_report() -> None:
+    assert render(make_result(), ReportOptions()).endswith(
+        "\n\nSignature: jaccard-eval:0.1.0\\|protocol:coco\\|iou:0.5:0.95\n"
+    )

@@ -110,10 +110,8 @@ def test_of_many_thresholds_the_lowest_stands_for_all_and_says_so() -> None:
     assert notes(report, "Operating points") == ["the JSON report has all 10 IoU thresholds"]
 
 
-def test_warnings_and_signature_close_the_report() -> None:
+def test_warnings_are_part_of_the_report() -> None:
     finding = Finding(Severity.WARNING, "box-empty", 3, (Example(Where("gt.json"), "width 0"),))
-    report = build_report(make_result(findings=(finding,), protocol=COCO), ReportOptions())
-    assert facts(report, "Provenance") == {
-        "warnings": "box-empty",
-        "signature": "jaccard-eval:0.1.0|protocol:coco|iou:0.5:0.95",
-    }
+    report = build_report(make_result(findings=(finding,)), ReportOptions())
+    assert facts(report, "Warnings") == {"box-empty": "gt.json: width 0"}
+    assert "Warnings" not in [one.title for one in build_report(make_result(), ReportOptions()).sections]

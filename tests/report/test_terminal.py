@@ -1,5 +1,6 @@
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from result_builder import make_result
@@ -30,7 +31,12 @@ def test_the_normal_report_fits_in_80_columns() -> None:
     result = make_result(
         metrics=dict.fromkeys(COCO_SUMMARY, 0.5), classes={"traffic light": dict.fromkeys(COCO_SUMMARY[:4], 0.5)}
     )
-    assert max(map(len, lines_of(result))) <= 80
+    assert max(map(len, lines_of(result)[:-1])) <= 80
+
+
+def test_the_signature_is_the_last_line_and_whole() -> None:
+    result = replace(make_result(), signature="coco|" + "x" * 300)
+    assert lines_of(result)[-1] == f"signature  {result.signature}"
 
 
 @pytest.mark.parametrize("width", [1, 40, 80, 200, 100_000])
