@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 
@@ -25,7 +26,10 @@ COCO_SUMMARY = (
     "AR_large",
 )
 
-_HEAD = re.compile(r"(?P<name>[A-Za-z]+?)(?P<number>\d+)?(?:_(?P<area>[A-Za-z]\w*))?")
+IOU_DIGITS = 9  # thresholds that differ beyond are one: 0.9 is 0.8999999999999999 among COCO's
+
+_AREA_SUFFIX = re.compile(r"[A-Za-z]\w*")
+_HEAD = re.compile(rf"(?P<name>{'|'.join(METRIC_NAMES)})(?P<number>\d+)?(?:_(?P<area>{_AREA_SUFFIX.pattern}))?")
 _ITEM = re.compile(r'\s*(?P<key>\w+)\s*=\s*(?P<value>"(?:[^"\\]|\\.)*"|[^,"]*?)\s*(?:,|$)')
 _PLAIN_VALUE = re.compile(r"[^\s\[\],=\"]+(?: [^\s\[\],=\"]+)*")
 
@@ -39,7 +43,7 @@ class MetricRef:
     name : str
         One of `METRIC_NAMES`.
     iou : float, optional
-        One IoU threshold; None averages over all of the protocol's.
+        One IoU threshold, kept to 9 decimals; None averages over all of the protocol's.
     area : str, optional
         Name of an area range.
     max_dets : int, optional
@@ -61,6 +65,10 @@ class MetricRef:
     max_dets: int | None = None
     score: float | str | None = None
     class_name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.iou is not None:
+            object.__setattr__(self, "iou", round(float(self.iou), IOU_DIGITS))
 
     @classmethod
     def parse(cls, text: str) -> MetricRef:
@@ -85,35 +93,33 @@ class MetricRef:
     def __str__(self) -> str:
         text, hidden = self._head()
         items = {"iou": self.iou, "area": self.area, "max_dets": self.max_dets, "score": self.score}
-        parts = [f"{k}={_number(v)}" for k, v in items.items() if v is not None and k not in hidden]
-        if self.class_name is not None:
-            parts.append(f"class={_quoted(self.class_name)}")
+        items["class"] = self.class_name
+        parts = [f"{key}={_text(value)}" for key, value in items.items() if value is not None and key not in hidden]
         return f"{text}[{','.join(parts)}]" if parts else text
 
     def _head(self) -> tuple[str, set[str]]:
         """Return the name with the number and area that its short form can hold, and which fields those are."""
         text, hidden = self.name, set()
-        if self.name == "AP" and self.iou is not None and f"{self.iou:.2f}" == f"{self.iou:g}".ljust(4, "0"):
+        if self.name == "AP" and self.iou is not None and self.iou < 1 and self.iou == round(self.iou * 100) / 100:
             text, hidden = f"AP{round(self.iou * 100):02d}", {"iou"}
         if self.name == "AR" and self.max_dets is not None:
             text, hidden = f"AR{self.max_dets}", {"max_dets"}
-        if self.name in ("AP", "AR") and self.area is not None and not hidden:
+        if self.name in ("AP", "AR") and not hidden and _AREA_SUFFIX.fullmatch(self.area or ""):
             text, hidden = f"{text}_{self.area}", {"area"}
         return text, hidden
 
 
 def _parse_head(head: str, text: str) -> dict[str, str | float | int | None]:
     match = _HEAD.fullmatch(head)
-    name = match["name"] if match else head
-    if match is None or name not in METRIC_NAMES or (match["number"] and name not in ("AP", "AR")):
+    if match is None or (match["number"] and match["name"] not in ("AP", "AR")):
         known = (*METRIC_NAMES, *COCO_SUMMARY)
         raise UsageError(
             f"unknown metric {shown(text)}; known are {', '.join(METRIC_NAMES)}.{did_you_mean(head, known)}"
         )
-    fields: dict[str, str | float | int | None] = {"name": name, "area": match["area"]}
+    fields: dict[str, str | float | int | None] = {"name": match["name"], "area": match["area"]}
     if match["number"]:
         number = int(match["number"])
-        fields |= {"iou": number / 100} if name == "AP" else {"max_dets": number}
+        fields |= {"iou": number / 100} if match["name"] == "AP" else {"max_dets": number}
     return fields
 
 
@@ -137,18 +143,27 @@ def _parse_items(body: str, text: str) -> list[tuple[str, str | float | int]]:
 
 def _parse_value(key: str, value: str, text: str) -> str | float | int:
     if value.startswith('"'):
-        value = json.loads(value)
+        value = _unquoted(value, text)
     if key in ("class", "area") or (key == "score" and value == "best-f1"):
         return value
     try:
-        return int(value) if key == "max_dets" else float(value)
+        number = int(value) if key == "max_dets" else float(value)
     except ValueError:
         raise UsageError(f"metric {shown(text)}: {key} must be a number, got {shown(value)}") from None
+    if not math.isfinite(number):
+        raise UsageError(f"metric {shown(text)}: {key} must be a finite number, got {shown(value)}")
+    return number
 
 
-def _number(value: float | str) -> str:
-    return value if isinstance(value, str) else repr(value).removesuffix(".0")
+def _unquoted(value: str, text: str) -> str:
+    try:
+        return str(json.loads(value))
+    except ValueError as error:
+        raise UsageError(f"metric {shown(text)}: cannot read {shown(value)}: {error}") from None
 
 
-def _quoted(name: str) -> str:
-    return name if _PLAIN_VALUE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+def _text(value: float | str) -> str:
+    """Write a value as it is read; a text is quoted unless it is plain."""
+    if not isinstance(value, str):
+        return repr(float(value)).removesuffix(".0")
+    return value if _PLAIN_VALUE.fullmatch(value) else json.dumps(value, ensure_ascii=False)

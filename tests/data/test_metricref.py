@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from jaccard_eval.data.metricref import COCO_SUMMARY, METRIC_NAMES, MetricRef
+from jaccard_eval.errors import UsageError
+
+ANY_TEXT = st.text(max_size=12)
+REFS = st.builds(
+    MetricRef,
+    name=st.sampled_from(METRIC_NAMES),
+    iou=st.none() | st.floats(0.0, 1.0) | st.integers(0, 100).map(lambda n: n / 100),
+    area=st.none() | st.sampled_from(["small", "all", "very small", "0-32", ""]) | ANY_TEXT,
+    max_dets=st.none() | st.integers(1, 10_000),
+    score=st.none() | st.just("best-f1") | st.floats(allow_nan=False, allow_infinity=False),
+    class_name=st.none() | ANY_TEXT,
+)
+
+
+@given(REFS)
+@example(MetricRef(name="AP", iou=0.30000000000000004))
+@example(MetricRef(name="AP", iou=0.5000001))
+@example(MetricRef(name="AP", area="very small"))
+@example(MetricRef(name="F1", iou=0.5, score="best-f1"))
+@example(MetricRef(name="AP", class_name='a "b", c=[d]\\'))
+@example(MetricRef(name="AP", class_name="best-f1"))
+@example(MetricRef(name="AP", class_name=""))
+@example(MetricRef(name="AP", class_name="\x1c\u2028\udcff "))
+def test_every_reference_is_read_back_from_its_text(ref: MetricRef) -> None:
+    assert MetricRef.parse(str(ref)) == ref
+    assert str(MetricRef.parse(str(ref))) == str(ref)
+
+
+@pytest.mark.parametrize("text", [*COCO_SUMMARY, *METRIC_NAMES])
+def test_the_names_of_the_summary_are_canonical(text: str) -> None:
+    assert str(MetricRef.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("AP50", MetricRef(name="AP", iou=0.5)),
+        ("AP05", MetricRef(name="AP", iou=0.05)),
+        ("AP_small", MetricRef(name="AP", area="small")),
+        ("AP75_small", MetricRef(name="AP", iou=0.75, area="small")),
+        ("AR10", MetricRef(name="AR", max_dets=10)),
+        ("F1[score=best-f1]", MetricRef(name="F1", score="best-f1")),
+        ("recall[iou=0.5, score=0.4, class=traffic light]",
+         MetricRef(name="recall", iou=0.5, score=0.4, class_name="traffic light")),
+        (' TP [ class = "a,b" ] ', MetricRef(name="TP", class_name="a,b")),
+        ("AP[max_dets=1]", MetricRef(name="AP", max_dets=1)),
+    ],
+)  # fmt: skip
+def test_references_are_read(text: str, expected: MetricRef) -> None:
+    assert MetricRef.parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("ref", "text"),
+    [
+        (MetricRef(name="AP", iou=0.5, area="small"), "AP50[area=small]"),
+        (MetricRef(name="AP", iou=0.05), "AP05"),
+        (MetricRef(name="AP", iou=1.0), "AP[iou=1]"),
+        (MetricRef(name="AP", iou=0.575), "AP[iou=0.575]"),
+        (MetricRef(name="AR", max_dets=100, area="small"), "AR100[area=small]"),
+        (MetricRef(name="AR", iou=0.5), "AR[iou=0.5]"),
+        (MetricRef(name="precision", score=0.25, class_name="a]b"), 'precision[score=0.25,class="a]b"]'),
+    ],
+)
+def test_the_canonical_text_is_the_shortest_form(ref: MetricRef, text: str) -> None:
+    assert str(ref) == text
+
+
+def test_thresholds_that_differ_by_rounding_alone_are_one_reference() -> None:
+    ninth = np.linspace(0.5, 0.95, 10)[8]  # 0.8999999999999999, the ninth threshold of COCO
+    assert MetricRef(name="AP", iou=ninth) == MetricRef.parse("AP90")
+    assert str(MetricRef(name="AP", iou=ninth)) == "AP90"
+
+
+def test_numbers_of_numpy_are_written_as_numbers() -> None:
+    assert str(MetricRef(name="F1", iou=np.float64(0.5), score=np.float64(0.25))) == "F1[iou=0.5,score=0.25]"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "unknown metric ''"),
+        ("mAP", "Did you mean 'AP'"),
+        ("AP_", "unknown metric"),
+        ("TP50", "unknown metric"),
+        ("recal[iou=0.5]", "Did you mean 'recall'"),
+        ("AP[iou=0.5", "the bracket is not closed"),
+        ("AP[iou=0.5]x", "the bracket is not closed"),
+        ("AP[iou=high]", "iou must be a number, got 'high'"),
+        ("AP[iou=nan]", "iou must be a finite number"),
+        ("AP[max_dets=1.5]", "max_dets must be a number"),
+        ("AP[score=best]", "score must be a number, got 'best'"),
+        ("AP[iou]", "cannot read 'iou'"),
+        ("AP[iou=]", "cannot read 'iou='"),
+        ("AP[klass=dog]", "Did you mean 'class'"),
+        ("AP[class=a,class=b]", "class is given twice"),
+        ("AP50[iou=0.5]", "iou is given twice"),
+        (r'AP[class="\q"]', "cannot read"),
+    ],
+)
+def test_what_is_no_reference_is_refused_with_the_reason(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=r".*") as caught:
+        MetricRef.parse(text)
+    assert message in str(caught.value)
+
+
+@given(st.text(max_size=30) | st.text('AP50[]=,"\\ iouclass.', max_size=30))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        ref = MetricRef.parse(text)
+    except UsageError:
+        return
+    assert MetricRef.parse(str(ref)) == ref
