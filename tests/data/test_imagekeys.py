@@ -1,0 +1,147 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from two_sides import images
+
+from jaccard_eval.data.imagekeys import AUTOMATIC, counted, example_keys, match_by
+
+WORDS = st.text("abcABC012.-_ é", min_size=1, max_size=6).filter(lambda word: word.strip(".") == word)
+PATHS = st.lists(WORDS, min_size=1, max_size=3).map(lambda parts: "/".join([*parts[:-1], f"{parts[-1]}.png"]))
+
+
+def _rows(strategy: str, gt: str, pred: str) -> list[int]:
+    match = match_by(strategy, images(gt), images(pred))
+    assert match.one_to_one
+    return match.rows.tolist()
+
+
+def _is_clear(strategy: str, gt: str, pred: str) -> bool:
+    return match_by(strategy, images(gt), images(pred)).one_to_one
+
+
+def test_equal_integers_match_by_id() -> None:
+    assert _rows("id", "1 5 9", "5 9 11") == [1, 2, -1]
+
+
+def test_the_number_7_and_the_text_7_are_two_ids() -> None:
+    assert _rows("id", "7", "'7'") == [-1]
+
+
+def test_the_number_7_and_the_text_7_are_one_id_where_that_is_asked_for() -> None:
+    assert _rows("id-text", "7 8", "'8' '7'") == [0, 1]  # texts sort: '7', '8'
+
+
+def test_equal_ids_are_refused_where_file_names_contradict_them() -> None:
+    # Ultralytics makes the id from the stem, int("2"), while the ground truth numbers its images as it likes.
+    assert not _is_clear("id", "1=2.jpg 2=1.jpg", "1=1.jpg 2=2.jpg")
+
+
+def test_file_names_that_differ_in_folder_and_suffix_do_not_contradict_equal_ids() -> None:
+    assert _rows("id", "1=val/a.jpg 2=val/b.jpg", "1=a.png 2=b.png") == [0, 1]
+
+
+def test_ids_need_no_file_names_on_both_sides() -> None:
+    assert _rows("id", "1=a.jpg 2=b.jpg", "1 2") == [0, 1]
+
+
+def test_a_file_name_matches_a_key_that_is_the_same_text() -> None:
+    assert _rows("name", "1=a.jpg 2=b.jpg", "b.jpg a.jpg") == [0, 1]  # keys sort: a.jpg, b.jpg
+
+
+def test_windows_separators_and_a_leading_dot_do_not_matter() -> None:
+    assert _rows("name", "val/a.png val/b.png", r"val\a.png ./val/b.png") == [1, 0]  # "./val" sorts first
+
+
+def test_a_path_matches_its_end_whichever_side_is_longer() -> None:
+    assert _rows("path", "a.png b.png", "images/a.png images/b.png") == [0, 1]
+    assert _rows("path", "data/val/a.png data/val/b.png", "val/a.png b.png") == [1, 0]  # "b.png" sorts first
+
+
+def test_a_path_ends_at_whole_folders_only() -> None:
+    assert _rows("path", "cat.png", "at.png") == [-1]
+    assert _rows("path", "left/a.png", "right/a.png") == [-1]
+
+
+def test_a_full_name_wins_over_longer_names_that_end_with_it() -> None:
+    assert _rows("path", "a.png left/a.png", "a.png") == [0]
+
+
+def test_base_names_that_sub_folders_share_are_ambiguous() -> None:
+    folders = "left/1.png right/1.png"
+    assert not _is_clear("path", folders, "1.png")
+    assert not _is_clear("basename", folders, "1.png")
+    assert not _is_clear("stem", folders, "'1'")
+
+
+def test_shared_base_names_are_clear_where_folders_tell_them_apart() -> None:
+    assert _rows("path", "data/left/1.png data/right/1.png", "left/1.png right/1.png") == [0, 1]
+    assert _rows("stem", "data/left/1.png data/right/1.png", "left/1 right/1") == [0, 1]
+
+
+def test_shared_base_names_that_no_prediction_uses_do_not_matter() -> None:
+    assert _rows("basename", "left/1.png right/1.png left/2.png", "2.png") == [1]
+
+
+def test_two_predictions_that_claim_one_image_are_not_one_to_one() -> None:
+    assert not _is_clear("basename", "a.png", "left/a.png right/a.png")
+
+
+def test_base_names_match_across_different_folders() -> None:
+    assert _rows("basename", "gt/a.png gt/b.png", "out/a.png out/b.png") == [0, 1]
+
+
+def test_stems_match_without_the_suffix_of_a_picture() -> None:
+    assert _rows("stem", "a.JPG b.jpeg c.tif", "a b.png c") == [0, 1, 2]
+
+
+def test_only_the_suffix_of_a_picture_is_dropped() -> None:
+    assert _rows("stem", "v1.2.png v1.3.png", "v1.2 v1.3") == [0, 1]
+    assert _rows("stem", "v1.2.png", "v1") == [-1]
+
+
+def test_stems_match_across_different_folders_where_they_are_unique() -> None:
+    assert _rows("stem", "images/val/a.jpg images/val/b.jpg", "labels/a labels/b") == [0, 1]
+
+
+@given(st.sets(PATHS, min_size=1, max_size=8))
+def test_every_strategy_that_compares_whole_paths_matches_names_with_themselves(names: set[str]) -> None:
+    table = _table_of(names)
+    for strategy in ("id", "id-text", "name", "path"):
+        match = match_by(strategy, table, table)
+        assert match.one_to_one
+        assert match.rows.tolist() == list(range(len(names)))
+
+
+@given(st.sets(PATHS, min_size=1, max_size=8))
+def test_paths_match_below_any_folder(names: set[str]) -> None:
+    ours = _table_of(names)
+    theirs = _table_of({f"far/away/{name}" for name in names})
+    match = match_by("path", ours, theirs)
+    matched = {theirs.keys[i]: ours.keys[row] for i, row in enumerate(match.rows) if row >= 0}
+    assert match.one_to_one
+    assert matched == {f"far/away/{name}": name for name in names}
+
+
+@given(st.sets(PATHS, min_size=1, max_size=6), st.sets(PATHS, min_size=1, max_size=6))
+def test_a_clear_match_claims_no_image_twice(ours: set[str], theirs: set[str]) -> None:
+    for strategy in AUTOMATIC:
+        match = match_by(strategy, _table_of(ours), _table_of(theirs))
+        claimed = match.rows[match.rows >= 0]
+        assert len(match.rows) == len(theirs)
+        assert not match.one_to_one or len(np.unique(claimed)) == len(claimed)
+
+
+def _table_of(names: set[str]):
+    from jaccard_eval.data.dataset import ImageTable, unknown_sizes
+
+    return ImageTable(tuple(sorted(names)), (None,) * len(names), unknown_sizes(len(names)), listed=True)
+
+
+def test_messages_show_the_first_three_keys_quoted() -> None:
+    assert example_keys(["a", "b\x1b", 3, 4]) == r"'a', 'b\x1b', 3"
+
+
+def test_counts_agree_with_their_noun() -> None:
+    assert counted(1, "image") == "1 image"
+    assert counted(1200, "image") == "1,200 images"
+    assert counted(2, "class", "classes") == "2 classes"
