@@ -17,6 +17,7 @@ from typing import Any
 
 PEERS = Path(__file__).parent / "peers"
 METRICS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
+SIZES = {"s": "_small", "m": "_medium", "l": "_large"}  # this project's suffixes for pycocotools' letters
 COMPILED = ("faster-coco-eval", "ultrafast-pycocotools", "hotcoco", "hotcoco command", "vernier")
 
 
@@ -189,7 +190,8 @@ def _last_line_stats(output: str) -> list[float]:
 
 
 def _our_stats(output: str) -> list[float]:
-    values = json.loads(output)["metrics"].values()
+    metrics = json.loads(output)["metrics"]
+    values = (metrics.get(name[:2] + SIZES.get(name[2:], name[2:])) for name in METRICS)
     return [-1.0 if value is None else value for value in values]  # the peers write -1 where there is no value
 
 
