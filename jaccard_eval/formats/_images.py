@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from jaccard_eval.data.boxtable import FloatArray
@@ -18,10 +18,9 @@ from jaccard_eval.errors import DataError, FindingLog, Severity, Where
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._tree import list_tree, require_folder
 
-IMAGE_SUFFIXES = frozenset(
-    (".avif", ".bmp", ".dib", ".dng", ".gif", ".heic", ".heif", ".jp2", ".jpeg")
-    + (".jpg", ".mpo", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
-)
+_COMMON_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+_RARE_SUFFIXES = (".avif", ".dib", ".dng", ".heic", ".heif", ".jp2", ".mpo", ".pgm")
+IMAGE_SUFFIXES = frozenset({*_COMMON_SUFFIXES, *_RARE_SUFFIXES})
 MAX_PIXELS = 2**34  # a picture that claims more (131,072 x 131,072) has a damaged or hostile header
 
 _ORIENTATION = 0x0112  # EXIF tag; 5 to 8 turn the picture by a quarter, so width and height change places
@@ -130,7 +129,8 @@ class ImageFolder:
 
 def is_image_name(name: str) -> bool:
     """Whether a file name has the suffix of a picture."""
-    return PurePosixPath(name).suffix.lower() in IMAGE_SUFFIXES
+    _, dot, suffix = name.rpartition(".")
+    return bool(dot) and f".{suffix.lower()}" in IMAGE_SUFFIXES
 
 
 def strip_suffix(name: str) -> str:

@@ -13,9 +13,15 @@ from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._yaml import read_yaml_mapping
 
-NAMES_FILES = ("data.yaml", "data.yml", "obj.names", "classes.txt")  # beside labels, in order of preference
+NAMES_FILES = (
+    "data.yaml",
+    "data.yml",
+    "obj.names",
+    "classes.txt",
+    "_darknet.labels",
+)  # beside labels, in order of preference
 PARENT_LEVELS = 2  # folders above the labels that are searched for one of them
-_FILE_SUFFIXES = (".yaml", ".yml", ".names", ".txt", ".json")
+_FILE_SUFFIXES = (".yaml", ".yml", ".names", ".labels", ".txt", ".json")
 _FIX = "Give one name for each class index, counted from 0."
 
 

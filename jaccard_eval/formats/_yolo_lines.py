@@ -1,4 +1,4 @@
-"""Reading label files: all lines of a set split at blanks into numbers and words. What they mean is not decided here."""
+"""Reading label files: all lines of a set, split at blanks into numbers and words; what they mean is for others."""
 
 from __future__ import annotations
 

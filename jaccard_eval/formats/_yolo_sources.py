@@ -1,0 +1,142 @@
+"""Which label files, pictures and class names an input means: a folder, a data.yaml or a darknet obj.data."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaccard_eval.errors import DataError, FindingLog, Where, shown
+from jaccard_eval.formats import _files
+from jaccard_eval.formats._images import ImageFolder, is_image_name
+from jaccard_eval.formats._tree import list_tree, require_folder
+
+DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data set, in order of preference
+
+_NO_LABELS = frozenset({"classes.txt", "_classes.txt", "predefined_classes.txt"})
+_READ_ME = re.compile(r"(readme|licen[cs]e)(\.[a-z]+)*$")  # README.dataset.txt, but not license_plate_1.txt
+_IMAGE_LISTS = frozenset({"train.txt", "val.txt", "valid.txt", "test.txt", "trainval.txt"})
+_USUAL_SUFFIXES = frozenset(
+    {".yaml", ".yml", ".json", ".names", ".data", ".labels", ".cache", ".md", ".html", ".xml", ".csv"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSource:
+    """What an input means.
+
+    Parameters
+    ----------
+    root : Path
+        The folder of the label files; names are looked for from here.
+    files : dict of str to Path
+        Label file by key, sorted.
+    images : dict of str to str, optional
+        File name of each image by key, where the input lists them.
+    folder : ImageFolder, optional
+        The pictures that belong to the labels.
+    names : tuple of str, optional
+        Class names that the input gives.
+    names_from : str
+        Where they come from.
+    other_files : tuple of str
+        Files in the folder that are neither labels nor anything usual beside labels.
+    """
+
+    root: Path
+    files: dict[str, Path]
+    images: dict[str, str] | None = None
+    folder: ImageFolder | None = None
+    names: tuple[str, ...] | None = None
+    names_from: str = ""
+    other_files: tuple[str, ...] = ()
+
+
+def find_source(path: Path, split: str, findings: FindingLog) -> LabelSource:
+    """Return what `path` means.
+
+    Raises
+    ------
+    DataError
+        When it is neither a folder nor a description of a data set, or the description cannot be used.
+    """
+    description = find_description(path)
+    if description is not None:
+        from jaccard_eval.formats._yolo_splits import read_description
+
+        return read_description(description, split, findings)
+    require_folder(path, "the folder of .txt label files")
+    nested = path / "labels"
+    return folder_source(nested if nested.is_dir() and not _has_labels(path) else path, findings)
+
+
+def find_description(path: Path) -> Path | None:
+    """Return the data.yaml or obj.data that `path` is or holds; a folder with labels of its own needs none."""
+    if path.suffix.lower() in (".yaml", ".yml", ".data") and not path.is_dir():
+        return path
+    if not path.is_dir() or _has_labels(path):
+        return None
+    return next((path / name for name in DESCRIPTIONS if (path / name).is_file()), None)
+
+
+def folder_source(root: Path, findings: FindingLog) -> LabelSource:
+    """Return the label files in a folder and below it; what else lies there is passed over."""
+    names = list_tree(root, findings)
+    labels = [name for name in names if is_label_name(name) and not _is_image_list(root, name)]
+    files: dict[str, Path] = {}
+    for name in labels:
+        key = name[: -len(".txt")]
+        if key in files:
+            fix = "Keep one of them."
+            findings.error("label-twice", Where(str(root / name)), f"{shown(key)} has two label files", fix=fix)
+        files[key] = root / name
+    other = tuple(name for name in names if _is_unusual(name))
+    return LabelSource(root=root, files=dict(sorted(files.items())), other_files=other)
+
+
+def is_label_name(name: str) -> bool:
+    """Return whether a file can be a label file by its name."""
+    base = name.rpartition("/")[2].lower()
+    return base.endswith(".txt") and not base.startswith(".") and base not in _NO_LABELS and not _READ_ME.match(base)
+
+
+def require_labels(source: LabelSource, role: str, findings: FindingLog) -> None:
+    """Raise when ground truth has no label file; warn when predictions have none.
+
+    Raises
+    ------
+    DataError
+        When there is no label file on the side of the ground truth.
+    """
+    if source.files:
+        return
+    where = Where(str(source.root))
+    if role == "gt":
+        raise DataError.single("labels-missing", where, "no .txt label files", fix="Pass the folder that holds them.")
+    findings.warning("pred-empty", where, "no .txt label files: no detection in any image")
+
+
+def _has_labels(folder: Path) -> bool:
+    """Whether a folder itself holds label files."""
+    try:
+        names = sorted(entry.name for entry in folder.iterdir() if is_label_name(entry.name))
+    except OSError:
+        return False
+    return any(not (folder / name).is_dir() and not _is_image_list(folder, name) for name in names)
+
+
+def _is_image_list(root: Path, name: str) -> bool:
+    """Whether a file such as train.txt names pictures, one a line, instead of boxes."""
+    if name.rpartition("/")[2].lower() not in _IMAGE_LISTS:
+        return False
+    first = _files.head(root / name).decode("utf-8", "replace").strip().partition("\n")[0]
+    return is_image_name(first.strip())
+
+
+def _is_unusual(name: str) -> bool:
+    """Whether a passed-over file is worth a word: a backup of a label file, say."""
+    if is_label_name(name) or is_image_name(name):
+        return False
+    base = name.rpartition("/")[2].lower()
+    suffix = base[base.rfind(".") :] if "." in base else ""
+    return suffix not in _USUAL_SUFFIXES and base not in _NO_LABELS and not _READ_ME.match(base)

@@ -1,0 +1,137 @@
+"""YOLO and other text labels: one file per image, one box a line, the class first.
+
+A folder of label files (read with its subfolders), Ultralytics' data.yaml, or darknet's obj.data. Boxes are centre-size
+fractions as YOLO has them, or pixels as corners or left-top-size, with class indices or class names; what a set uses is
+found by looking at all of it. The layouts that ``columns`` names: ``box``, ``box-conf``, ``conf-box``, ``box-track``,
+``box-conf-track``, ``polygon``, ``polygon-conf``, ``polygon-conf-track``, ``obb``, ``obb-conf``. Polygons and oriented
+boxes are read as the boxes around them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from itertools import takewhile
+from pathlib import Path
+
+from jaccard_eval.errors import DataError, Severity, Where
+from jaccard_eval.formats import Format, ReadOptions, _files
+from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._names import find_names, read_names, warn_repeated
+from jaccard_eval.formats._yolo_boxes import KnownNames, add_boxes
+from jaccard_eval.formats._yolo_checks import LineReporter
+from jaccard_eval.formats._yolo_images import list_images
+from jaccard_eval.formats._yolo_lines import read_label_files
+from jaccard_eval.formats._yolo_sources import (
+    LabelSource,
+    find_description,
+    find_source,
+    is_label_name,
+    require_labels,
+)
+
+FORMAT = Format(
+    name="yolo",
+    summary="text files, one per image: class cx cy w h [confidence], normalised; or corners or x y w h in pixels",
+    source="Ultralytics, Darknet, CVAT, Label Studio, Roboflow; text labels of Padilla's and Cartucho's evaluators",
+    example="0 0.512500 0.430000 0.102300 0.200000\n",
+    carries=("images", "sizes", "names", "scores"),
+)
+
+SNIFFED_FILES = 20  # label files of a folder whose first line is looked at
+BOX_NUMBERS = 4
+
+_SPLIT_FOLDERS = ("train", "val", "valid", "test")
+_YAML_NAMES = re.compile(rb"^names\s*:", re.MULTILINE)
+_DARKNET_NAMES = re.compile(rb"^\s*names\s*=", re.MULTILINE)
+_VOC_RESULTS = re.compile(r"comp\d_det_", re.IGNORECASE)
+_NUMBER = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+
+
+def sniff(path: Path) -> bool:
+    """Return whether `path` is a folder with label files, a data.yaml or an obj.data."""
+    description = find_description(path)
+    if description is not None:
+        pattern = _DARKNET_NAMES if description.suffix.lower() == ".data" else _YAML_NAMES
+        return bool(pattern.search(_files.head(description)))
+    heads = (_files.head(file) for file in _first_label_files(path))
+    lines = [_first_line(head) for head in heads]
+    return bool(lines) and all(_is_label_line(line) for line in lines if line)
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of text labels to the draft.
+
+    Raises
+    ------
+    DataError
+        When there are no labels to read; problems of their lines are among the draft's findings.
+    """
+    source = find_source(path, options.split, draft.findings)
+    require_labels(source, options.role, draft.findings)
+    paths = list(source.files.values())
+    reporter = LineReporter(read_label_files(paths, draft.findings), paths, draft.findings)
+    images = list_images(source, options, draft.findings)
+    draft.set_images(images.keys, file_names=images.file_names, sizes=images.sizes, listed=images.is_complete)
+    known = _known_names(source, draft, options)
+    if len(reporter.lines):
+        add_boxes(draft, reporter, list(source.files), images.sizes_of(list(source.files)), known)
+    elif known.names is not None:
+        draft.set_classes(range(len(known.names)), known.names)
+    _mention_other_files(source, draft)
+
+
+def _known_names(source: LabelSource, draft: Draft, options: ReadOptions) -> KnownNames:
+    """Return the names given by the user, else by the data set, else by a names file near the labels."""
+    if options.names is not None:
+        warn_repeated(options.names, Where(draft.path, field="names"), draft.findings)
+        return KnownNames(names=options.names, origin="the names given")
+    if source.names is not None:
+        return KnownNames(names=source.names, origin=source.names_from)
+    found = find_names(source.root)
+    if found is None:
+        return KnownNames(names=None, origin="")
+    try:
+        return KnownNames(names=read_names(found, draft.findings), origin=str(found))
+    except DataError as error:
+        first = error.findings[0].examples[0]
+        draft.findings.warning("names-unusable", first.where, f"{first.detail}; it is not used")
+        return KnownNames(names=None, origin="")
+
+
+def _mention_other_files(source: LabelSource, draft: Draft) -> None:
+    others = source.other_files
+    if others:
+        draft.ignored["other_file"] += len(others)
+    draft.findings.add_rows(
+        Severity.NOTE,
+        "other-files",
+        range(len(others)),
+        lambda row: (Where(str(source.root / others[row])), ""),
+        summary=f"{len(others):,} files that are no label files were passed over",
+    )
+
+
+def _first_label_files(folder: Path) -> Iterator[Path]:
+    """Yield a few files that are label files by their names: here, in "labels", or in the splits of either."""
+    roots = (folder, folder / "labels")
+    places = [*roots, *(root / split for root in roots for split in _SPLIT_FOLDERS)]
+    for place in places:
+        with contextlib.suppress(OSError), os.scandir(place) as entries:
+            labels = sorted(e.name for e in entries if is_label_name(e.name) and not _VOC_RESULTS.match(e.name))
+            yield from (place / name for name in labels[:SNIFFED_FILES])
+
+
+def _first_line(head: bytes) -> str:
+    return head.decode("utf-8", "replace").strip().partition("\n")[0]
+
+
+def _is_label_line(line: str) -> bool:
+    """Whether a line is a class index with at least four numbers, or a class name with four or five."""
+    fields = line.split()
+    n_numbers = len(list(takewhile(_NUMBER.fullmatch, reversed(fields))))
+    if n_numbers == len(fields):
+        return n_numbers > BOX_NUMBERS and float(fields[0]).is_integer()
+    return n_numbers in (BOX_NUMBERS, BOX_NUMBERS + 1)
