@@ -18,16 +18,18 @@ from jaccard_eval.cli._options import (
     PROTOCOL_OPTIONS,
     SectionedCommand,
 )
-from jaccard_eval.errors import DataError, Severity
+from jaccard_eval.errors import DataError, FindingLog, Severity
 
 if TYPE_CHECKING:
     from jaccard_eval.data.protocol import AreaRange
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.formats import ReadOptions
+    from jaccard_eval.formats._images import ImageFolder
     from jaccard_eval.report import ReportOptions
     from jaccard_eval.report._write import Output
 
 STDOUT_PATHS = (Path("-"), Path("/dev/stdout"))
+ROLES = ("gt", "pred")
 PASSED_ON = (
     "protocol",
     "iou",
@@ -89,16 +91,19 @@ def _plan_outputs(paths: Sequence[Path], inputs: Sequence[Path]) -> list[Output]
 def _compute(gt: Path, pred: Path, options: dict[str, Any]) -> EvaluationResult:
     from jaccard_eval import api
 
-    return api.evaluate(
+    log = FindingLog()
+    gt_options, pred_options = _read_options(options, log)
+    result = api.evaluate(
         gt,
         pred,
         areas=_areas(options["areas"], options["protocol"]),
         classes=options["classes"] or (),
         exclude_classes=options["exclude_classes"] or (),
-        gt_options=_read_options("gt", options),
-        pred_options=_read_options("pred", options),
+        gt_options=gt_options,
+        pred_options=pred_options,
         **{name: options[name] for name in PASSED_ON},
     )
+    return replace(result, findings=(*log.findings(), *result.findings))
 
 
 def _areas(ranges: tuple[AreaRange, ...] | None, protocol: str) -> tuple[AreaRange, ...] | None:
@@ -112,32 +117,39 @@ def _areas(ranges: tuple[AreaRange, ...] | None, protocol: str) -> tuple[AreaRan
     return (*own, *(area for area in ranges if area.name != everything.name))
 
 
-def _read_options(role: str, options: dict[str, Any]) -> ReadOptions:
+def _read_options(options: dict[str, Any], log: FindingLog) -> tuple[ReadOptions, ReadOptions]:
+    """How to read either side; what both share is loaded once."""
     from jaccard_eval.formats import ReadOptions
 
-    names = options[f"{role}_names"] or options["names"]
-    images = options[f"{role}_images"] or options["images"]
-    return ReadOptions(
-        role=role,
-        box=options[f"{role}_box"],
-        units=options[f"{role}_units"],
-        names=_load_names(names),
-        images=_image_folder(images),
-        columns=options[f"{role}_columns"],
-        split=options["split"],
-        assume_score=options["assume_score"] if role == "pred" else None,
+    names = {role: options[f"{role}_names"] or options["names"] for role in ROLES}
+    folders = {role: options[f"{role}_images"] or options["images"] for role in ROLES}
+    loaded = {spec: _load_names(spec, log) for spec in names.values()}
+    indexed = {folder: _index_images(folder) for folder in folders.values()}
+    gt, pred = (
+        ReadOptions(
+            role=role,
+            box=options[f"{role}_box"],
+            units=options[f"{role}_units"],
+            names=loaded[names[role]],
+            images=indexed[folders[role]],
+            columns=options[f"{role}_columns"],
+            split=options["split"],
+            assume_score=options["assume_score"] if role == "pred" else None,
+        )
+        for role in ROLES
     )
+    return gt, pred
 
 
-def _load_names(spec: str | None) -> tuple[str, ...] | None:
+def _load_names(spec: str | None, log: FindingLog) -> tuple[str, ...] | None:
     if spec is None:
         return None
     from jaccard_eval.formats._names import load_names
 
-    return load_names(spec)
+    return load_names(spec, log)
 
 
-def _image_folder(folder: Path | None) -> Any:
+def _index_images(folder: Path | None) -> ImageFolder | None:
     if folder is None:
         return None
     from jaccard_eval.formats._images import ImageFolder

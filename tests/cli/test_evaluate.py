@@ -122,6 +122,13 @@ def test_warnings_go_to_the_error_stream_and_quiet_hides_notes_only(
     assert "warning[" not in shown.out
 
 
+def test_a_warning_about_a_names_file_is_said_once(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    names = pair[0].parent / "data.yaml"
+    names.write_text("nc: 3\nnames: [dog, cat]\n")
+    assert _run.run([*map(str, pair), "--names", str(names), "--pred-names", str(names)]) == 0
+    assert capsys.readouterr().err.count("warning[names-count]") == 1
+
+
 def test_strict_takes_warnings_for_errors_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
