@@ -8,6 +8,7 @@ from command_line import write_pair
 
 from jaccard_eval.cli import _run
 from jaccard_eval.cli.evaluate import COMMAND
+from jaccard_eval.data.metricref import COCO_SUMMARY
 from jaccard_eval.data.protocol import PROTOCOLS
 
 AP_DOG = 51 / 101  # one of two dogs is found first: precision 1 at the 51 recall points up to 1/2
@@ -181,3 +182,13 @@ def test_the_same_input_gives_the_same_bytes(pair: tuple[Path, Path], capsys: py
 def test_the_help_names_every_protocol() -> None:
     (option,) = [param for param in COMMAND.params if param.name == "protocol"]
     assert option.metavar == "|".join(sorted(PROTOCOLS))
+
+
+def test_the_command_prints_pycocotools_numbers_on_the_coco_sample(
+    shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Oracle: pycocotools 2.0.11 on instances_val2014_100 and its fake detections.
+    expected = json.loads((shared_data / "EXPECTED.json").read_text())["cocoapi-bbox"]
+    document = evaluate(capsys, shared_data / expected["gt"], shared_data / expected["dets"])
+    numbers = [document["metrics"][name] for name in COCO_SUMMARY]
+    assert numbers == pytest.approx(list(expected["pycocotools"].values()), abs=1e-12)
