@@ -9,6 +9,7 @@ import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -18,6 +19,8 @@ from jaccard_eval.formats._coco_records import INT64_MAX, INT64_MIN, NOT_GIVEN, 
 from jaccard_eval.formats._json_values import RepeatedKeys, described_json, is_finite, is_number, shown_json
 
 MAX_EXACT_FLOAT = 2.0**53  # larger integers are not all floats: an id written as one may be another
+
+NEEDED = "Every record needs it, under this name."
 
 # What other tools call the fields; named when a field is missing, never read in its place.
 ALIASES = {
@@ -103,29 +106,24 @@ class Entry:
         self.findings.warning(f"{field}-type", where, f"is {described_json(value)}, expected a text: {what}")
         return taken
 
-    def size(self, field: str) -> float | None:
+    def size(self, field: str) -> float | UnsetType | None:
         """Read a side of an image; what is no number is left out with a warning."""
-        value = self.values.get(field)
-        if value is None:
-            return None
+        value = self.values.get(field, UNSET)
+        if value is UNSET or value is None:
+            return value
         if is_number(value):
             return float(value) if is_finite(value) else math.inf
         where = replace(self.where, field=field)
         self.findings.warning("image-size", where, f"{field} is {described_json(value)}: taken as unknown")
         return None
 
-    def required(self, field: str, fix: str = "Every record needs it, under this name.") -> Any:
+    def required(self, field: str, fix: str = NEEDED) -> Any:
         """Return a field that must be there; record its absence, and what may have been meant for it."""
         if field not in self.values:
-            self._error(f"{field}-missing", field, f"is missing{self._likely(field)}", fix)
+            likely = _likely(field, tuple(self.values))
+            fix = NEEDED if likely else fix
+            self._error(f"{field}-missing", field, f"is missing{likely}", fix)
         return self.values.get(field)
-
-    def _likely(self, field: str) -> str:
-        folded = {_fold(key): key for key in reversed(list(self.values))}
-        names = [_fold(field), *map(_fold, ALIASES.get(field, ()))]
-        names += difflib.get_close_matches(_fold(field), folded, n=1, cutoff=0.8)
-        found = next((folded[name] for name in names if name in folded), None)
-        return "" if found is None else f"; found {shown(found)} instead"
 
     def _finite(self, place: str, name: str, value: Any) -> float:
         if not is_number(value):
@@ -141,6 +139,16 @@ class Entry:
 
     def _error(self, code: str, field: str, detail: str, fix: str = "") -> None:
         self.findings.error(code, replace(self.where, field=field), detail, fix=fix)
+
+
+@lru_cache(maxsize=64)  # the records of a file have few sets of keys, and a field may be missing in all of them
+def _likely(field: str, keys: tuple[str, ...]) -> str:
+    """Say which of the keys may have been meant for a field."""
+    folded = {_fold(key): key for key in reversed(keys)}
+    names = [_fold(field), *map(_fold, ALIASES.get(field, ()))]
+    names += difflib.get_close_matches(_fold(field), folded, n=1, cutoff=0.8)
+    found = next((folded[name] for name in names if name in folded), None)
+    return "" if found is None else f"; found {shown(found)} instead"
 
 
 def _fold(key: str) -> str:

@@ -138,8 +138,8 @@ def _result_object(file: _File, outermost: Entry, scores_optional: bool) -> Cont
         raise DataError.single("layout", Where(file.path), detail, fix="Pass the array of results by itself.")
     outermost.refuse_repeated(_SECTIONS)
     boxes = _results(file.section(outermost, "annotations"), scores_optional)
-    images = file.section(outermost, "images") if "images" in outermost.values else None
-    categories = file.section(outermost, "categories") if "categories" in outermost.values else None
+    images = None if outermost.values.get("images") is None else file.section(outermost, "images")
+    categories = None if outermost.values.get("categories") is None else file.section(outermost, "categories")
     return Content(
         layout=Layout.OBJECT,
         boxes=boxes,
