@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, RowArray
 from jaccard_eval.data.dataset import Dataset, ImageTable, key_order
-from jaccard_eval.data.imagekeys import AUTOMATIC, STRATEGIES, ImageMatch, counted, example_keys, match_by
+from jaccard_eval.data.imagekeys import AUTOMATIC, ImageMatch, counted, example_keys, match_by
 from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, did_you_mean, shown
 
 IntArray = npt.NDArray[np.int64]
 
+EXTRA_IMAGES = ("error", "ignore", "empty")
 EXPLAINED = 0.95  # share of the prediction images that a strategy other than equal keys must match to be believed
 
 
@@ -59,7 +60,10 @@ def align_images(gt: Dataset, pred: Dataset, options: AlignOptions, findings: Fi
     ------
     DataError
         When too few images correspond, or not one to one, or predictions are on images the ground truth lacks.
+    UsageError
+        When an option is not one of the known ways.
     """
+    _require_known("deal with extra images", options.extra_images, EXTRA_IMAGES)
     used = np.zeros(len(pred.images), dtype=np.bool_)
     used[pred.boxes.image] = True
     match = _choose_strategy(gt, pred, used, options)
@@ -73,7 +77,8 @@ def align_images(gt: Dataset, pred: Dataset, options: AlignOptions, findings: Fi
 def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: AlignOptions) -> ImageMatch:
     """Take the first strategy that is one-to-one and explains the prediction images that carry boxes.
 
-    Equal keys need not explain them all: what is left over is then an extra image, which `extra_images` decides on.
+    Where none does, equal keys need not explain them all: what is left over is then an extra image, which
+    `extra_images` decides on.
     """
     if options.match_images:
         return _forced(gt, pred, options.match_images)
@@ -81,23 +86,19 @@ def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: Align
     for name in AUTOMATIC:
         match = match_by(name, gt.images, pred.images)
         share = float((match.rows[used] >= 0).mean()) if used.any() else float((match.rows >= 0).all())
-        if match.one_to_one and (share >= EXPLAINED or (name == "id" and share > 0)):
+        if match.one_to_one and share >= EXPLAINED:
             return match
         tried.append((share, match))
-    if not used.any():
-        return tried[0][1]
+    id_share, by_id = tried[0]
+    if not used.any() or (by_id.one_to_one and id_share > 0):
+        return by_id
     share, best = max(tried, key=lambda one: one[0])
     raise _no_correspondence(gt, pred, used, best, share)
 
 
 def _forced(gt: Dataset, pred: Dataset, strategy: str) -> ImageMatch:
-    name = "id-text" if strategy == "id" else strategy
-    if name not in STRATEGIES:
-        raise UsageError(
-            f"unknown way to match images {shown(strategy)}; known are {', '.join(AUTOMATIC)}."
-            f"{did_you_mean(strategy, AUTOMATIC)}"
-        )
-    match = match_by(name, gt.images, pred.images)
+    _require_known("match images", strategy, AUTOMATIC)
+    match = match_by("id-text" if strategy == "id" else strategy, gt.images, pred.images)
     if not match.one_to_one:
         raise DataError.single(
             "image-ambiguous",
@@ -106,6 +107,13 @@ def _forced(gt: Dataset, pred: Dataset, strategy: str) -> ImageMatch:
             fix="Choose another --match-images.",
         )
     return replace(match, strategy=strategy)
+
+
+def _require_known(purpose: str, way: str, known: Sequence[str]) -> None:
+    if way not in known:
+        raise UsageError(
+            f"unknown way to {purpose}: {shown(way)}; known are {', '.join(known)}.{did_you_mean(way, known)}"
+        )
 
 
 def _no_correspondence(gt: Dataset, pred: Dataset, used: BoolArray, best: ImageMatch, share: float) -> DataError:
@@ -169,7 +177,9 @@ def _keep_extra(extra: _Extra, options: AlignOptions, findings: FindingLog) -> b
         )
         findings.raise_errors()
     ignore = options.extra_images == "ignore"
-    done = "left out" if ignore else "counted as images without objects, as the ground truth does not list those"
+    done = "left out" if ignore else "counted as images without objects"
+    if extra.may_be_empty and not ignore:
+        done += ", as the ground truth does not list those"
     findings.warning("image-extra", where, f"{extra.detail} ({extra.names}): {done}")
     return not ignore
 
