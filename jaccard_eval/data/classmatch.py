@@ -65,7 +65,9 @@ def _require(name: str, known: set[str] | dict[str, int], side: str) -> None:
 
 def _by_name(gt: LabelMap, pred: LabelMap, where: Where, findings: FindingLog) -> RowArray:
     exact = {name: row for row, name in reversed(list(enumerate(gt.names)))}
-    rows = np.array([exact.get(name, NOWHERE) for name in pred.names], dtype=np.int32)
+    same = {pair: row for row, pair in enumerate(zip(gt.keys, gt.names, strict=True))}  # tells shared names apart
+    pairs = zip(pred.keys, pred.names, strict=True)
+    rows = np.array([same.get(pair, exact.get(pair[1], NOWHERE)) for pair in pairs], dtype=np.int32)
     free = [row for row in range(len(gt)) if row not in set(rows.tolist())]
     folded = {_fold(gt.names[row]): row for row in reversed(free)}
     for i in np.flatnonzero(rows < 0):

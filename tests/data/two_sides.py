@@ -64,4 +64,5 @@ def _side(role: str, boxes: Sequence[str], **options: object) -> Dataset:
         labels=label_map,
         boxes=table,
         units=str(options.get("units", "px")),
+        units_guessed=bool(options.get("units_guessed", False)),
     )
