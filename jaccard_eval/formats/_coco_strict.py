@@ -77,6 +77,8 @@ def decode_results(data: bytes, *, scores_optional: bool) -> tuple[Content[Resul
         content, set_aside = _decode_layout(data)
     except _REFUSALS:
         return None
+    if content.layout is Layout.LINES and not content.boxes:
+        return None
     columns = result_columns(content.boxes)
     n_scores = int(np.count_nonzero(~np.isnan(columns.score)))
     if n_scores < len(columns.score) and (n_scores or not scores_optional):

@@ -283,6 +283,10 @@ def test_no_predictions_are_legal(load: Load) -> None:
     assert (len(data.boxes), codes(data)) == (0, ["pred-empty"])
 
 
+def test_a_file_of_white_space_holds_no_data_rather_than_no_predictions(refuse: Refuse) -> None:
+    assert "but for white space" in refuse(" \n\n", "pred")
+
+
 def test_ultralytics_file_names_become_those_of_the_images(load: Load) -> None:
     records = [result(image_id=7, file_name="0007.jpg"), result(image_id="img", file_name="img.png")]
     data = load([*records, *records], "pred")
