@@ -67,6 +67,7 @@ def overlapping_pairs(
     union = (first.area[i] + second.area[j]) - intersection
     if crowd is not None and crowd.any():
         union = np.where(crowd[j], first.area[i], union)
-    overlap = intersection / union
+    with np.errstate(invalid="ignore"):  # sides so short that areas round to 0 give 0 / 0: no overlap
+        overlap = intersection / union
     reach = np.flatnonzero(overlap >= threshold)
     return i[reach], j[reach], overlap[reach]
