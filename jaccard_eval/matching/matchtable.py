@@ -50,8 +50,8 @@ class MatchTable:
         The detections that overlap any ground truth enough, ascending.
     choice : ndarray of int32, shape (A, T, c)
         The pair that a candidate matches, -1 for none.
-    pair_gt : ndarray of int64, shape (p,)
-        Ground-truth row of each pair.
+    pair_detection, pair_gt : ndarray of int64, shape (p,)
+        The detection of each pair, ascending, and its ground-truth row.
     pair_overlap : ndarray of float64, shape (p,)
         IoU of each pair (IoA for crowds).
     gt_image, gt_label, gt_source : ndarray of int, shape (m,)
@@ -69,6 +69,7 @@ class MatchTable:
     area: FloatArray
     candidate: IntArray
     choice: PairChoice
+    pair_detection: IntArray
     pair_gt: IntArray
     pair_overlap: FloatArray
     gt_image: IntArray
@@ -131,16 +132,17 @@ def match_boxes(gt: BoxTable, pred: BoxTable, protocol: Protocol, *, n_images: i
         image=pred.image[det.order].astype(np.int64),
         label=det.key // max(n_images, 1),
         rank=det.rank,
-        source=det.order,
+        source=pred.source[det.order],
         score=scores[det.order],
         area=pred.area[det.order],
         candidate=candidate,
         choice=choice,
+        pair_detection=pairs.det,
         pair_gt=truth.order[pairs.gt],
         pair_overlap=pairs.overlap,
         gt_image=gt.image.astype(np.int64),
         gt_label=truth.label,
-        gt_source=np.arange(len(gt)),
+        gt_source=gt.source,
         gt_ignored=truth.ignored,
     )
 
@@ -219,8 +221,8 @@ def _ignored(gt: BoxTable, protocol: Protocol) -> BoolArray:
 def concat(tables: Sequence[MatchTable]) -> MatchTable:
     """Merge the tables of disjoint sets of images; associative, and any partition gives the same table.
 
-    Ground-truth rows and `source` rows are those of each part and must be disjoint between parts: give every part
-    tables whose `source` counts in the whole.
+    A partition keeps the `source` of its boxes, ascending, as `BoxTable.take` does: it puts detections that tie and the
+    ground truth back in the order of the whole.
     """
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(table, name) for table in tables], axis=-1) for name in _COLUMNS
@@ -233,8 +235,14 @@ def concat(tables: Sequence[MatchTable]) -> MatchTable:
 
 
 _DETECTION_COLUMNS = ("image", "label", "rank", "source", "score", "area")
-_COLUMNS = (*_DETECTION_COLUMNS, "pair_overlap", "gt_image", "gt_label", "gt_source", "gt_ignored")
-_POINTERS = {"pair_gt": "gt_image", "candidate": "image", "choice": "pair_gt"}  # column -> the rows it points to
+_TRUTH_COLUMNS = ("gt_image", "gt_label", "gt_source", "gt_ignored")
+_COLUMNS = (*_DETECTION_COLUMNS, *_TRUTH_COLUMNS, "pair_overlap")
+_POINTERS = {  # column -> the rows it points to
+    "pair_detection": "image",
+    "pair_gt": "gt_image",
+    "candidate": "image",
+    "choice": "pair_gt",
+}
 
 
 def _shift(pointers: npt.NDArray[Any], by: int) -> npt.NDArray[Any]:
@@ -247,12 +255,29 @@ def _offsets(tables: Sequence[MatchTable], column: str) -> list[int]:
 
 
 def _reorder(table: MatchTable) -> MatchTable:
-    """Put detections back in class order."""
+    """Put detections back in class order, pairs in that of their detections, ground truth in that of its source."""
     tie = (table.rank, table.image) if table.protocol.score_ties == "image" else (table.source,)
-    order = np.lexsort((*tie, -table.score, table.label))
-    position = np.empty(len(order), dtype=np.int64)
-    position[order] = np.arange(len(order))
-    moved = position[table.candidate]
-    by_position = stable_order(moved)
-    columns: dict[str, Any] = {name: getattr(table, name)[order] for name in _DETECTION_COLUMNS}
-    return replace(table, **columns, candidate=moved[by_position], choice=table.choice[:, :, by_position])
+    detections = np.lexsort((*tie, -table.score, table.label))
+    truth = np.argsort(table.gt_source, kind="stable")
+    place = _inverse(detections)
+    pairs = stable_order(place[table.pair_detection])
+    candidates = stable_order(place[table.candidate])
+    choice = table.choice[:, :, candidates]
+    columns: dict[str, Any] = {name: getattr(table, name)[detections] for name in _DETECTION_COLUMNS}
+    columns |= {name: getattr(table, name)[..., truth] for name in _TRUTH_COLUMNS}
+    return replace(
+        table,
+        **columns,
+        candidate=place[table.candidate[candidates]],
+        choice=np.where(choice == NO_PAIR, NO_PAIR, _inverse(pairs)[choice]).astype(choice.dtype),
+        pair_detection=place[table.pair_detection[pairs]],
+        pair_gt=_inverse(truth)[table.pair_gt[pairs]],
+        pair_overlap=table.pair_overlap[pairs],
+    )
+
+
+def _inverse(order: IntArray) -> IntArray:
+    """Return the place of each row in an order."""
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place

@@ -1,0 +1,110 @@
+"""Matching of whole scenes: what is capped, ignored and kept apart, and where rows come from."""
+
+import numpy as np
+import pytest
+from pictures import det, gt, match
+
+from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.protocol import COCO, VOC2012, AreaRange
+from jaccard_eval.matching.matchtable import MatchTable, match_boxes
+
+AT_50 = 0  # the first threshold
+
+
+def matched(table: MatchTable, t: int = AT_50, area: int = 0) -> dict[int, int]:
+    """Ground-truth row that each detection, by its row in the predictions, matches."""
+    choice = table.choice[area, t]
+    return {
+        int(table.source[d]): int(table.gt_source[table.pair_gt[pair]])
+        for d, pair in zip(table.candidate, choice, strict=True)
+        if pair >= 0
+    }
+
+
+def test_boxes_of_other_classes_and_images_do_not_match() -> None:
+    truth = [gt("cat 0 0 10 10"), gt("dog 0 0 10 10", "b")]
+    assert matched(match(truth, [det("dog 0 0 10 10", 0.9)])) == {}
+
+
+def test_pooled_classes_match_each_other() -> None:
+    pooled = COCO.with_options(class_agnostic=True)
+    assert matched(match([gt("cat 0 0 10 10")], [det("dog 0 0 10 10", 0.9)], pooled)) == {0: 0}
+
+
+def test_detections_stand_by_class_then_score_then_image_then_place_in_the_file() -> None:
+    detections = [
+        det("dog 0 0 1 1", 0.5, "b"),
+        det("dog 0 0 1 1", 0.5, "a"),
+        det("cat 0 0 1 1", 0.1, "b"),
+        det("dog 0 0 1 1", 0.9, "b"),
+        det("dog 0 0 1 1", 0.5, "a"),
+    ]
+    assert match([], detections).source.tolist() == [2, 3, 1, 4, 0]
+
+
+def test_the_devkit_takes_ties_in_the_order_of_the_file() -> None:
+    detections = [det("dog 0 0 1 1", 0.5, "b"), det("dog 0 0 1 1", 0.5, "a"), det("dog 0 0 1 1", 0.9, "b")]
+    assert match([], detections, VOC2012).source.tolist() == [2, 0, 1]
+
+
+def test_the_cap_is_per_image_and_class() -> None:
+    detections = [det(f"{name} 0 0 1 1", score, image) for name in "xy" for image in "ab" for score in (0.1, 0.2, 0.3)]
+    table = match([], detections, COCO.with_options(max_dets=(1, 2)))
+    assert sorted(table.source.tolist()) == [1, 2, 4, 5, 7, 8, 10, 11]
+    assert sorted(table.rank.tolist()) == [0] * 4 + [1] * 4
+
+
+def test_no_cap_keeps_every_detection() -> None:
+    detections = [det("dog 0 0 1 1", 0.5)] * 150
+    assert [len(match([], detections, one)) for one in (COCO, COCO.with_options(max_dets=()))] == [100, 150]
+
+
+def test_area_ranges_are_closed_at_both_ends() -> None:
+    # 32 x 32 = 1024 and 96 x 96 = 9216 belong to two ranges each.
+    table = match([gt("dog 0 0 32 32"), gt("dog 200 0 96 96")], [])
+    assert table.gt_ignored.tolist() == [[False, False], [False, True], [False, False], [True, False]]
+    assert table.positives.tolist() == [[2], [1], [2], [1]]
+
+
+def test_the_area_of_ground_truth_is_that_of_the_file() -> None:
+    assert match([gt("dog 0 0 100 100", area=1000.0)], []).positives[:, 0].tolist() == [1, 1, 0, 0]
+
+
+def test_the_flags_of_the_protocol_make_ground_truth_ignored() -> None:
+    truth = [gt("dog 0 0 50 50", **{flag: True}) for flag in ("crowd", "difficult", "ignore", "group_of")]
+    assert match(truth, []).gt_ignored[0].tolist() == [True, False, False, False]
+    assert match(truth, [], VOC2012).gt_ignored[0].tolist() == [True, True, True, False]
+
+
+def test_a_threshold_of_one_still_matches_an_exact_copy_whose_iou_rounds_below_one() -> None:
+    # (0.5 + 0.2) - 0.2 is 0.49999999999999994: the intersection is one ulp short of the area.
+    table = match([gt("dog 0.2 0 0.5 1")], [det("dog 0.2 0 0.5 1", 0.9)], COCO.with_options(iou_thresholds=(1.0,)))
+    assert table.pair_overlap[0] < 1.0
+    assert matched(table) == {0: 0}
+
+
+def test_an_ignored_match_depends_on_the_area_range() -> None:
+    table = match([gt("dog 0 0 50 50")], [det("dog 0 0 50 50", 0.9)])  # 2500 px²: medium
+    assert [bool(table.ignored_match(area)[AT_50, 0]) for area in range(4)] == [False, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("truth", "detections"), [([], []), ([gt("dog 0 0 9 9")], []), ([], [det("dog 0 0 9 9", 1.0)])]
+)
+def test_an_empty_side_matches_nothing(truth: list, detections: list) -> None:
+    table = match(truth, detections)
+    assert (len(table), table.choice.shape, table.ignored_match(0).shape) == (len(detections), (4, 10, 0), (10, 0))
+
+
+def test_rows_are_those_of_the_source_when_boxes_were_left_out() -> None:
+    boxes = [(0, 0, 10, 10), (20, 20, 40, 40)]
+    truth = BoxTable.from_arrays([0, 0], [0, 1], boxes)
+    pred = BoxTable.from_arrays([0, 0], [0, 1], boxes, score=[0.1, 0.9])
+    second = np.array([1])
+    table = match_boxes(truth.take(second), pred.take(second), COCO, n_images=1, n_labels=2)
+    assert matched(table) == {1: 1}
+
+
+def test_custom_area_ranges_set_the_axis() -> None:
+    protocol = COCO.with_options(areas=(AreaRange("any", 0.0, 1e9), AreaRange("tiny", 0.0, 100.0)))
+    assert match([gt("dog 0 0 10 10"), gt("dog 0 0 10 11")], [], protocol).positives.tolist() == [[2], [1]]
