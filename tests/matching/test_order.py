@@ -1,0 +1,37 @@
+"""Orders and blocks against NumPy's own stable sort and plain loops."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from jaccard_eval.matching import order
+
+small_keys = arrays.arrays(np.int64, st.integers(0, 40), elements=st.integers(0, 5))
+huge_keys = arrays.arrays(np.int64, st.integers(0, 6), elements=st.integers(0, np.iinfo(np.int64).max))
+tied_scores = arrays.arrays(np.float64, st.integers(0, 40), elements=st.sampled_from([-1.0, -0.0, 0.0, 0.5, 0.9]))
+
+
+@given(small_keys | huge_keys)
+def test_stable_order_is_that_of_a_stable_argsort(keys: order.IntArray) -> None:
+    assert order.stable_order(keys).tolist() == np.argsort(keys, kind="stable").tolist()
+
+
+@given(tied_scores)
+def test_descending_order_keeps_rows_of_equal_scores_in_order(scores: np.ndarray) -> None:
+    assert order.descending_order(scores).tolist() == np.argsort(-scores, kind="stable").tolist()
+
+
+@given(small_keys)
+def test_group_ranks_count_earlier_rows_of_the_same_key(keys: order.IntArray) -> None:
+    listed = keys.tolist()
+    assert order.group_ranks(keys).tolist() == [listed[:row].count(key) for row, key in enumerate(listed)]
+
+
+@given(small_keys, small_keys)
+def test_blocks_are_the_same_by_table_and_by_search(keys: order.IntArray, queries: order.IntArray) -> None:
+    ascending = np.sort(keys)
+    far = np.int64(1 << 40)  # keys so sparse that a table of all would not fit
+    for blocks in (order.Blocks.of(ascending, queries), order.Blocks.of(ascending * far, queries * far)):
+        found = [ascending[start:stop].tolist() for start, stop in zip(blocks.start, blocks.stop, strict=True)]
+        assert found == [[key] * int((ascending == key).sum()) for key in queries]
