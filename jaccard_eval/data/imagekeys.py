@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -150,6 +150,13 @@ def _without_suffix(path: str) -> str:
 
 def _rows(rows: Iterable[int]) -> RowArray:
     return np.array(list(rows), dtype=np.int32)
+
+
+def bare_names(names: Sequence[str]) -> list[str]:
+    """Return names without folder and picture suffix; with their folders where only these tell images apart."""
+    paths = [_without_suffix(_posix(name)) for name in names]
+    stems = [_last(path) for path in paths]
+    return stems if len(set(stems)) == len(stems) else paths
 
 
 def example_keys(keys: Iterable[Key], limit: int = 3) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.imagekeys import bare_names
 from jaccard_eval.data.protocol import AreaRange, Protocol
 
 Words = npt.NDArray[np.uint64]
@@ -21,9 +21,9 @@ def fingerprint(boxes: BoxTable, image_names: Sequence[str], class_names: Sequen
     """Return a digest of boxes that does not depend on the order of rows or on the file format.
 
     Every row is hashed to 64 bits with the names of its image and class; the hashes are summed, so order does not
-    matter and equal rows count.
+    matter and equal rows count. Images and classes without boxes leave no trace: not every format lists them.
     """
-    image = _text_hashes(image_names)
+    image = _text_hashes(bare_names(image_names))
     label = _text_hashes(class_names)
     flags = np.packbits([boxes.crowd, boxes.difficult, boxes.group_of, boxes.ignore], axis=0, bitorder="little")[0]
     score = np.zeros(len(boxes)) if boxes.score is None else boxes.score
@@ -32,8 +32,8 @@ def fingerprint(boxes: BoxTable, image_names: Sequence[str], class_names: Sequen
     for column in columns:
         bits = (np.ascontiguousarray(column, dtype="<f8") + 0.0).view("<u8")  # + 0.0: -0.0 and 0.0 are alike
         state = _mix(state ^ bits)
-    names = "\x1e".join(["\x1f".join(sorted(image_names)), "\x1f".join(class_names), units, str(len(boxes))])
-    digest = hashlib.sha256(names.encode("utf-8", "surrogatepass"))
+    kind = "gt" if boxes.score is None else "pred"
+    digest = hashlib.sha256(f"{kind} {units} {len(boxes)}".encode())
     digest.update(int(state.sum(dtype=np.uint64)).to_bytes(8, "little"))
     digest.update(int(np.bitwise_xor.reduce(state, initial=0)).to_bytes(8, "little"))
     return f"sha256:{digest.hexdigest()[:FINGERPRINT_DIGITS]}"
@@ -69,14 +69,16 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
     parts = [
         protocol.name,
         f"iou={_spaced(protocol.iou_thresholds)}",
-        f"ap={protocol.recall_points or 'area'}",
+        f"ap={protocol.recall_points if protocol.interpolation == 'grid' else 'area'}",
         f"max_dets={','.join(map(str, protocol.max_dets)) or 'none'}",
         f"areas={','.join(map(_area_text, protocol.areas))}",
         f"match={protocol.assignment}",
         f"ties={protocol.iou_ties}/{protocol.score_ties}",
         f"ignored={'+'.join(protocol.ignored_flags) or 'none'}",
+        f"reusable={'+'.join(protocol.reusable_flags) or 'none'}",
         f"crowd={protocol.crowd_overlap}",
-        f"pixel={protocol.pixel_offset:g}",
+        f"pixel={_exact(protocol.pixel_offset)}",
+        f"epsilon={_exact(protocol.precision_epsilon)}",
         *(["class_agnostic"] if protocol.class_agnostic else []),
         *selection,
         f"gt={gt}",
@@ -87,11 +89,18 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
 
 
 def _spaced(values: Sequence[float]) -> str:
-    """Write thresholds as first:last:step where they are equally spaced."""
-    texts = [f"{value:.12g}" for value in values]
-    steps = {f"{b - a:.9g}" for a, b in pairwise(values)}
-    return f"{texts[0]}:{texts[-1]}:{steps.pop()}" if len(values) > 2 and len(steps) == 1 else ",".join(texts)
+    """Write thresholds as first:last:step where they are what ``numpy.linspace`` makes of it, else one by one."""
+    if len(values) > 2 and list(values) == np.linspace(values[0], values[-1], len(values)).tolist():
+        step = (values[-1] - values[0]) / (len(values) - 1)
+        return f"{_exact(values[0])}:{_exact(values[-1])}:{step:.9g}"
+    return ",".join(map(_exact, values))
 
 
 def _area_text(area: AreaRange) -> str:
-    return f"{area.name}[{area.low:g}:{area.high:g}]"
+    return f"{area.name}[{_exact(area.low)}:{_exact(area.high)}]"
+
+
+def _exact(value: float) -> str:
+    """Write a number with as many digits as tell it from all others."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))

@@ -1,0 +1,199 @@
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaccard_eval.api import evaluate, load
+from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.protocol import COCO, PROTOCOLS, VOC2012, AreaRange, Protocol
+from jaccard_eval.data.signature import fingerprint, signature
+
+NAMES = {"image_names": ("a.png", "b.png"), "class_names": ("cat", "dog"), "units": "px"}
+
+CHANGES = {
+    "name": "mine",
+    "iou_thresholds": (0.5,),
+    "areas": (AreaRange("all", 0.0, 5e9), *COCO.areas[1:]),
+    "max_dets": (1, 10, 300),
+    "assignment": "best_any",
+    "iou_ties": "first",
+    "score_ties": "file",
+    "pixel_offset": 1.0,
+    "crowd_overlap": "iou",
+    "ignored_flags": ("crowd", "ignore"),
+    "reusable_flags": (),
+    "interpolation": "area",
+    "recall_points": 11,
+    "precision_epsilon": 0.0,
+    "class_agnostic": True,
+}
+
+
+def _table(**columns: object) -> BoxTable:
+    given_columns: dict[str, object] = {
+        "image": [0, 1, 1],
+        "label": [0, 1, 1],
+        "boxes": [[0, 0, 10, 10], [1, 2, 3, 4], [5, 5, 5, 5]],
+        "score": [0.5, 0.25, 0.125],
+        "encoding": "xywh",
+    }
+    return BoxTable.from_arrays(**(given_columns | columns))  # type: ignore[arg-type]
+
+
+def _print(table: BoxTable, **names: object) -> str:
+    return fingerprint(table, **(NAMES | names))  # type: ignore[arg-type]
+
+
+def _sign(protocol: Protocol, selection: tuple[str, ...] = (), gt: str = "g", pred: str = "p") -> str:
+    return signature(protocol, selection=selection, gt=gt, pred=pred, version="1")
+
+
+def test_the_signature_of_coco_can_be_read() -> None:
+    assert _sign(COCO) == (
+        "coco|iou=0.5:0.95:0.05|ap=101|max_dets=1,10,100|"
+        "areas=all[0:1e+10],small[0:1024],medium[1024:9216],large[9216:1e+10]|match=best_free|ties=last/image|"
+        "ignored=crowd|reusable=crowd|crowd=ioa|pixel=0|epsilon=2.220446049250313e-16|gt=g|pred=p|v=1"
+    )
+
+
+def test_the_signature_of_voc_can_be_read() -> None:
+    assert _sign(VOC2012) == (
+        "voc2012|iou=0.5|ap=area|max_dets=none|areas=all[-inf:inf]|match=best_any|ties=first/file|"
+        "ignored=difficult+crowd+ignore|reusable=difficult+crowd+ignore|crowd=iou|pixel=1|epsilon=0|gt=g|pred=p|v=1"
+    )
+
+
+def test_every_rule_of_a_protocol_is_tried_here() -> None:
+    assert set(CHANGES) == {field.name for field in fields(Protocol)} - {"sources"}
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_any_other_rule_gives_another_signature(field: str) -> None:
+    assert _sign(COCO.with_options(**{field: CHANGES[field]})) != _sign(COCO)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"iou_thresholds": tuple(np.arange(0.5, 0.99, 0.05).tolist())},  # 0.6500000000000001 for 0.65 and the like
+        {"iou_thresholds": (*COCO.iou_thresholds[:-1], np.nextafter(0.95, 1).item())},
+        {"areas": (*COCO.areas[:1], AreaRange("small", 0.0, np.nextafter(1024.0, 0).item()), *COCO.areas[2:])},
+        {"pixel_offset": 5e-324},
+    ],
+)
+def test_the_last_bit_of_a_rule_shows_in_the_signature(change: dict[str, object]) -> None:
+    assert _sign(COCO.with_options(**change)) != _sign(COCO)
+
+
+def test_the_sources_of_rules_are_no_part_of_the_signature() -> None:
+    assert _sign(COCO.with_options(sources=())) == _sign(COCO)
+
+
+def test_selection_inputs_and_version_are_part_of_the_signature() -> None:
+    base = _sign(COCO)
+    assert _sign(COCO, selection=("classes=dog",)) != base
+    assert _sign(COCO, gt="other") != base
+    assert _sign(COCO, pred="other") != base
+    assert signature(COCO, selection=(), gt="g", pred="p", version="2") != base
+
+
+def test_signatures_of_the_known_protocols_differ() -> None:
+    assert len({_sign(protocol.with_options(name="x")) for protocol in PROTOCOLS.values()}) == len(PROTOCOLS)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"image": [0, 0, 1]},
+        {"label": [0, 1, 0]},
+        {"boxes": [[0, 0, 10, 10], [1, 2, 3, 4.000000000000001], [5, 5, 5, 5]]},
+        {"boxes": [[0, 0, 10, 10], [2, 1, 3, 4], [5, 5, 5, 5]]},
+        {"score": [0.5, 0.25, 0.1250000001]},
+        {"score": [0.25, 0.5, 0.125]},
+        {"area": [100, 12, 26]},
+        {"crowd": [False, False, True]},
+        {"difficult": [False, False, True]},
+        {"group_of": [False, False, True]},
+        {"ignore": [False, False, True]},
+    ],
+    ids=str,
+)
+def test_any_change_of_a_box_gives_another_fingerprint(columns: dict[str, object]) -> None:
+    assert _print(_table(**columns)) != _print(_table())
+
+
+def test_names_units_and_repeated_boxes_are_part_of_the_fingerprint() -> None:
+    table = _table()
+    prints = {
+        _print(table),
+        _print(table, image_names=("a.png", "c.png")),
+        _print(table, class_names=("cat", "dot")),
+        _print(table, class_names=("dog", "cat")),
+        _print(table, units="norm"),
+        _print(table.take(np.array([0, 1, 2, 2]))),
+        _print(table.take(np.array([0, 1, 2, 2, 2]))),
+        _print(table.take(np.array([0, 1]))),
+        _print(table.take(np.array([], dtype=np.int64))),
+    }
+    assert len(prints) == 9
+
+
+def test_a_fingerprint_is_16_hexadecimal_digits() -> None:
+    assert re.fullmatch("sha256:[0-9a-f]{16}", _print(_table()))
+    assert re.fullmatch("sha256:[0-9a-f]{16}", _print(_table().take(np.array([], dtype=np.int64))))
+
+
+@given(st.permutations(range(3)))
+def test_the_order_of_rows_does_not_matter(order: list[int]) -> None:
+    assert _print(_table().take(np.array(order))) == _print(_table())
+
+
+def test_the_numbers_of_images_and_classes_do_not_matter() -> None:
+    renumbered = _table(image=[1, 0, 0], label=[1, 0, 0])
+    swapped = {"image_names": ("b.png", "a.png"), "class_names": ("dog", "cat")}
+    assert _print(renumbered, **swapped) == _print(_table())
+
+
+def test_classes_and_images_without_boxes_do_not_matter() -> None:
+    more = {"image_names": ("a.png", "b.png", "c.png"), "class_names": ("cat", "dog", "emu")}
+    assert _print(_table(), **more) == _print(_table())
+
+
+@pytest.mark.parametrize("names", [("val/a.png", "val/b.png"), ("a", "b"), (r"x\a.JPG", "./b.jpeg")], ids=str)
+def test_folders_and_suffixes_do_not_matter_where_stems_tell_the_images_apart(names: tuple[str, str]) -> None:
+    assert _print(_table(), image_names=names) == _print(_table())
+
+
+def test_folders_matter_where_they_tell_the_images_apart() -> None:
+    left_first, right_first = ("left/1.png", "right/1.png"), ("right/1.png", "left/1.png")
+    assert _print(_table(), image_names=left_first) != _print(_table(), image_names=right_first)
+    assert _print(_table(), image_names=left_first) == _print(_table(), image_names=("left/1", "right/1"))
+
+
+def test_minus_zero_is_zero() -> None:
+    assert _print(_table(boxes=[[-0.0, 0, 10, 10], [1, 2, 3, 4], [5, 5, 5, 5]])) == _print(_table())
+
+
+def test_ground_truth_and_predictions_of_equal_boxes_differ() -> None:
+    assert _print(_table(score=None)) != _print(_table())
+
+
+def test_one_scene_has_one_fingerprint_in_every_format_that_keeps_its_digits(sample_data: Path) -> None:
+    coco = evaluate(sample_data / "coco/gt.json", sample_data / "coco/better.json")
+    csv = evaluate(sample_data / "csv/gt.csv", sample_data / "csv/better.csv")
+    mixed = evaluate(sample_data / "coco/gt.json", sample_data / "csv/better.csv")
+    assert csv.gt.fingerprint == mixed.gt.fingerprint == coco.gt.fingerprint
+    assert mixed.pred.fingerprint == coco.pred.fingerprint
+    assert mixed.signature == coco.signature
+
+
+def test_the_order_of_a_file_does_not_change_the_signature(sample_data: Path) -> None:
+    gt, pred = (
+        load(sample_data / path, role=role) for path, role in (("coco/gt.json", "gt"), ("coco/better.json", "pred"))
+    )
+    turned = replace(gt, boxes=gt.boxes.take(np.arange(len(gt.boxes))[::-1]))
+    assert evaluate(turned, pred).signature == evaluate(gt, pred).signature
