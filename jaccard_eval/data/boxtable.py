@@ -85,14 +85,15 @@ class BoxTable:
         Raises
         ------
         UsageError
-            When shapes differ, an encoding or column is unknown, or a number is not finite.
+            When shapes differ, an encoding or column is unknown, a value is not of its column's kind, or a number is
+            not finite.
 
         Examples
         --------
         >>> BoxTable.from_arrays([0], [0], [[10, 20, 30, 60]]).xywh.tolist()
         [[10.0, 20.0, 20.0, 40.0]]
         """
-        xywh = to_xywh(np.asarray(boxes, dtype=np.float64).reshape(-1, 4), encoding)
+        xywh = to_xywh(_four_numbers(boxes), encoding)
         n = len(xywh)
         unknown = set(columns) - _OPTIONAL_COLUMNS
         if unknown:
@@ -143,12 +144,42 @@ def freeze(table: BoxTable) -> BoxTable:
     return table
 
 
+def _four_numbers(boxes: npt.ArrayLike) -> FloatArray:
+    """Return a copy of boxes (n, 4)."""
+    coords: FloatArray = _cast(boxes, np.float64, "boxes")
+    if coords.size == 0:
+        return coords.reshape(0, 4)
+    if coords.ndim != 2 or coords.shape[1] != 4:
+        raise UsageError(f"boxes have shape {coords.shape}; expected (n, 4), four numbers per box")
+    return coords
+
+
 def _column(values: Any, n: int, dtype: type[np.generic], name: str) -> npt.NDArray[Any]:
     if values is None:
         return np.zeros(n, dtype=dtype)
-    column = np.array(values, dtype=dtype)
+    column = _cast(values, dtype, name)
     if column.shape != (n,):
         raise UsageError(f"column {name!r} has shape {column.shape}; expected ({n},), one value per box")
+    return column
+
+
+_KINDS: dict[type[np.generic], str] = {np.float64: "numbers", np.bool_: "true or false"}
+
+
+def _cast(values: Any, dtype: type[np.generic], name: str) -> npt.NDArray[Any]:
+    """Return a copy as `dtype`; refuse what would be cut, wrapped or parsed on the way."""
+    given = np.asarray(values)
+    fault = UsageError(f"column {name!r} must hold {_KINDS.get(dtype, 'whole numbers')}")
+    try:
+        given = given.astype(np.float64) if given.dtype.kind == "O" else given
+    except (TypeError, ValueError):
+        raise fault from None
+    if given.dtype.kind not in "biuf":
+        raise fault
+    with np.errstate(invalid="ignore"):
+        column = given.astype(dtype)
+    if dtype is not np.float64 and (column != given).any():
+        raise fault
     return column
 
 

@@ -101,8 +101,9 @@ def _require_valid(protocol: Protocol) -> None:
         raise UsageError(f"IoU thresholds must lie in (0, 1], got {list(thresholds)}")
     if list(thresholds) != sorted(set(thresholds)):
         raise UsageError(f"IoU thresholds must ascend without repetition, got {list(thresholds)}")
-    if not protocol.areas or len({area.name for area in protocol.areas}) != len(protocol.areas):
-        raise UsageError("area ranges need at least one range and distinct names")
+    names = [area.name for area in protocol.areas]
+    if not names or not all(names) or len(set(names)) != len(names):
+        raise UsageError("area ranges need at least one range, and distinct names that are not empty")
     for area in protocol.areas:
         if not area.low <= area.high:
             raise UsageError(f"area range {area.name!r}: {area.low:g} is above {area.high:g}")
