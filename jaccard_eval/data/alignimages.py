@@ -162,7 +162,20 @@ class _Extra:
             f"{boxes:,} predictions on {counted(len(extra), 'image')} that the ground truth {gt.path} does not have"
         )
         names = example_keys(pred.images.name(int(row)) for row in extra)
-        return cls(pred.path, detail, names, may_be_empty=not gt.images.listed and match.strategy == "id")
+        alike = _lookalike(gt, pred, extra) if match.strategy == "id" else ""
+        may_be_empty = not gt.images.listed and match.strategy == "id" and not alike
+        return cls(pred.path, detail, f"{names}{alike}", may_be_empty)
+
+
+def _lookalike(gt: Dataset, pred: Dataset, extra: IntArray) -> str:
+    """Name an extra image that some other way of matching would find in the ground truth."""
+    for strategy in AUTOMATIC[1:]:
+        rows = match_by(strategy, gt.images, pred.images).rows
+        found = extra[rows[extra] >= 0]
+        if len(found):
+            ours, theirs = gt.images.name(int(rows[found[0]])), pred.images.name(int(found[0]))
+            return f"; {shown(theirs)} would match {shown(ours)} by {strategy}"
+    return ""
 
 
 def _keep_extra(extra: _Extra, options: AlignOptions, findings: FindingLog) -> bool:
