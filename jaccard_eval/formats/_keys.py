@@ -16,11 +16,11 @@ DENSE_KEY_SPAN = 4  # integer keys are indexed by a table when their span is at 
 
 
 def index_keys(box_keys: Keys, given: Sequence[Key]) -> tuple[list[Key], RowArray]:
-    """Sort the given keys and return them with each box's row among them, -1 where a box's key is not given."""
+    """Sort the given, distinct keys and return them with each box's row among them, -1 where its key is not given."""
     if isinstance(box_keys, np.ndarray) and all(type(key) is int for key in given):
         if not given:
             return [], np.full(len(box_keys), -1, dtype=np.int32)
-        universe = np.unique(np.array(given, dtype=np.int64))
+        universe = np.sort(np.array(given, dtype=np.int64))
         return universe.tolist(), _index_integers(box_keys, universe)
     order = sorted(set(given), key=key_order)
     at = {key: row for row, key in enumerate(order)}
