@@ -88,11 +88,13 @@ class ImageFolder:
         path = self.root / name
         where = Where(str(path))
         if not os.path.realpath(path).startswith(self._real_root):
-            raise DataError.single("image-outside", where, "is outside the folder of images; it is not opened")
+            fix = "Pass the folder that holds the pictures themselves."
+            raise DataError.single("image-outside", where, "is outside the folder of images; not opened", fix=fix)
         with _files.open_regular(path) as file, _no_pixel_limit():
             width, height = _read_header(file, where)
         if width * height > MAX_PIXELS:
-            raise DataError.single("image-too-large", where, f"its header claims a size of {width} x {height} pixels")
+            claim = f"its header claims a size of {width} x {height} pixels"
+            raise DataError.single("image-too-large", where, claim, fix="Replace the picture.")
         return width, height
 
     def read_sizes(
@@ -100,7 +102,7 @@ class ImageFolder:
     ) -> FloatArray:
         """Return sizes (n, 2) of pictures, NaN where there is none or it cannot be read; the latter are findings."""
         sizes = unknown_sizes(len(names))
-        problems: dict[str, list[tuple[Where, str]]] = {}
+        problems: dict[tuple[str, str], list[tuple[Where, str]]] = {}
         for row, name in enumerate(names):
             if name is None:
                 continue
@@ -108,9 +110,10 @@ class ImageFolder:
                 sizes[row] = self.size(name)
             except DataError as error:
                 first = error.findings[0]
-                problems.setdefault(first.code, []).append((first.examples[0].where, first.examples[0].detail))
-        for code, places in problems.items():
-            findings.add_rows(severity, code, range(len(places)), places.__getitem__, fix="Replace the picture.")
+                places = problems.setdefault((first.code, first.fix), [])
+                places.append((first.examples[0].where, first.examples[0].detail))
+        for (code, fix), places in problems.items():
+            findings.add_rows(severity, code, range(len(places)), places.__getitem__, fix=fix)
         return sizes
 
     @cached_property

@@ -57,5 +57,13 @@ def _list_folder(folder: Path, seen: set[tuple[int, int]]) -> tuple[list[str], l
     names: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
-            (folders if entry.is_dir() else names).append(entry.name)
+            (folders if _is_folder(entry) else names).append(entry.name)
     return folders, names
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder; a link that leads nowhere or to itself is a file that cannot be opened."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False

@@ -70,7 +70,7 @@ def add_boxes(
     columns = _settle_columns(draft, lines, numbers, by_name=by_name)
     good = check_columns(reporter, columns, numbers, by_name=by_name)
     if by_name and columns.shape == "box":
-        numbers = np.minimum(numbers, len(columns.order) + 3)  # the rest ends the name
+        numbers = np.minimum(numbers, columns.box_width)  # the rest ends the name
     one = _Set(draft=draft, reporter=reporter, columns=columns, numbers=numbers, by_name=by_name)
     rows = np.flatnonzero(good)
     if not by_name:
@@ -141,7 +141,7 @@ def _add_rows(
     files = lines.file[rows]
     units, encoding = _settle_encoding(one, coords, file_sizes[files])
     boxes = LineBoxes(rows=rows, coords=coords, units=units, encoding=encoding)
-    check_units(one.reporter, boxes, draft.options.role)
+    check_units(one.reporter, boxes)
     codes = np.unique(np.asarray(labels), return_inverse=True)[1]
     warn_duplicates(one.reporter, rows, np.column_stack([codes, coords, *([] if score is None else [score])]))
     _mention_unused(one, len(rows))
@@ -179,15 +179,14 @@ def _settle_encoding(one: _Set, coords: FloatArray, sizes: FloatArray) -> tuple[
     units = options.units or ("norm" if is_mostly_normalised(coords) else "px")
     if one.columns.shape != "box":
         _mention_outline(one, len(coords))
-        draft.details.append(f"{one.columns.describe()}, {_UNITS[units]}")
+        draft.details.append(f"{one.columns.fields()}, {_UNITS[units]}")
         return units, "xyxy"
     choice = choose_normalised(coords) if units == "norm" else choose_pixels(coords, sizes)
     encoding = options.box or choice.encoding
     if choice.assumption and options.box is None:
         add = draft.findings.warning if choice.is_doubtful else draft.findings.note
         add("box-assumed", Where(draft.path), choice.assumption, fix=f"Settle it with --{options.role}-box.")
-    fields = " ".join(FIELDS.get(encoding, ()))
-    draft.details.append(f"{one.columns.describe().replace('x y w h', fields)}, {_UNITS[units]}")
+    draft.details.append(f"{one.columns.fields(' '.join(FIELDS[encoding]))}, {_UNITS[units]}")
     return units, encoding
 
 

@@ -11,10 +11,8 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._yolo_columns import Columns
-from jaccard_eval.formats._yolo_encoding import FIELDS, HIGH, LOW, is_normalised
+from jaccard_eval.formats._yolo_encoding import FIELDS, HIGH, LOW, PIXEL_LOOK, is_normalised
 from jaccard_eval.formats._yolo_lines import IntArray, LabelLines
-
-PIXEL_LOOK = 2.0  # a normalised coordinate above this is rather a pixel than a slip
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "pipes"}
 _HASH_SEEDS = np.random.default_rng(0).integers(1, 2**63, size=8, dtype=np.uint64) | np.uint64(1)
@@ -22,10 +20,11 @@ _HASH_SEEDS = np.random.default_rng(0).integers(1, 2**63, size=8, dtype=np.uint6
 
 @dataclass(frozen=True, slots=True)
 class LineReporter:
-    """Reports problems of lines with their file and number."""
+    """Reports problems of lines with their file and number; `role` ("gt", "pred") names the flags that settle them."""
 
     lines: LabelLines
     paths: Sequence[Path]
+    role: str
     findings: FindingLog
 
     def place(self, line: int) -> Where:
@@ -67,7 +66,7 @@ def check_columns(reporter: LineReporter, columns: Columns, numbers: IntArray, *
     def detail(line: int) -> str:
         return f"expected {columns.describe()}, got {_count_text(int(lines.count[line]))}{_explain(reporter, line)}"
 
-    fix = f"Give every line the same columns ({columns.name}); another layout is named by columns."
+    fix = f"Give every line the same columns; where all have others, name them with --{reporter.role}-columns."
     reporter.report("columns", np.flatnonzero(~good), detail, fix)
     return good
 
@@ -111,7 +110,7 @@ def check_finite(reporter: LineReporter, rows: IntArray, numbers: IntArray) -> B
     return np.asarray(~bad)
 
 
-def check_units(reporter: LineReporter, boxes: LineBoxes, role: str) -> None:
+def check_units(reporter: LineReporter, boxes: LineBoxes) -> None:
     """Report normalised coordinates outside 0..1, and normalised boxes in a set in pixels.
 
     A detector may draw a box beyond the image: up to its own size that is a warning. Ground truth is not drawn so;
@@ -130,12 +129,12 @@ def check_units(reporter: LineReporter, boxes: LineBoxes, role: str) -> None:
         return
     outside = ((coords < LOW) | (coords > HIGH)).any(axis=1)
     negative = (coords[:, 2:] < LOW).any(axis=1) & (boxes.encoding != "xyxy")
-    far = outside & ((role == "gt") | negative | (np.abs(coords) > PIXEL_LOOK).any(axis=1))
+    far = outside & ((reporter.role == "gt") | negative | (np.abs(coords) > PIXEL_LOOK).any(axis=1))
 
     def describe(line: int) -> str:
         return _describe_range(box(line), boxes.encoding)
 
-    fix = "Normalised coordinates lie in 0..1; mend the line, or give the units if the whole set is in pixels."
+    fix = f"Mend the line, or pass --{reporter.role}-units px if the whole set is in pixels."
     reporter.report("coordinate-range", rows[far], describe, fix)
     near = rows[outside & ~far]
     summary = (
@@ -163,8 +162,8 @@ def warn_duplicates(reporter: LineReporter, rows: IntArray, columns: FloatArray)
 
 def _without_name_numbers(lines: LabelLines, columns: Columns, numbers: IntArray) -> IntArray:
     """Numbers per line, whole numbers that end a class name ("Boeing 737") not counted."""
-    expected = len(columns.order) + 3
-    spare = np.flatnonzero(numbers > expected)
+    expected = columns.box_width
+    spare = np.flatnonzero((numbers > expected) & (columns.shape == "box"))
     end = lines.first + lines.count
     belongs = [
         line for line in spare if np.all(lines.values[end[line] - numbers[line] : end[line] - expected] % 1 == 0)
@@ -173,7 +172,7 @@ def _without_name_numbers(lines: LabelLines, columns: Columns, numbers: IntArray
 
 
 def _count_text(count: int) -> str:
-    return f"{count} column" if count == 1 else f"{count} columns"
+    return "1 column" if count == 1 else f"{count} columns"
 
 
 def _explain(reporter: LineReporter, line: int) -> str:

@@ -40,6 +40,11 @@ class Columns:
         """How many numbers stand behind the shape."""
         return len(self.order) - 1 - self.head
 
+    @property
+    def box_width(self) -> int:
+        """How many numbers a line has behind the class when its shape is a box."""
+        return len(self.order) + 3
+
     def accepts(self, numbers: IntArray) -> BoolArray:
         """Return whether so many numbers fit; a track id behind a box may be missing, as trackers leave it out."""
         inner = numbers - self.head - self.tail
@@ -60,7 +65,12 @@ class Columns:
 
     def describe(self) -> str:
         """Return what a line looks like, for messages."""
-        return " ".join(("class", *(_SHAPES.get(part, part) for part in self.order)))
+        return f"{self.box_width + 1} columns ({self.fields()})" if self.shape == "box" else self.fields()
+
+    def fields(self, box: str = "x y w h") -> str:
+        """Return the names of all fields, with those of a box as given."""
+        names = _SHAPES | {"box": box}
+        return " ".join(("class", *(names.get(part, part) for part in self.order)))
 
 
 _SHAPES = {"box": "x y w h", "polygon": "x1 y1 x2 y2 x3 y3 ...", "obb": "x1 y1 x2 y2 x3 y3 x4 y4"}

@@ -9,6 +9,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
 
 LOW, HIGH = -0.01, 1.01  # normalised coordinates may leave 0..1 by this much, as Ultralytics' loader allows
+PIXEL_LOOK = 2.0  # a coordinate above this is rather a pixel than a fraction gone astray
 PIXEL = 1.0  # by which a box in pixels may leave its image: rounding, or coordinates counted from 1
 MIN_EVIDENCE = 20  # boxes; fewer may have x2 > x1 and y2 > y1 by chance
 STRAY_SHARE = 0.02  # boxes that may contradict an encoding and still be mistakes of their own
@@ -28,8 +29,8 @@ class EncodingChoice:
 
 
 def is_mostly_normalised(coords: FloatArray) -> bool:
-    """Return whether at least half of the boxes lie in 0..1 with every number."""
-    return int(is_normalised(coords).sum()) * 2 >= len(coords)
+    """Return whether at least half of the boxes have no number that looks like a pixel."""
+    return int((np.abs(coords) <= PIXEL_LOOK).all(axis=1).sum()) * 2 >= len(coords)
 
 
 def is_normalised(coords: FloatArray) -> BoolArray:
@@ -47,8 +48,9 @@ def count_leaving(coords: FloatArray, encoding: str, sizes: FloatArray | None = 
     sizes : ndarray of float64, shape (n, 2), optional
         Width and height of each box's image, NaN where unknown; left out for normalised coordinates.
     """
-    xywh = to_xywh(coords, encoding)
-    low, high = xywh[:, :2], xywh[:, :2] + xywh[:, 2:]
+    with np.errstate(over="ignore", invalid="ignore"):
+        xywh = to_xywh(coords, encoding)
+        low, high = xywh[:, :2], xywh[:, :2] + xywh[:, 2:]
     lowest, highest = (LOW, np.array(HIGH)) if sizes is None else (-PIXEL, sizes + PIXEL)
     return int(((low < lowest) | (high > highest) | (high < low)).any(axis=1).sum())
 
@@ -67,9 +69,9 @@ def choose_normalised(coords: FloatArray) -> EncodingChoice:
 def choose_pixels(coords: FloatArray, sizes: FloatArray) -> EncodingChoice:
     """Return the encoding of boxes in pixels that the whole set supports.
 
-    Corners, when x2 >= x1 and y2 >= y1 throughout (but for 2 % strays) and reading them as left-top-size would not fit
-    the images better: boxes of another encoding do that by chance only in small sets. Else left-top-size, unless the
-    images are known and fewer boxes leave them as centre-size. What remains possible is said.
+    Corners, when x2 >= x1 and y2 >= y1 throughout (but for 2 % strays) and no other reading fits the images better:
+    boxes of another encoding do that by chance only in small sets. Else left-top-size, unless the images are known and
+    fewer boxes leave them as centre-size. What remains possible is said.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def choose_pixels(coords: FloatArray, sizes: FloatArray) -> EncodingChoice:
     """
     n = len(coords)
     leaving = {encoding: count_leaving(coords, encoding, sizes) for encoding in FIELDS}
-    if leaving["xyxy"] - leaving["xywh"] <= STRAY_SHARE * n:
+    if leaving["xyxy"] - min(leaving.values()) <= STRAY_SHARE * n:
         proven = n >= MIN_EVIDENCE or leaving["xywh"] > leaving["xyxy"]
         few = f"only {n:,} boxes, all with x2 >= x1 and y2 >= y1: read as x1 y1 x2 y2, but x y w h is possible"
         return EncodingChoice("xyxy", "" if proven else few, is_doubtful=not proven)

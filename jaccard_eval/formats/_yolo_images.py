@@ -77,7 +77,7 @@ def _mention_unlabelled(unlabelled: list[str], n_paired: int, pictures: ImageFol
         "image-without-label",
         range(len(unlabelled)),
         lambda row: (Where(str(pictures.root / unlabelled[row])), "has no label file"),
-        summary=f"{len(unlabelled):,} images have no label file; taken for images without objects",
+        summary=f"{len(unlabelled):,} images without label file, taken for images without objects",
     )
 
 

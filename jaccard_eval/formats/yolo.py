@@ -22,6 +22,7 @@ from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._names import find_names, read_names, warn_repeated
 from jaccard_eval.formats._yolo_boxes import KnownNames, add_boxes
 from jaccard_eval.formats._yolo_checks import LineReporter
+from jaccard_eval.formats._yolo_columns import uses_names
 from jaccard_eval.formats._yolo_images import list_images
 from jaccard_eval.formats._yolo_lines import read_label_files
 from jaccard_eval.formats._yolo_sources import (
@@ -69,13 +70,12 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When there are no labels to read; problems of their lines are among the draft's findings.
     """
-    source = find_source(path, options.split, draft.findings)
-    require_labels(source, options.role, draft.findings)
+    source = _find_source(path, draft, options)
     paths = list(source.files.values())
-    reporter = LineReporter(read_label_files(paths, draft.findings), paths, draft.findings)
+    reporter = LineReporter(read_label_files(paths, draft.findings), paths, options.role, draft.findings)
     images = list_images(source, options, draft.findings)
     draft.set_images(images.keys, file_names=images.file_names, sizes=images.sizes, listed=images.is_complete)
-    known = _known_names(source, draft, options)
+    known = _known_names(source, draft, options, search=not uses_names(reporter.lines))
     if len(reporter.lines):
         add_boxes(draft, reporter, list(source.files), images.sizes_of(list(source.files)), known)
     elif known.names is not None:
@@ -83,14 +83,25 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     _mention_other_files(source, draft)
 
 
-def _known_names(source: LabelSource, draft: Draft, options: ReadOptions) -> KnownNames:
-    """Return the names given by the user, else by the data set, else by a names file near the labels."""
+def _find_source(path: Path, draft: Draft, options: ReadOptions) -> LabelSource:
+    """Find the labels; what was said before the search failed is said with the error."""
+    try:
+        source = find_source(path, options.split, draft.findings)
+        require_labels(source, options.role, draft.findings)
+    except DataError as error:
+        draft.findings.extend(error.findings)
+        raise DataError(draft.findings.findings()) from None
+    return source
+
+
+def _known_names(source: LabelSource, draft: Draft, options: ReadOptions, *, search: bool) -> KnownNames:
+    """Return the names given by the user, else by the data set, else (`search`) by a names file near the labels."""
     if options.names is not None:
         warn_repeated(options.names, Where(draft.path, field="names"), draft.findings)
         return KnownNames(names=options.names, origin="the names given")
     if source.names is not None:
         return KnownNames(names=source.names, origin=source.names_from)
-    found = find_names(source.root)
+    found = find_names(source.root) if search else None
     if found is None:
         return KnownNames(names=None, origin="")
     try:
@@ -109,8 +120,8 @@ def _mention_other_files(source: LabelSource, draft: Draft) -> None:
         Severity.NOTE,
         "other-files",
         range(len(others)),
-        lambda row: (Where(str(source.root / others[row])), ""),
-        summary=f"{len(others):,} files that are no label files were passed over",
+        lambda row: (Where(str(source.root / others[row])), "not a .txt file"),
+        summary=f"{len(others):,} files beside the labels passed over",
     )
 
 

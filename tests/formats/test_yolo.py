@@ -1,0 +1,630 @@
+"""Text labels: layouts found over the whole set, every problem with file and line, nothing dropped silently."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.errors import DataError, Severity, UsageError
+from jaccard_eval.formats import ReadOptions, detect_format, read_dataset, yolo
+from jaccard_eval.formats._images import ImageFolder
+
+Files = Mapping[str, str | bytes]
+Load = Callable[..., Dataset]
+Refuse = Callable[..., str]
+
+BOX = "0 0.5 0.5 0.2 0.4\n"
+NEAR_EDGES = "0 0.1 0.1 0.2 0.2 {}\n0 0.9 0.9 0.2 0.2 {}\n"  # boxes that touch the borders: 0.1 - 0.2/2 = 0
+
+
+def lay_out(root: Path, files: Files) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root
+
+
+def pictures(root: Path, *names: str, size: tuple[int, int] = (200, 100)) -> ImageFolder:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", size).save(root / name)
+    return ImageFolder(root)
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    def write_and_read(files: Files | str, role: str = "gt", start: str = "labels", **options: Any) -> Dataset:
+        files = {"labels/a.txt": files} if isinstance(files, str) else files
+        lay_out(tmp_path, files)
+        return read_dataset(tmp_path / start, ReadOptions(role=role, **options), "yolo")
+
+    return write_and_read
+
+
+@pytest.fixture
+def refuse(load: Load) -> Refuse:
+    def read_and_fail(*args: Any, **options: Any) -> str:
+        with pytest.raises(DataError) as caught:
+            load(*args, **options)
+        return str(caught.value)
+
+    return read_and_fail
+
+
+def xywh(dataset: Dataset) -> list[list[float]]:
+    return [[round(side, 9) for side in box] for box in dataset.boxes.xywh.tolist()]
+
+
+def scores(dataset: Dataset) -> list[float]:
+    assert dataset.boxes.score is not None
+    return list(dataset.boxes.score.tolist())
+
+
+def said(dataset: Dataset, severity: Severity | None = None) -> list[str]:
+    return [finding.code for finding in dataset.findings if severity in (None, finding.severity)]
+
+
+# ---- lines and classes ----
+
+
+def test_a_line_is_class_centre_and_size_as_fractions(load: Load) -> None:
+    data = load("1 0.5 0.5 0.2 0.4\n")
+    assert xywh(data) == [[0.4, 0.3, 0.2, 0.4]]  # 0.5 - 0.2/2, 0.5 - 0.4/2
+    assert (data.units, data.labels.keys, data.labels.named, data.images.keys) == ("norm", (1,), False, ("a",))
+    assert data.details == ("class cx cy w h, normalised",)
+    assert said(data) == []
+
+
+def test_known_image_sizes_turn_fractions_into_pixels(load: Load, tmp_path: Path) -> None:
+    data = load(BOX, images=pictures(tmp_path / "images", "a.png"))
+    assert xywh(data) == [[80.0, 30.0, 40.0, 40.0]]  # 200 x 100: 0.4*200, 0.3*100, 0.2*200, 0.4*100
+    assert (data.units, data.images.file_names, data.images.listed) == ("px", ("a.png",), True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeff" + BOX,
+        BOX.replace("\n", "\r\n"),
+        BOX.replace("\n", "\r"),
+        "\n\n  \t" + BOX,
+        BOX.strip(),
+        "0\t0.5  .5\t2e-1 0.4",
+    ],
+)
+def test_blanks_line_ends_and_number_spellings_do_not_matter(load: Load, text: str) -> None:
+    assert xywh(load(text)) == [[0.4, 0.3, 0.2, 0.4]]
+
+
+def test_an_empty_file_is_an_image_without_boxes(load: Load) -> None:
+    data = load({"labels/a.txt": BOX, "labels/b.txt": "", "labels/c.txt": " \n\n"})
+    assert (data.images.keys, data.images.listed, len(data.boxes)) == (("a", "b", "c"), False, 1)
+
+
+def test_an_integral_float_is_a_class_index(load: Load) -> None:
+    assert load("2.0 0.5 0.5 0.2 0.4\n", names=("a", "b", "c")).labels.names[2] == "c"
+
+
+@pytest.mark.parametrize("word", ["1.5", "-1", "0x1", "+1", "1_0", "٣", "²", "\uff11", "dog", '""', "#"])
+def test_a_class_that_is_no_plain_index_is_an_error_with_its_line(refuse: Refuse, word: str) -> None:
+    text = refuse(BOX * 3 + f"{word} 0.5 0.5 0.2 0.4\n")
+    assert "a.txt:4: class " in text
+    assert word in text
+
+
+@pytest.mark.parametrize(
+    "word", ["nan", "inf", "1e400", "abc", "1_000", "+0.5", "0x1F", "\uff10.5", "\u22120.5", "0,5", "1.2.3", "-"]
+)
+def test_a_field_that_is_no_plain_number_is_an_error_with_line_and_column(refuse: Refuse, word: str) -> None:
+    assert "a.txt:2: column 3 is " in refuse(BOX + f"0 0.5 {word} 0.2 0.4\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("0,0.5,0.5,0.2,0.4", "blanks, not by commas"),
+        ("0;0.5;0.5;0.2;0.4", "blanks, not by semicolons"),
+        ("0|0.5|0.5|0.2|0.4", "blanks, not by pipes"),
+        ("# made by hand", "comments"),
+        ("0 0.5 0.5 0.2", "got 4 columns"),
+        ("0 0.5 0.5 0.2 0.4 0.1 0.1", "got 7 columns (a polygon?"),
+        ("class x y w h", "'class'"),
+    ],
+)
+def test_a_line_of_another_shape_is_an_error_that_names_the_mistake(refuse: Refuse, line: str, what: str) -> None:
+    text = refuse(f"{BOX}{line}\n{BOX}")
+    assert "a.txt:2: " in text
+    assert what in text
+
+
+def test_one_bad_line_never_hides_the_others(refuse: Refuse) -> None:
+    text = refuse(
+        {"labels/a.txt": BOX + "0 1 2\n9 0.5 0.5 0.2 0.4\n", "labels/b.txt": "0 0.5 x 0.2 0.4\n0 7 0.5 0.2 0.4\n"},
+        names=("cat",),
+    )
+    for place in ("a.txt:2", "a.txt:3", "b.txt:1", "b.txt:2"):
+        assert place in text
+
+
+def test_thousands_of_bad_files_are_one_finding(refuse: Refuse) -> None:
+    text = refuse({f"labels/{i}.txt": b"\xff" for i in range(2000)})
+    assert text.count("error[") == 1
+    assert "1,995 more" in text
+
+
+def test_a_class_outside_the_names_is_an_error_that_says_where_they_come_from(refuse: Refuse) -> None:
+    text = refuse({"labels/a.txt": "7 0.5 0.5 0.2 0.4\n", "data.yaml": "names: [cat, dog]\n"})
+    assert "a.txt:1: class 7 is outside 0 to 1" in text
+    assert "data.yaml" in text
+
+
+def test_names_are_found_near_the_labels_and_said(load: Load) -> None:
+    data = load({"labels/val/a.txt": BOX, "classes.txt": "cat\ndog\n"}, start="labels/val")
+    assert data.labels.names == ("cat", "dog")
+    assert any("classes.txt" in detail for detail in data.details)
+
+
+def test_names_near_the_labels_that_cannot_be_used_are_a_warning(load: Load) -> None:
+    data = load({"labels/a.txt": BOX, "data.yaml": "train: x\n"})
+    assert said(data, Severity.WARNING) == ["names-unusable"]
+    assert not data.labels.named
+
+
+def test_class_names_may_have_blanks_and_end_with_a_number(load: Load) -> None:
+    data = load("traffic light 10 20 5 5\nBoeing 737 50 60 7 3\ndog 1 2 9 1\n")
+    assert data.labels.names == ("Boeing 737", "dog", "traffic light")
+    assert xywh(data)[1] == [50, 60, 7, 3]
+
+
+def test_names_that_all_end_with_a_number_do_not_become_boxes(load: Load) -> None:
+    data = load("Boeing 737 50 60 7 3\nBoeing 747 90 90 5 5\nAirbus 320 10 20 5 5\n")
+    assert data.labels.names == ("Airbus 320", "Boeing 737", "Boeing 747")
+
+
+def test_a_stray_confidence_behind_a_name_is_no_part_of_it(refuse: Refuse) -> None:
+    assert "a.txt:3: expected 5 columns" in refuse("dog 10 20 5 5\ncat 50 60 7 3\ndog 0.9 1 2 9 1\n")
+
+
+def test_given_names_order_the_classes_of_a_set_with_names(load: Load) -> None:
+    data = load("dog 10 20 5 5\ncat 50 60 7 3\n", names=("zebra", "dog"))
+    assert set(data.labels.names) == {"zebra", "dog", "cat"}
+    assert said(data, Severity.WARNING)[0] == "class-unknown"
+
+
+# ---- columns ----
+
+
+def test_the_sixth_column_is_the_confidence(load: Load) -> None:
+    data = load(NEAR_EDGES.format(0.9, 0.8), role="pred")
+    assert scores(data) == [0.9, 0.8]
+    assert data.details == ("class cx cy w h conf, normalised",)
+
+
+def test_the_second_column_is_the_confidence_where_boxes_would_leave_the_image_otherwise(load: Load) -> None:
+    # Read as cx cy w h conf, the first box would reach from 0.9 - 0.1/2 to 0.95, but its height from 0.1 - 0.2/2; the
+    # second reaches from 0.3 - 0.9/2 = -0.15.
+    data = load("0 0.9 0.1 0.1 0.2 0.2\n0 0.3 0.9 0.9 0.2 0.2\n", role="pred")
+    assert scores(data) == [0.9, 0.3]
+    assert xywh(data)[0] == [0.0, 0.0, 0.2, 0.2]
+
+
+def test_in_pixels_the_column_within_0_and_1_is_the_confidence(load: Load) -> None:
+    first = load("dog 0.9 10 20 5 5\ndog 1 50 60 7 3\n", role="pred")
+    last = load("dog 10 20 5 5 0.9\ndog 50 60 7 3 1\n", role="pred")
+    assert scores(first) == scores(last) == [0.9, 1.0]
+    assert xywh(first) == xywh(last)
+
+
+def test_a_tie_between_second_and_last_goes_to_the_last_with_a_note(load: Load) -> None:
+    data = load("0 0.5 0.5 0.2 0.2 0.3\n", role="pred")
+    assert scores(data) == [0.3]
+    assert said(data) == ["columns-assumed"]
+
+
+def test_the_columns_that_the_user_names_win(load: Load) -> None:
+    data = load("0 0.5 0.5 0.2 0.2 0.3\n", role="pred", columns="conf-box")
+    assert scores(data) == [0.5]
+    assert said(data) == []
+
+
+def test_unknown_columns_are_a_usage_error(load: Load) -> None:
+    with pytest.raises(UsageError, match="box-conf"):
+        load(BOX, columns="box-confidence")
+
+
+def test_track_ids_never_become_scores(refuse: Refuse, load: Load) -> None:
+    tracks = NEAR_EDGES.format(1, 17)
+    text = refuse(tracks, role="pred")
+    assert "error[score-missing]" in text
+    assert "track ids" in text
+    data = load(tracks, role="gt")
+    assert data.ignored == {"track_id": 2}
+
+
+def test_a_seventh_column_of_whole_numbers_is_a_track_id_and_may_be_missing(load: Load) -> None:
+    data = load("0 0.5 0.5 0.2 0.4 0.9 3\n0 0.5 0.5 0.2 0.4 0.8\n0 0.5 0.5 0.2 0.4 0.7 12\n", role="pred")
+    assert scores(data) == [0.9, 0.8, 0.7]
+
+
+def test_confidences_of_ground_truth_are_counted_and_not_used(load: Load) -> None:
+    data = load(NEAR_EDGES.format(0.9, 0.8))
+    assert data.boxes.score is None
+    assert data.ignored == {"score": 2}
+    assert said(data) == ["gt-scores"]
+
+
+def test_six_columns_in_pixels_without_any_confidence_are_ambiguous(refuse: Refuse) -> None:
+    assert "--pred-columns" in refuse("0 87.5 10 20 30.5 40.5\n0 12.5 10 20 30.5 40.5\n", role="pred")
+
+
+def test_predictions_without_confidence_are_refused_unless_one_is_assumed(refuse: Refuse, load: Load) -> None:
+    assert "error[score-missing]" in refuse(BOX, role="pred")
+    assert scores(load(BOX, role="pred", assume_score=1.0)) == [1.0]
+
+
+def test_polygons_become_the_boxes_around_them(load: Load) -> None:
+    data = load("0 0.1 0.5 0.3 0.2 0.5 0.9\n1 0.2 0.2 0.4 0.2 0.4 0.6 0.3 0.7 0.2 0.6\n")
+    assert xywh(data) == [[0.1, 0.2, 0.4, 0.7], [0.2, 0.2, 0.2, 0.5]]
+    assert said(data) == ["outline"]
+
+
+def test_polygons_of_predictions_end_with_the_confidence(load: Load) -> None:
+    data = load("0 0.1 0.5 0.3 0.2 0.5 0.9 0.75\n0 0.2 0.2 0.4 0.2 0.4 0.6 0.2 0.6 0.5\n", role="pred")
+    assert scores(data) == [0.75, 0.5]
+    assert xywh(data) == [[0.1, 0.2, 0.4, 0.7], [0.2, 0.2, 0.2, 0.4]]
+
+
+def test_a_dangling_coordinate_of_a_ground_truth_polygon_is_an_error(refuse: Refuse) -> None:
+    assert "a.txt:2" in refuse("0 .1 .5 .3 .2 .5 .9\n0 .1 .5 .3 .2 .5 .9 .4\n0 .1 .5 .3 .2 .5 .9\n")
+
+
+def test_oriented_boxes_become_the_boxes_around_them(load: Load) -> None:
+    data = load("0 0.5 0.1 0.9 0.5 0.5 0.9 0.1 0.5\n")
+    assert xywh(data) == [[0.1, 0.1, 0.8, 0.8]]
+    assert data.details == ("class x1 y1 x2 y2 x3 y3 x4 y4, normalised",)
+
+
+def test_a_box_encoding_for_polygons_is_refused(refuse: Refuse) -> None:
+    assert "--gt-box" in refuse("0 0.1 0.5 0.3 0.2 0.5 0.9\n", box="xywh")
+
+
+# ---- units and encodings ----
+
+
+def test_a_set_in_pixels_is_found_by_its_numbers(load: Load) -> None:
+    data = load("dog 25 16 38 56\ndog 129 123 41 62\ndog 10 90 41 30\n")
+    assert (data.units, xywh(data)[0]) == ("px", [25, 16, 38, 56])
+    assert data.details == ("class x y w h, pixels",)
+
+
+def test_corners_are_found_by_their_order(load: Load) -> None:
+    lines = [f"dog {x} {y} {x + 10} {y + 20}\n" for x in range(0, 50, 10) for y in range(0, 50, 10)]
+    data = load("".join(lines))
+    assert xywh(data)[7] == [10, 20, 10, 20]
+    assert data.details == ("class x1 y1 x2 y2, pixels",)
+    assert said(data) == []
+
+
+def test_few_ordered_boxes_are_read_as_corners_with_a_warning_that_names_the_flag(load: Load) -> None:
+    data = load("dog 10 20 30 40\n")
+    assert xywh(data) == [[10, 20, 20, 20]]
+    assert said(data, Severity.WARNING) == ["box-assumed"]
+    assert "--gt-box" in str(data.findings[0])
+
+
+def test_image_sizes_settle_few_boxes(load: Load, tmp_path: Path) -> None:
+    data = load("dog 150 20 190 90\n", images=pictures(tmp_path / "images", "a.png"))  # 150 + 190 > 200
+    assert xywh(data) == [[150, 20, 40, 70]]
+    assert said(data, Severity.WARNING) == []
+
+
+def test_image_sizes_tell_centre_size_from_left_top_size(load: Load, tmp_path: Path) -> None:
+    data = load("0 180 50 40 20\n0 20 80 40 40\n", images=pictures(tmp_path / "images", "a.png"))  # 180 + 40 > 200
+    assert xywh(data) == [[160, 40, 40, 20], [0, 60, 40, 40]]
+
+
+def test_the_encoding_that_the_user_names_wins(load: Load) -> None:
+    data = load("dog 10 20 30 40\n", box="xywh")
+    assert xywh(data) == [[10, 20, 30, 40]]
+    assert said(data) == []
+
+
+def test_one_file_in_pixels_among_fractions_is_an_error(refuse: Refuse) -> None:
+    text = refuse({"labels/a.txt": BOX * 2, "labels/b.txt": "0 240 80 80 60\n"})
+    assert "b.txt:1: cx is 240, outside 0..1 (looks like pixels)" in text
+
+
+def test_one_file_of_fractions_among_pixels_is_an_error(refuse: Refuse) -> None:
+    text = refuse({"labels/a.txt": "0 25 16 38 56\n0 129 123 41 62\n", "labels/b.txt": BOX})
+    assert "b.txt:1: the box [0.5, 0.5, 0.2, 0.4] looks normalised" in text
+
+
+def test_a_hair_beyond_the_image_is_fine(load: Load) -> None:
+    assert said(load("0 1.0000001 0.5 0.1 0.1\n" + BOX)) == []
+
+
+def test_ground_truth_outside_the_image_is_an_error_and_a_detection_there_a_warning(refuse: Refuse, load: Load) -> None:
+    assert "h is 1.2, outside 0..1" in refuse(BOX * 2 + "0 0.5 0.5 0.1 1.2\n")
+    data = load("0 0.5 0.5 0.1 1.2 0.9\n0 0.2 0.1 0.2 0.2 0.9\n0 0.9 0.9 0.2 0.2 0.1\n", role="pred")
+    assert said(data, Severity.WARNING) == ["coordinate-range"]
+    assert len(data.boxes) == 3
+
+
+def test_a_negative_width_is_an_error_on_both_sides(refuse: Refuse) -> None:
+    assert "width is -0.1; it cannot be negative" in refuse("0 0.5 0.5 -0.1 0.1\n")
+    assert "a.txt:2: bbox has width -5" in refuse("0 50 50 5 5\n0 60 10 -5 5\n0 20 10 5 5\n", box="xywh")
+
+
+def test_one_box_a_little_outside_is_not_taken_for_pixels(refuse: Refuse) -> None:
+    assert "cx is 1.2, outside 0..1" in refuse("0 1.2 0.5 0.1 0.1\n")
+
+
+def test_duplicate_rows_are_counted_and_kept(load: Load) -> None:
+    data = load({"labels/a.txt": BOX * 3 + "1 0.5 0.5 0.2 0.4\n", "labels/b.txt": BOX})
+    assert len(data.boxes) == 5
+    assert "2 duplicate rows" in str(data.findings[0])
+    assert "a.txt:2" in str(data.findings[0])
+
+
+# ---- files and images ----
+
+
+def test_nested_folders_are_part_of_the_key(load: Load) -> None:
+    data = load({"labels/a.txt": BOX, "labels/sub/a.txt": BOX, "labels/sub/deep/b.TXT": BOX})
+    assert data.images.keys == ("a", "sub/a", "sub/deep/b")
+
+
+def test_other_files_are_passed_over_and_odd_ones_counted(load: Load) -> None:
+    usual = {
+        "classes.txt": "cat\n",
+        "notes.json": "{}",
+        "README.dataset.txt": "hello",
+        "a.jpg": "",
+        "train.txt": "x/a.jpg\n",
+    }
+    odd = {"a.txt~": "old", "a.txt.bak": "old"}
+    data = load({f"labels/{name}": text for name, text in (usual | odd | {"a.txt": BOX}).items()})
+    assert data.images.keys == ("a",)
+    assert data.ignored == {"other_file": 2}
+
+
+def test_labels_named_like_documents_are_labels(load: Load) -> None:
+    data = load({"labels/license_plate_1.txt": BOX, "labels/test.txt": BOX})
+    assert data.images.keys == ("license_plate_1", "test")
+
+
+def test_a_folder_named_like_a_label_file_is_a_folder(load: Load) -> None:
+    assert load({"labels/a.txt/b.txt": BOX}).images.keys == ("a.txt/b",)
+
+
+def test_two_label_files_for_one_image_are_an_error(refuse: Refuse) -> None:
+    assert "'a' has two label files" in refuse({"labels/a.txt": BOX, "labels/a.TXT": BOX})
+
+
+def test_a_link_in_a_circle_is_followed_once(load: Load, tmp_path: Path) -> None:
+    lay_out(tmp_path, {"labels/a.txt": BOX})
+    (tmp_path / "labels" / "loop").symlink_to(tmp_path / "labels")
+    assert load({}).images.keys == ("a",)
+
+
+def test_files_that_cannot_be_read_are_all_named(refuse: Refuse, tmp_path: Path) -> None:
+    labels = lay_out(tmp_path, {"labels/a.txt": BOX, "labels/b.txt": b"\xff\n", "labels/c.txt": b"0\x00"}) / "labels"
+    (labels / "d.txt").symlink_to("nowhere")
+    (labels / "e.txt").symlink_to("e.txt")
+    text = refuse({})
+    for name in ("b.txt:1", "c.txt:1", "d.txt", "e.txt"):
+        assert name in text
+
+
+def test_no_label_file_is_an_error_of_ground_truth_and_a_warning_of_predictions(refuse: Refuse, load: Load) -> None:
+    assert "no .txt label files" in refuse({"labels/notes.json": "{}"})
+    data = load({}, role="pred")
+    assert (len(data.boxes), said(data)) == (0, ["pred-empty"])
+
+
+def test_a_file_in_place_of_the_folder_is_refused(refuse: Refuse) -> None:
+    assert "folder" in refuse(BOX, start="labels/a.txt")
+
+
+def test_an_image_without_label_file_has_no_objects(load: Load, tmp_path: Path) -> None:
+    data = load(BOX, images=pictures(tmp_path / "images", "a.png", "sub/b.png"))
+    assert (data.images.keys, data.images.file_names) == (("a", "sub/b"), ("a.png", "sub/b.png"))
+    assert said(data) == ["image-without-label"]
+
+
+def test_ground_truth_without_its_image_is_set_aside_with_a_warning(load: Load, tmp_path: Path) -> None:
+    data = load({"labels/a.txt": BOX, "labels/zzz.txt": BOX}, images=pictures(tmp_path / "images", "a.png"))
+    assert len(data.boxes) == 1
+    assert data.ignored == {"image-unlisted": 1}
+
+
+def test_images_of_another_set_are_an_error(refuse: Refuse, tmp_path: Path) -> None:
+    assert "images-mismatch" in refuse(BOX, images=pictures(tmp_path / "images", "x.png", "y.png"))
+
+
+# ---- descriptions of data sets ----
+
+DATA_SET = {
+    "data.yaml": "path: .\ntrain: images/train\nval: images/val\nnames: {0: cat, 1: dog}\n",
+    "labels/train/t.txt": BOX,
+    "labels/val/a.txt": BOX,
+    "labels/val/sub/b.txt": BOX,
+}
+
+
+@pytest.mark.parametrize("start", [".", "data.yaml"])
+def test_a_data_yaml_leads_to_labels_images_and_names(load: Load, tmp_path: Path, start: str) -> None:
+    pictures(tmp_path / "images" / "val", "a.png", "sub/b.png", "empty.png")
+    data = load(DATA_SET, start=start)
+    assert data.images.keys == ("a", "empty", "sub/b")
+    assert (data.labels.names, data.units, data.images.listed) == (("cat", "dog"), "px", True)
+    assert xywh(data)[0] == [80, 30, 40, 40]
+
+
+def test_another_split_is_read_when_asked_for(load: Load) -> None:
+    data = load(DATA_SET, start="data.yaml", split="train")
+    assert (data.images.keys, data.images.listed) == (("t",), False)  # no images were copied along
+
+
+def test_a_split_that_is_not_there_names_those_that_are(refuse: Refuse, load: Load) -> None:
+    assert "there are: train, val" in refuse(DATA_SET, start="data.yaml", split="test")
+    with pytest.raises(UsageError, match="val"):
+        load(DATA_SET, start="data.yaml", split="vall")
+
+
+def test_the_folder_of_a_data_yaml_stands_in_for_a_path_that_does_not_exist(load: Load) -> None:
+    moved = DATA_SET | {"data.yaml": "path: /nonexistent/data\nval: images/val\nnames: [cat, dog]\n"}
+    data = load(moved, start="data.yaml")
+    assert said(data, Severity.WARNING) == ["path-missing"]
+    assert "/nonexistent/data" in str(data.findings[0])
+
+
+def test_a_path_one_level_too_high_is_tried_beside_the_file(load: Load) -> None:
+    data = load({"data.yaml": "val: ../valid/images\nnames: [cat]\n", "valid/labels/a.txt": BOX}, start="data.yaml")
+    assert data.images.keys == ("a",)
+
+
+@pytest.mark.parametrize("prefix", ["", "./", "/home/someone/set/", "../set/"])
+def test_a_list_of_images_is_the_list_of_images(load: Load, prefix: str) -> None:
+    files = {
+        "data.yaml": "val: val.txt\nnames: [cat]\n",
+        "val.txt": f"{prefix}images/a.jpg\n{prefix}images/empty.jpg\n",
+        "labels/a.txt": BOX,
+        "labels/other.txt": BOX,
+    }
+    data = load(files, start="data.yaml")
+    assert (data.images.keys, data.images.listed, len(data.boxes)) == (("a", "empty"), True, 1)
+
+
+def test_several_folders_of_images_make_one_split(load: Load, tmp_path: Path) -> None:
+    pictures(tmp_path, "images/x/a.png", "images/y/a.png")
+    files = {"data.yaml": "val: [images/x, images/y]\nnames: [cat]\n", "labels/x/a.txt": BOX, "labels/y/a.txt": BOX}
+    assert load(files, start="data.yaml").images.keys == ("x/a", "y/a")
+
+
+def test_darknet_lists_images_with_labels_beside_them(load: Load) -> None:
+    files = {
+        "obj.data": "classes = 2\ntrain = data/train.txt\nnames = data/obj.names\nbackup = backup/\n",
+        "obj.names": "cat\ndog\n",
+        "train.txt": "data/obj_train_data/a.jpg\ndata/obj_train_data/b.jpg\n",
+        "obj_train_data/a.txt": BOX,
+    }
+    data = load(files, start=".")
+    assert (data.images.keys, data.labels.names, len(data.boxes)) == (("a", "b"), ("cat", "dog"), 1)
+    assert said(data) == ["split-train"]
+
+
+# ---- finding the format ----
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.txt": BOX},
+        {"a.txt": "", "b.txt": BOX},
+        {"labels/a.txt": BOX},
+        {"labels/val/a.txt": BOX},
+        {"a.txt": "traffic light 0.9 1 2 3 4\n"},
+        {"data.yaml": "val: images\nnames: [cat]\n"},
+        {"obj.data": "names = obj.names\n"},
+    ],
+)
+def test_a_folder_of_text_labels_is_recognised(tmp_path: Path, files: Files) -> None:
+    assert detect_format(lay_out(tmp_path, files)) == "yolo"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"notes.txt": "hello world\n"},
+        {"a.txt": "Car 0.00 0 -1.58 587.01 173.33 614.12 200.12 1.65 1.67 3.64 -0.65 1.71 46.70 -1.59\n"},
+        {"P0001.txt": "1 2 3 4 5 6 7 8 plane 0\n"},
+        {"comp4_det_test_car.txt": "000004 0.7 10 20 30 40\n"},
+        {"data.yaml": "jobs: [build]\n"},
+    ],
+)
+def test_other_folders_are_left_to_other_formats(tmp_path: Path, files: Files) -> None:
+    assert not yolo.sniff(lay_out(tmp_path, files))
+
+
+def test_sniffing_what_does_not_exist_is_quiet(tmp_path: Path) -> None:
+    assert not yolo.sniff(tmp_path / "nowhere")
+    assert not yolo.sniff(tmp_path / "nowhere.yaml")
+
+
+# ---- real data, read without a single flag ----
+
+PADILLA = "padilla-review/data/database"
+REAL = [
+    ("padilla-odm/groundtruths", "gt", 15, "class x y w h, pixels"),
+    ("padilla-odm/detections", "pred", 24, "class conf x y w h, pixels"),
+    ("padilla-odm/groundtruths_rel", "gt", 15, "class cx cy w h, normalised"),
+    ("padilla-odm/detections_rel", "pred", 24, "class conf cx cy w h, normalised"),
+    ("padilla-odm/samples/sample_2/groundtruths", "gt", 15, "class x y w h, pixels"),
+    ("padilla-odm/samples/sample_2/detections", "pred", 24, "class conf x y w h, pixels"),
+    ("cartucho-map/input/ground-truth", "gt", 686, "class x1 y1 x2 y2, pixels"),
+    ("cartucho-map/input/detection-results", "pred", 494, "class conf x1 y1 x2 y2, pixels"),
+    (f"{PADILLA}/dets/abs_xywh", "pred", 452, "class conf x y w h, pixels"),
+    (f"{PADILLA}/dets/abs_xyx2y2", "pred", 452, "class conf x1 y1 x2 y2, pixels"),
+    (f"{PADILLA}/dets/rel_xywh", "pred", 452, "class conf cx cy w h, normalised"),
+    (f"{PADILLA}/gts/yolo_format", "gt", 273, "class cx cy w h, normalised"),
+    ("padilla-review/toyexample/dets_classid_abs_xywh", "pred", 12, "class conf x y w h, pixels"),
+    ("padilla-review/toyexample/dets_classid_abs_xyx2y2", "pred", 12, "class conf x1 y1 x2 y2, pixels"),
+    ("padilla-review/toyexample/dets_classid_rel_xcycwh", "pred", 12, "class conf cx cy w h, normalised"),
+    ("padilla-review/toyexample/dets_classname_abs_xywh", "pred", 12, "class conf x y w h, pixels"),
+    ("padilla-review/toyexample/dets_classname_abs_xyx2y2", "pred", 12, "class conf x1 y1 x2 y2, pixels"),
+    ("padilla-review/toyexample/dets_classname_rel_xcycwh", "pred", 12, "class conf cx cy w h, normalised"),
+]
+
+
+@pytest.mark.parametrize(("folder", "role", "n_boxes", "layout"), REAL)
+def test_published_sets_are_read_without_flags(
+    shared_data: Path, folder: str, role: str, n_boxes: int, layout: str
+) -> None:
+    assert detect_format(shared_data / folder) == "yolo"
+    data = read_dataset(shared_data / folder, ReadOptions(role=role))
+    assert (len(data.boxes), data.details[-1]) == (n_boxes, layout)
+
+
+def test_one_scene_is_the_same_in_pixels_and_as_fractions(shared_data: Path) -> None:
+    images = ImageFolder(shared_data / PADILLA / "images")
+    forms = [
+        read_dataset(shared_data / PADILLA / "dets" / name, ReadOptions(role="pred", images=images)).boxes
+        for name in ("abs_xywh", "abs_xyx2y2", "rel_xywh")
+    ]
+    np.testing.assert_array_equal(forms[0].xywh, forms[1].xywh)
+    np.testing.assert_allclose(forms[2].xywh, forms[0].xywh, atol=5e-4)  # six decimals of 500 pixels
+    assert [form.score.tolist() for form in forms if form.score is not None] == [scores_of(forms[0])] * 3
+
+
+def scores_of(boxes: Any) -> list[float]:
+    return list(boxes.score.tolist())
+
+
+def test_a_darknet_folder_lists_its_images(shared_data: Path) -> None:
+    data = read_dataset(shared_data / PADILLA / "gts/yolo_format", ReadOptions(role="gt"))
+    assert (len(data.images), data.images.listed, len(data.labels)) == (100, True, 20)
+    assert data.labels.names[:3] == ("person", "cat", "boat")
+
+
+@pytest.mark.parametrize("start", [".", "data.yaml", "labels/val"])
+def test_the_sample_is_the_same_by_every_entrance(sample_data: Path, start: str) -> None:
+    data = read_dataset(sample_data / "yolo" / start, ReadOptions(role="gt"))
+    assert (len(data.images), len(data.boxes), len(data.labels)) == (12, 38, 5)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root reads everything")
+def test_a_folder_without_permission_is_an_error(refuse: Refuse, tmp_path: Path) -> None:
+    lay_out(tmp_path, {"labels/a.txt": BOX, "labels/sub/b.txt": BOX})
+    (tmp_path / "labels/sub").chmod(0)
+    try:
+        assert "cannot be listed" in refuse({})
+    finally:
+        (tmp_path / "labels/sub").chmod(0o755)
