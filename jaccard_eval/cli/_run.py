@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -26,6 +27,7 @@ _received: list[int] = []
 def run_process(argv: Sequence[str]) -> int:
     """Run as the only thing in this process: signals and interpreter hooks are taken over."""
     _take_over_signals()
+    gc.disable()  # one evaluation makes millions of records and no cycles worth collecting: an eighth of its time
     if not os.environ.get(TRACEBACK_VARIABLE):
         sys.unraisablehook = lambda _: None  # an interrupt inside a destructor is no news to the user
     code = run(argv)

@@ -62,16 +62,16 @@ def truth_columns(records: list[TruthRecord]) -> TruthColumns:
     )
 
 
-def result_columns(records: list[ResultRecord]) -> ResultColumns:
-    """Make columns of detections."""
+def result_columns(records: list[ResultRecord], *, plain: bool = False) -> ResultColumns:
+    """Make columns of detections; `plain` records have no field that is not required."""
     n = len(records)
     return ResultColumns(
         image=_keys("image_id", records),
         category=_keys("category_id", records),
         coords=_coords(map(attrgetter("bbox"), records), n),
         score=np.fromiter(map(attrgetter("score"), records), np.float64, n),
-        file_names=_texts("file_name", records),
-        category_names=_texts("category_name", records),
+        file_names=[] if plain else _texts("file_name", records),
+        category_names=[] if plain else _texts("category_name", records),
     )
 
 

@@ -25,8 +25,9 @@ from jaccard_eval.formats._coco_records import (
     ResultRecord,
     TruthRecord,
 )
-from jaccard_eval.formats._json_keys import may_repeat_keys
+from jaccard_eval.formats._json_keys import count_quotes, may_repeat_keys
 
+_PLAIN_KEYS = ("image_id", "category_id", "bbox", "score")
 _ABSENT = msgspec.Raw(b"")
 _REFUSALS = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 _LEADING_BLANKS = 256  # bytes searched for the first bracket
@@ -79,8 +80,11 @@ def decode_results(data: bytes, *, scores_optional: bool) -> tuple[Content[Resul
         return None
     if content.layout is Layout.LINES and not content.boxes:
         return None
-    columns = result_columns(content.boxes)
+    plain = not scores_optional and content.layout is Layout.ARRAY and _has_quotes_of_plain(data, len(content.boxes))
+    columns = result_columns(content.boxes, plain=plain)
     n_scores = int(np.count_nonzero(~np.isnan(columns.score)))
+    if plain and n_scores == len(columns.score):
+        return content, columns  # every record has each of its four keys once, and there is no quote beside them
     if n_scores < len(columns.score) and (n_scores or not scores_optional):
         return None
     explained = _section_keys(content) + _result_keys(columns, n_scores)
@@ -88,6 +92,10 @@ def decode_results(data: bytes, *, scores_optional: bool) -> tuple[Content[Resul
         explained["id"] += count_given([record.id for record in content.boxes])
     texts = sum(map(count_texts, (columns.image, columns.category, columns.file_names, columns.category_names)))
     return None if may_repeat_keys(data, explained, texts=texts, set_aside=set_aside) else (content, columns)
+
+
+def _has_quotes_of_plain(data: bytes, n_records: int) -> bool:
+    return count_quotes(data) == 2 * len(_PLAIN_KEYS) * n_records
 
 
 def _decode_layout(data: bytes) -> tuple[Content[ResultRecord], tuple[bytes, ...]]:

@@ -61,7 +61,7 @@ def may_repeat_keys(
     """
     if b"\\" in data and b"\\u00" in data and _ESCAPED_ASCII.search(data):
         return True  # a key may be written with escapes
-    if _count_quotes(data) == 2 * (sum(explained.values()) + texts):
+    if count_quotes(data) == 2 * (sum(explained.values()) + texts):
         return False
     at_most = _count_spans(data)
     for part in set_aside:
@@ -72,7 +72,8 @@ def may_repeat_keys(
     )
 
 
-def _count_quotes(data: bytes) -> int:
+def count_quotes(data: bytes) -> int:
+    """Count the quotes in a document: two for every key and every text."""
     text = np.frombuffer(data, dtype=np.uint8)
     return sum(int(np.count_nonzero(text[at : at + _BLOCK] == _QUOTE)) for at in range(0, len(text), _BLOCK))
 
