@@ -1,4 +1,7 @@
-"""Every block of README.md runs: commands print what stands below them, Python executes."""
+"""Every block of README.md runs: commands print what stands below them, Python executes.
+
+Run as a script, this file puts what the commands print now into README.md.
+"""
 
 import doctest
 import os
@@ -6,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,3 +121,21 @@ def run_python(block: Block) -> None:
     report: list[str] = []
     doctest.DocTestRunner(verbose=False).run(session, out=report.append)
     assert not report, "".join(report)
+
+
+def rewrite_outputs(folder: Path) -> None:
+    """Put what the commands print now into README.md: for a change of the report, to be read before it is committed."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for block in (one for one in read_blocks(text) if one.language == "console"):
+        commands = [one.text for one in read_commands(block.text)]
+        fresh = "".join(
+            f"$ {one}\n{'' if one.startswith(NOT_RUN) else run_shell(one, folder).stdout}" for one in commands
+        )
+        text = text.replace(block.text, fresh)
+    (ROOT / "README.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch_folder:
+        shutil.copytree(ROOT / "sample_data", Path(scratch_folder) / "sample_data")
+        rewrite_outputs(Path(scratch_folder))

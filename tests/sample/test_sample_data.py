@@ -1,12 +1,18 @@
 """The sample: its script writes what is committed, and every format tells of the same scene."""
 
+import contextlib
+import io
 import json
 from pathlib import Path
 
 import make_sample
 import pytest
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
+from jaccard_eval import evaluate
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.formats import ReadOptions, read_dataset
 
 Rows = list[tuple[str, str, tuple[float, ...], float]]
@@ -61,6 +67,42 @@ def test_yolo_holds_the_same_detections(sample_data: Path) -> None:
     got = read_dataset(sample_data / "yolo/better", ReadOptions(role="pred", names=NAMES))
     assert got.boxes.score is not None and expected.boxes.score is not None
     assert sorted(got.boxes.score) == sorted(expected.boxes.score)
+
+
+@pytest.mark.parametrize("model", ["better", "worse"])
+@pytest.mark.parametrize("pred", ["coco/{}.json", "csv/{}.csv", "yolo/{}"])
+def test_predictions_in_any_format_give_the_numbers_of_pycocotools(sample_data: Path, pred: str, model: str) -> None:
+    result = evaluate(sample_data / "coco/gt.json", sample_data / pred.format(model))
+    assert _values(result) == _pycocotools(sample_data, model, crowd=True)
+
+
+@pytest.mark.parametrize("model", ["better", "worse"])
+@pytest.mark.parametrize("pred", ["csv/{}.csv", "yolo/{}"])
+@pytest.mark.parametrize(("gt", "crowd"), [("csv/gt.csv", True), ("yolo/data.yaml", False)])
+def test_ground_truth_in_any_format_gives_the_numbers_of_pycocotools(
+    sample_data: Path, gt: str, crowd: bool, pred: str, model: str
+) -> None:
+    result = evaluate(sample_data / gt, sample_data / pred.format(model))
+    # The order of the classes is the file's: a mean over them may round another way.
+    assert _values(result) == pytest.approx(_pycocotools(sample_data, model, crowd=crowd), rel=0, abs=1e-15)
+
+
+def _values(result: EvaluationResult) -> list[float]:
+    return [one.value for one in result.metrics.values()]
+
+
+def _pycocotools(folder: Path, model: str, *, crowd: bool) -> list[float]:
+    """The twelve numbers of the reference; without crowd regions, as YOLO's labels cannot have them."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        gt = COCO()
+        gt.dataset = json.loads((folder / "coco/gt.json").read_text())
+        gt.dataset["annotations"] = [one for one in gt.dataset["annotations"] if crowd or not one["iscrowd"]]
+        gt.createIndex()
+        evaluation = COCOeval(gt, gt.loadRes(str(folder / f"coco/{model}.json")), "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    return [float(value) for value in evaluation.stats]
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
