@@ -98,7 +98,7 @@ def _known_names(source: LabelSource, draft: Draft, options: ReadOptions, *, sea
     """Return the names given by the user, else by the data set, else (`search`) by a names file near the labels."""
     if options.names is not None:
         warn_repeated(options.names, Where(draft.path, field="names"), draft.findings)
-        return KnownNames(names=options.names, origin="the names given")
+        return KnownNames(names=options.names, origin="the given list of names")
     if source.names is not None:
         return KnownNames(names=source.names, origin=source.names_from)
     found = find_names(source.root) if search else None

@@ -1,0 +1,52 @@
+"""Splitting label files in whole-array steps gives what splitting line by line gives."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaccard_eval.errors import FindingLog
+from jaccard_eval.formats._yolo_lines import read_label_files
+
+FIELDS = st.sampled_from(["0", "12", ".5", "0.25", "-1", "1e-05", "1E+3", "dog", "é", "nan", "+1", "1_0", "0,5"])
+BLANKS = st.sampled_from([" ", "\t", "  ", " \t "])
+ENDS = st.sampled_from(["\n", "\r\n", "\n\n", "\n \n"])
+
+
+@st.composite
+def label_texts(draw: st.DrawFn) -> str:
+    lines = draw(st.lists(st.lists(FIELDS, max_size=7), max_size=5))
+    text = "".join(draw(BLANKS).join(fields) + draw(ENDS) for fields in lines)
+    return text if draw(st.booleans()) else text.rstrip("\n")
+
+
+def split_line_by_line(texts: list[str]) -> list[tuple[int, int, list[str]]]:
+    numbered = [(file, number, line.split()) for file, text in enumerate(texts) for number, line in _numbered(text)]
+    return [(file, number, fields) for file, number, fields in numbered if fields]
+
+
+def _numbered(text: str) -> list[tuple[int, str]]:
+    return list(enumerate(text.replace("\r\n", "\n").split("\n"), 1))
+
+
+@given(st.lists(label_texts(), max_size=4))
+def test_lines_fields_and_places_are_those_of_a_plain_reader(texts: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{row}.txt") for row in range(len(texts))]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_bytes(text.encode())
+        lines = read_label_files(paths, FindingLog())
+    expected = split_line_by_line(texts)
+    assert list(zip(lines.file.tolist(), lines.number.tolist(), strict=True)) == [row[:2] for row in expected]
+    plain = {"0", "12", ".5", "0.25", "-1", "1e-05", "1E+3"}  # of the fields above, those that are numbers
+    values = [float(field) if field in plain else np.nan for _, _, fields in expected for field in fields]
+    np.testing.assert_array_equal(lines.values, values)
+    words = {row: " ".join(fields) for row, (_, _, fields) in enumerate(expected) if not plain.issuperset(fields)}
+    assert lines.text == words
+
+
+def test_no_file_has_no_lines() -> None:
+    lines = read_label_files([], FindingLog())
+    assert (len(lines), lines.trailing_numbers().tolist()) == (0, [])
