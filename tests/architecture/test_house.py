@@ -23,8 +23,8 @@ MAX_MODULE_LINES = 400
 MAX_BODY_LINES = 40
 MEDIAN_BODY_LINES = 8
 GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "misc"}
-# Absolute paths that mean something on one machine only.
-MACHINE_PATHS = re.compile(r"(?<![\w.~-])/" + r"(?:work|tmp|home|root|Users|mnt)/\w")
+# Absolute paths that mean something on one machine only; "someone" is nobody.
+MACHINE_PATHS = re.compile(r"(?<![\w.~-])/" + r"(?:work|tmp|root|mnt|(?:home|Users)/(?!someone/)\w+)/\w")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
