@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,7 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_siz
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult, InputSummary
 from jaccard_eval.data.signature import fingerprint, signature
-from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where
+from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, shown
 from jaccard_eval.formats import ReadOptions, read_dataset
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
@@ -53,11 +55,14 @@ def load(
     ------
     DataError
         With every problem of the input, each with its place.
+    UsageError
+        When loaded data is to be predictions and has no scores.
     """
-    if isinstance(source, Dataset):
-        return source
-    if isinstance(source, BoxTable):
-        return _wrap(source, role)
+    if isinstance(source, Dataset | BoxTable):
+        dataset = _wrap(source, role) if isinstance(source, BoxTable) else source
+        if role == "pred" and dataset.boxes.score is None:
+            raise UsageError("predictions need scores: BoxTable.from_arrays(..., score=...) or load(..., role='pred')")
+        return dataset
     return read_dataset(Path(source), replace(options or ReadOptions(), role=role), format_name)
 
 
@@ -132,6 +137,7 @@ def evaluate(
     >>> round(evaluate(gt, pred)["AP50"], 4)
     0.505
     """
+    _require_numbers(score_min=score_min, score=None if score == "best-f1" else score)
     rules = _rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
     ours = load(gt, role="gt", format_name=gt_format, options=gt_options)
     theirs = load(pred, role="pred", format_name=pred_format, options=pred_options)
@@ -201,10 +207,15 @@ def _rules(
     return rules.with_options(**changes)
 
 
+def _require_numbers(**options: float | str | None) -> None:
+    for name, value in options.items():
+        if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
+            or_word = " or 'best-f1'" if name == "score" else ""
+            raise UsageError(f"{name} must be a finite number{or_word}, got {shown(value)}")
+
+
 def _wrap(boxes: BoxTable, role: str) -> Dataset:
     """Make a dataset of bare arrays: image and class rows are their own keys."""
-    if role == "pred" and boxes.score is None:
-        raise UsageError("predictions need scores: BoxTable.from_arrays(..., score=...)")
     labels = range(int(boxes.label.max(initial=-1)) + 1)
     return Dataset(
         path="<arrays>",
@@ -240,7 +251,7 @@ def _selection(
     classes: Sequence[str], exclude_classes: Sequence[str], score_min: float | None, extra_images: str
 ) -> tuple[str, ...]:
     parts = {"classes": ",".join(classes), "exclude_classes": ",".join(exclude_classes)}
-    parts["score_min"] = "" if score_min is None else f"{score_min:g}"
+    parts["score_min"] = "" if score_min is None else repr(float(score_min))
     parts["extra_images"] = "" if extra_images == "error" else extra_images
     return tuple(f"{name}={text}" for name, text in parts.items() if text)
 
