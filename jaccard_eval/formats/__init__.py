@@ -119,7 +119,7 @@ def format_module(name: str) -> FormatModule:
 
 
 def detect_format(path: Path) -> str:
-    """Return the name of the one format that recognises `path`.
+    """Return the name of the one format that recognises `path`; formats of other packages are asked last.
 
     Raises
     ------
@@ -129,7 +129,9 @@ def detect_format(path: Path) -> str:
     from jaccard_eval.formats import _files
 
     _files.require_readable(path)
-    matches = [name for name in format_names() if format_module(name).sniff(path)]
+    matches = [name for name in sorted(_own_modules()) if format_module(name).sniff(path)]
+    if not matches:  # looking for installed packages reads the metadata of every one of them
+        matches = [name for name in sorted(_foreign_modules()) if format_module(name).sniff(path)]
     if len(matches) == 1:
         return matches[0]
     where = Where(str(path))

@@ -6,12 +6,8 @@ import re
 from pathlib import Path
 
 from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._coco_columns import result_columns, truth_columns
-from jaccard_eval.formats._coco_dataset import add_results, add_truth
-from jaccard_eval.formats._coco_strict import decode_results, decode_truth
-from jaccard_eval.formats._coco_tolerant import read_results, read_truth
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json_keys import record_keys
+from jaccard_eval.formats._json.keys import record_keys
 
 FORMAT = Format(
     name="coco",
@@ -54,27 +50,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         With every fault of the file.
     """
-    data = _files.read_bytes(path)
-    if not data.isascii() or b"\0" in data:
-        _files.decode(path, data)  # the typed decoder looks at the encoding of the texts it keeps, and at no others
-    if options.role == "gt":
-        _read_truth(path, data, draft)
-    else:
-        _read_results(path, data, draft)
+    from jaccard_eval.formats._coco.reader import read_file  # not needed to look for a format
 
-
-def _read_truth(path: Path, data: bytes, draft: Draft) -> None:
-    decoded = decode_truth(data)
-    if decoded is None:
-        content = read_truth(path, _files.decode(path, data), draft.findings)
-        decoded = content, truth_columns(content.boxes)
-    add_truth(draft, *decoded)
-
-
-def _read_results(path: Path, data: bytes, draft: Draft) -> None:
-    scores_optional = draft.options.assume_score is not None
-    decoded = decode_results(data, scores_optional=scores_optional)
-    if decoded is None:
-        content = read_results(path, _files.decode(path, data), draft.findings, scores_optional=scores_optional)
-        decoded = content, result_columns(content.boxes)
-    add_results(draft, *decoded)
+    read_file(path, draft, options)

@@ -10,10 +10,8 @@ from pathlib import Path
 
 from jaccard_eval.errors import Where
 from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._csv_boxes import add_boxes
-from jaccard_eval.formats._csv_cells import read_cells
-from jaccard_eval.formats._csv_columns import is_header, is_keras_row, resolve_columns
-from jaccard_eval.formats._csv_rows import first_line, read_sheet, split_first_line
+from jaccard_eval.formats._csv.columns import is_header, is_keras_row, resolve_columns
+from jaccard_eval.formats._csv.rows import first_line, read_sheet, split_first_line
 from jaccard_eval.formats._draft import Draft
 
 FORMAT = Format(
@@ -46,6 +44,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When the file cannot be read as a table; problems of its columns and cells are among the draft's findings.
     """
+    from jaccard_eval.formats._csv.boxes import add_boxes  # not needed to look for a format
+    from jaccard_eval.formats._csv.cells import read_cells
+
     sheet = read_sheet(path)
     where = Where(sheet.path, line=sheet.first_line)
     columns = resolve_columns(sheet.header, options, draft.findings, where)

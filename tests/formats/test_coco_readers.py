@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.errors import FindingLog
-from jaccard_eval.formats._coco_columns import ResultColumns, TruthColumns, result_columns, truth_columns
-from jaccard_eval.formats._coco_records import Content
-from jaccard_eval.formats._coco_strict import decode_results, decode_truth
-from jaccard_eval.formats._coco_tolerant import read_results, read_truth
+from jaccard_eval.formats._coco.columns import ResultColumns, TruthColumns, result_columns, truth_columns
+from jaccard_eval.formats._coco.records import Content
+from jaccard_eval.formats._coco.strict import decode_results, decode_truth
+from jaccard_eval.formats._coco.tolerant import read_results, read_truth
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**6), 10**6)
 NAMES = st.none() | st.text(max_size=5).filter(str.isprintable)

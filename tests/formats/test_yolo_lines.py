@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.errors import FindingLog
-from jaccard_eval.formats._yolo_lines import read_label_files
+from jaccard_eval.formats._yolo.lines import read_label_files
 
 FIELDS = st.sampled_from(["0", "12", ".5", "0.25", "-1", "1e-05", "1E+3", "dog", "é", "nan", "+1", "1_0", "0,5"])
 BLANKS = st.sampled_from([" ", "\t", "  ", " \t "])

@@ -13,8 +13,8 @@ from msgspec import UNSET
 
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import Severity, SizedRows, Where, shown
-from jaccard_eval.formats._coco_columns import ResultColumns, Texts, TruthColumns, count_given
-from jaccard_eval.formats._coco_records import (
+from jaccard_eval.formats._coco.columns import ResultColumns, Texts, TruthColumns, count_given
+from jaccard_eval.formats._coco.records import (
     CategoryRecord,
     Content,
     ImageRecord,

@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import UNSET
 
 from jaccard_eval.errors import DataError, FindingLog, Where, shown
-from jaccard_eval.formats._coco_entry import Entry
-from jaccard_eval.formats._coco_records import (
+from jaccard_eval.formats._coco.entry import Entry
+from jaccard_eval.formats._coco.records import (
     CategoryRecord,
     Content,
     ImageRecord,
@@ -21,7 +21,7 @@ from jaccard_eval.formats._coco_records import (
     ResultRecord,
     TruthRecord,
 )
-from jaccard_eval.formats._json_values import (
+from jaccard_eval.formats._json.values import (
     described_json,
     kind_of,
     looks_like_json_lines,

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.errors import Severity, Where, shown
-from jaccard_eval.formats._csv_cells import BoxCells
-from jaccard_eval.formats._csv_columns import Columns, listed_names
-from jaccard_eval.formats._csv_numbers import TextArray, parse_integers
-from jaccard_eval.formats._csv_rows import Sheet
+from jaccard_eval.formats._csv.cells import BoxCells
+from jaccard_eval.formats._csv.columns import Columns, listed_names
+from jaccard_eval.formats._csv.numbers import TextArray, parse_integers
+from jaccard_eval.formats._csv.rows import Sheet
 from jaccard_eval.formats._draft import Draft, RawBoxes
 from jaccard_eval.formats._images import ImageFolder
 from jaccard_eval.formats._keys import Keys

@@ -14,7 +14,7 @@ from jaccard_eval.formats._images import ImageFolder, is_image_name, strip_suffi
 from jaccard_eval.formats._names import names_of_yaml, read_names
 from jaccard_eval.formats._tree import list_tree
 from jaccard_eval.formats._yaml import read_yaml_mapping
-from jaccard_eval.formats._yolo_sources import LabelSource, folder_source
+from jaccard_eval.formats._yolo.sources import LabelSource, folder_source
 
 SPLITS = ("train", "val", "test")
 _ALIASES = {"validation": "val", "valid": "val"}  # of darknet, Roboflow and older Ultralytics

@@ -8,8 +8,8 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.errors import UsageError, did_you_mean, shown
-from jaccard_eval.formats._yolo_encoding import count_leaving, is_mostly_normalised
-from jaccard_eval.formats._yolo_lines import IntArray, LabelLines
+from jaccard_eval.formats._yolo.encoding import count_leaving, is_mostly_normalised
+from jaccard_eval.formats._yolo.lines import IntArray, LabelLines
 
 MIN_POINTS = 6  # numbers of the smallest polygon, a triangle
 

@@ -62,7 +62,7 @@ def find_source(path: Path, split: str, findings: FindingLog) -> LabelSource:
     """
     description = find_description(path)
     if description is not None:
-        from jaccard_eval.formats._yolo_splits import read_description
+        from jaccard_eval.formats._yolo.splits import read_description
 
         return read_description(description, split, findings)
     require_folder(path, "the folder of .txt label files")

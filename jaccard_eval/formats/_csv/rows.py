@@ -13,8 +13,8 @@ from pathlib import Path
 
 from jaccard_eval.errors import DataError, FindingLog, Severity, Where, shown
 from jaccard_eval.formats import _files
-from jaccard_eval.formats._csv_columns import KERAS_HEADER, count_known, explain_no_header, is_keras_row
-from jaccard_eval.formats._csv_numbers import TextArray
+from jaccard_eval.formats._csv.columns import KERAS_HEADER, count_known, explain_no_header, is_keras_row
+from jaccard_eval.formats._csv.numbers import TextArray
 
 DELIMITERS = ",;\t|"
 QUOTE_FIX = 'Close each quoted field; double a quote inside one ("").'

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
-from jaccard_eval.formats._csv_columns import Columns
-from jaccard_eval.formats._csv_numbers import (
+from jaccard_eval.formats._csv.columns import Columns
+from jaccard_eval.formats._csv.numbers import (
     RowIndices,
     TextArray,
     has_decimal_commas,
@@ -19,7 +19,7 @@ from jaccard_eval.formats._csv_numbers import (
     replace_commas,
     split_packed,
 )
-from jaccard_eval.formats._csv_rows import Sheet
+from jaccard_eval.formats._csv.rows import Sheet
 from jaccard_eval.formats._draft import Draft
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from jaccard_eval.formats._coco_columns import (
+from jaccard_eval.formats._coco.columns import (
     ResultColumns,
     TruthColumns,
     count_given,
@@ -16,7 +16,7 @@ from jaccard_eval.formats._coco_columns import (
     result_columns,
     truth_columns,
 )
-from jaccard_eval.formats._coco_records import (
+from jaccard_eval.formats._coco.records import (
     NOT_GIVEN,
     CategoryRecord,
     Content,
@@ -25,7 +25,7 @@ from jaccard_eval.formats._coco_records import (
     ResultRecord,
     TruthRecord,
 )
-from jaccard_eval.formats._json_keys import count_quotes, may_repeat_keys
+from jaccard_eval.formats._json.keys import count_quotes, may_repeat_keys
 
 _PLAIN_KEYS = ("image_id", "category_id", "bbox", "score")
 _ABSENT = msgspec.Raw(b"")

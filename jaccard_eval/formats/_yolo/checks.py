@@ -10,9 +10,9 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
-from jaccard_eval.formats._yolo_columns import Columns
-from jaccard_eval.formats._yolo_encoding import FIELDS, HIGH, LOW, PIXEL_LOOK, is_normalised
-from jaccard_eval.formats._yolo_lines import IntArray, LabelLines
+from jaccard_eval.formats._yolo.columns import Columns
+from jaccard_eval.formats._yolo.encoding import FIELDS, HIGH, LOW, PIXEL_LOOK, is_normalised
+from jaccard_eval.formats._yolo.lines import IntArray, LabelLines
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "pipes"}
 _HASH_SEEDS = np.random.default_rng(0).integers(1, 2**63, size=8, dtype=np.uint64) | np.uint64(1)

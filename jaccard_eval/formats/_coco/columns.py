@@ -12,7 +12,7 @@ import numpy.typing as npt
 from msgspec import UNSET, UnsetType
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.formats._coco_records import ResultRecord, TruthRecord
+from jaccard_eval.formats._coco.records import ResultRecord, TruthRecord
 from jaccard_eval.formats._keys import Keys
 
 Texts = list[str | UnsetType | None]

@@ -11,7 +11,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import Where
 from jaccard_eval.formats._draft import Draft, RawBoxes
-from jaccard_eval.formats._yolo_checks import (
+from jaccard_eval.formats._yolo.checks import (
     LineBoxes,
     LineReporter,
     check_columns,
@@ -20,9 +20,9 @@ from jaccard_eval.formats._yolo_checks import (
     check_units,
     warn_duplicates,
 )
-from jaccard_eval.formats._yolo_columns import Columns, choose_columns, named_columns, uses_names
-from jaccard_eval.formats._yolo_encoding import FIELDS, choose_normalised, choose_pixels, is_mostly_normalised
-from jaccard_eval.formats._yolo_lines import IntArray, LabelLines
+from jaccard_eval.formats._yolo.columns import Columns, choose_columns, named_columns, uses_names
+from jaccard_eval.formats._yolo.encoding import FIELDS, choose_normalised, choose_pixels, is_mostly_normalised
+from jaccard_eval.formats._yolo.lines import IntArray, LabelLines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

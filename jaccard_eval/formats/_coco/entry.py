@@ -15,8 +15,8 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from jaccard_eval.errors import FindingLog, Where, shown
-from jaccard_eval.formats._coco_records import INT64_MAX, INT64_MIN, NOT_GIVEN, Box
-from jaccard_eval.formats._json_values import RepeatedKeys, described_json, is_finite, is_number, shown_json
+from jaccard_eval.formats._coco.records import INT64_MAX, INT64_MIN, NOT_GIVEN, Box
+from jaccard_eval.formats._json.values import RepeatedKeys, described_json, is_finite, is_number, shown_json
 
 MAX_EXACT_FLOAT = 2.0**53  # larger integers are not all floats: an id written as one may be another
 

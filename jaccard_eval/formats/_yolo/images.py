@@ -12,7 +12,7 @@ from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._images import ImageFolder, strip_suffix
-from jaccard_eval.formats._yolo_sources import LabelSource
+from jaccard_eval.formats._yolo.sources import LabelSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""The parts of the CSV format: rows, cells, columns, numbers and boxes."""

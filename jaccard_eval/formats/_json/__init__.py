@@ -1,0 +1,1 @@
+"""JSON in general: which keys a document has, and values with their places."""

@@ -1,0 +1,1 @@
+"""The parts of the text label format: sources, lines, columns, encodings and boxes."""
