@@ -41,7 +41,7 @@ def match_by(strategy: str, gt: ImageTable, pred: ImageTable) -> ImageMatch:
     """Match images by one of `STRATEGIES`."""
     rows, clear = STRATEGIES[strategy](gt, pred)
     claimed = rows[rows >= 0]
-    return ImageMatch(strategy, rows, clear and np.bincount(claimed).max(initial=0) <= 1)
+    return ImageMatch(strategy, rows, clear and bool(np.bincount(claimed).max(initial=0) <= 1))
 
 
 def _by_id(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
