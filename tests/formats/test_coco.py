@@ -441,7 +441,7 @@ def test_a_document_that_is_no_object_is_refused(refuse: Refuse, text: str, foun
 
 
 def test_syntax_errors_give_line_column_and_what_was_found(refuse: Refuse) -> None:
-    assert refuse('{"images": [],\n "annotations": [1,]}').startswith(
+    assert refuse('{"images": [],\n "annotations": [1 2]}').startswith(
         "error[json-syntax]: gt.json:2: not valid JSON, column 20: "
     )
     assert "the data ends here (truncated?)" in refuse('{"images": [')
