@@ -1,0 +1,163 @@
+import gzip
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jaccard_eval.errors import DataError, UsageError
+from jaccard_eval.formats import ReadOptions, detect_format, format_module, format_names, read_dataset
+
+COCO = {"images": [{"id": 1}], "annotations": [], "categories": [{"id": 1, "name": "dog"}]}
+
+
+def _error(path: Path) -> str:
+    with pytest.raises(DataError) as caught:
+        detect_format(path)
+    return str(caught.value)
+
+
+def _write(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def test_every_format_describes_itself() -> None:
+    assert {"coco", "csv", "yolo"} <= set(format_names())
+    for name in format_names():
+        about = format_module(name).FORMAT
+        assert about.name == name
+        assert about.summary
+        assert about.source
+        assert about.example
+        assert set(about.carries) <= {
+            "images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area",
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", format_names())
+def test_every_format_recognises_its_own_example_and_reads_it(name: str, tmp_path: Path) -> None:
+    about = format_module(name).FORMAT
+    file = _write(tmp_path / "data" / f"example{about.suffixes[0] if about.suffixes else '.txt'}", about.example)
+    path = file if about.suffixes else file.parent
+    assert detect_format(path) == name
+    assert len(read_dataset(path, ReadOptions()).boxes) > 0
+
+
+@pytest.mark.parametrize("name", format_names())
+def test_no_format_claims_the_example_of_another(name: str, tmp_path: Path) -> None:
+    for other in format_names():
+        about = format_module(other).FORMAT
+        suffix = about.suffixes[0] if about.suffixes else ".txt"
+        file = _write(tmp_path / other / f"example{suffix}", about.example)
+        assert format_module(name).sniff(file if about.suffixes else file.parent) == (name == other)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "name"),
+    [
+        ("gt.json", json.dumps(COCO), "coco"),
+        ("annotations.JSON", json.dumps(COCO), "coco"),
+        ("annotations", json.dumps(COCO), "coco"),
+        ("gt.json.gz", gzip.compress(json.dumps(COCO).encode()), "coco"),
+        ("results.json", "[]", "coco"),
+        ("results.jsonl", '{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}\n', "coco"),
+        ("boxes.csv", "image,class,xmin,ymin,xmax,ymax\na,dog,1,2,3,4\n", "csv"),
+        ("boxes.txt", "filename;label;x1;y1;x2;y2\na;dog;1;2;3;4\n", "csv"),
+        ("bom.csv", b"\xef\xbb\xbfimage,class,xmin,ymin,xmax,ymax\r\n", "csv"),
+        ("keras.csv", "a.png,1,2,3,4,dog\nb.png,,,,,\n", "csv"),
+        ("labels/a.txt", "0 0.5 0.5 0.2 0.2\n", "yolo"),
+        ("labels/a.txt", "dog .9 10 20 30 40\n", "yolo"),
+    ],
+)
+def test_formats_are_found_by_looking(file: str, content: str | bytes, name: str, tmp_path: Path) -> None:
+    path = _write(tmp_path / file, content)
+    assert detect_format(path.parent if name == "yolo" else path) == name
+
+
+def test_a_known_format_needs_no_looking(tmp_path: Path) -> None:
+    path = _write(tmp_path / "gt.dat", json.dumps(COCO))
+    assert read_dataset(path, ReadOptions(), "coco").format == "coco"
+
+
+def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UsageError, match=r"unknown format 'coca'; known are coco, csv.*Did you mean 'coco'"):
+        format_module("coca")
+
+
+def test_what_no_format_recognises_is_an_error_that_names_the_flag(tmp_path: Path) -> None:
+    message = _error(_write(tmp_path / "notes.md", "# Notes\nnothing to see\n"))
+    assert "notes.md: not recognised as any known format (coco, csv" in message
+    assert "--gt-format or --pred-format" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"PK\x03\x04rest", "a zip archive"),
+        (b"\x89PNG\r\n", "a PNG image"),
+        (b"PAR1", "a Parquet file"),
+        (b"version https://git-lfs.github.com/spec/v1", "a Git LFS pointer"),
+        (b"\x80\x04\x95rest", "a Python pickle"),
+        ("<!DOCTYPE html><html>", "an HTML page"),
+        ("image".encode("utf-16"), "UTF-16 text"),
+        (b"", "empty"),
+        (b" \n\t\n", "empty"),
+        (b"abc\xff\n", "not valid UTF-8"),
+        (b"abc\x00\n", "NUL bytes"),
+    ],
+)
+def test_foreign_contents_are_called_by_their_name(content: str | bytes, what: str, tmp_path: Path) -> None:
+    assert what in _error(_write(tmp_path / "input", content))
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
+    assert "no such file or directory" in _error(tmp_path / "gt.json")
+
+
+def test_an_empty_folder_is_no_format(tmp_path: Path) -> None:
+    assert "not recognised as any known format" in _error(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_named_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "is not a regular file" in _error(tmp_path / "pipe")
+
+
+@pytest.fixture
+def greedy_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
+    """Install a package of someone else's with two formats that recognise everything."""
+    site = tmp_path / "site"
+    points = "[jaccard_eval.formats]\ngreedy = greedy_format\nhungry = greedy_format\n"
+    _write(site / "greedy-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: greedy\nVersion: 1.0\n")
+    _write(site / "greedy-1.0.dist-info/entry_points.txt", points)
+    _write(
+        site / "greedy_format.py", "def sniff(path):\n    return True\n\ndef read(path, draft, options):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(str(site))
+    yield "greedy", "hungry"
+    sys.modules.pop("greedy_format", None)
+
+
+def test_formats_of_other_packages_are_found_and_used(greedy_formats: tuple[str, str], tmp_path: Path) -> None:
+    assert set(greedy_formats) < set(format_names())
+    dataset = read_dataset(_write(tmp_path / "notes.md", "# Notes\n"), ReadOptions(), "greedy")
+    assert (dataset.format, len(dataset.boxes)) == ("greedy", 0)
+
+
+def test_a_format_of_ours_is_believed_before_those_of_other_packages(
+    greedy_formats: tuple[str, str], tmp_path: Path
+) -> None:
+    assert set(greedy_formats) < set(format_names())
+    assert detect_format(_write(tmp_path / "gt.json", json.dumps(COCO))) == "coco"
+
+
+def test_what_two_formats_recognise_is_left_to_the_user(greedy_formats: tuple[str, str], tmp_path: Path) -> None:
+    message = _error(_write(tmp_path / "notes.md", "# Notes\n"))
+    assert "error[format-ambiguous]" in message
+    assert f"looks like {' and like '.join(greedy_formats)}" in message
+    assert "--gt-format or --pred-format" in message

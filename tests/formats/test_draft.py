@@ -1,0 +1,270 @@
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaccard_eval.data.dataset import Dataset, Key
+from jaccard_eval.errors import DataError, Severity, Where
+from jaccard_eval.formats import ReadOptions
+from jaccard_eval.formats._draft import Draft, RawBoxes
+
+BOX = (10.0, 20.0, 30.0, 40.0)
+
+
+def _draft(role: str = "gt", **options: object) -> Draft:
+    return Draft("file.txt", "test", ReadOptions(role=role, **options))  # type: ignore[arg-type]
+
+
+def _boxes(images: Sequence[Key], labels: Sequence[Key] | None = None, **columns: object) -> RawBoxes:
+    n = len(images)
+    given_columns: dict[str, object] = {
+        "image": list(images),
+        "label": ["dog"] * n if labels is None else list(labels),
+        "coords": np.array([BOX] * n).reshape(-1, 4),
+        "encoding": "xywh",
+        "units": "px",
+        "place": lambda row: Where("file.txt", line=row + 1),
+    }
+    return RawBoxes(**(given_columns | columns))  # type: ignore[arg-type]
+
+
+def _build(draft: Draft, boxes: RawBoxes) -> Dataset:
+    draft.set_boxes(boxes)
+    return draft.build()
+
+
+def _error(draft: Draft, boxes: RawBoxes) -> str:
+    with pytest.raises(DataError) as caught:
+        _build(draft, boxes)
+    return str(caught.value)
+
+
+def test_keys_become_rows_numbers_first_then_texts() -> None:
+    dataset = _build(_draft(), _boxes(["b", 10, "a", 9], ["x", "x", "y", "x"]))
+    assert dataset.images.keys == (9, 10, "a", "b")
+    assert dataset.boxes.image.tolist() == [3, 1, 2, 0]
+    assert dataset.labels.keys == ("x", "y")
+    assert dataset.boxes.label.tolist() == [0, 0, 1, 0]
+
+
+def test_integer_arrays_of_keys_give_what_lists_give() -> None:
+    sparse = np.array([2**40, 3, 2**40, -5])
+    dataset = _build(_draft(), _boxes(sparse, np.array([7, 7, 1, 1])))  # type: ignore[arg-type]
+    assert dataset.images.keys == (-5, 3, 2**40)
+    assert dataset.boxes.image.tolist() == [2, 1, 2, 0]
+    assert dataset.labels.keys == (1, 7)
+
+
+@given(st.lists(st.integers(-(2**62), 2**62) | st.integers(0, 20), max_size=30))
+def test_every_box_finds_its_image_again(keys: list[int]) -> None:
+    for images in (keys, np.array(keys, dtype=np.int64)):
+        dataset = _build(_draft(), _boxes(images, [1] * len(keys)))  # type: ignore[arg-type]
+        assert [dataset.images.keys[row] for row in dataset.boxes.image] == keys
+        assert list(dataset.images.keys) == sorted(set(keys))
+
+
+def test_listed_images_without_boxes_are_kept_with_names_and_sizes() -> None:
+    draft = _draft()
+    draft.set_images([2, 1], file_names=["b.png", None], sizes=np.array([[20.0, 10.0], [np.nan, np.nan]]))
+    dataset = _build(draft, _boxes([2]))
+    assert dataset.images.keys == (1, 2)
+    assert [dataset.images.name(row) for row in (0, 1)] == ["1", "b.png"]
+    assert dataset.images.sizes.tolist()[1] == [20, 10]
+    assert np.isnan(dataset.images.sizes[0]).all()
+    assert dataset.images.listed
+
+
+def test_ground_truth_on_images_that_are_not_listed_is_set_aside_and_counted() -> None:
+    draft = _draft()
+    draft.set_images([1])
+    dataset = _build(draft, _boxes([1, 7, 8]))
+    (warning,) = dataset.findings
+    assert len(dataset.boxes) == 1
+    assert dataset.ignored == {"image-unlisted": 2}
+    assert (warning.severity, warning.count) == (Severity.WARNING, 2)
+    assert "2 boxes set aside: their image is not among the file's images; first: file.txt:2: image 7" in str(warning)
+
+
+def test_ground_truth_of_classes_that_are_not_listed_is_set_aside_and_counted() -> None:
+    draft = _draft()
+    draft.set_classes([1], ["dog"])
+    dataset = _build(draft, _boxes([1, 1], [1, 9]))
+    assert len(dataset.boxes) == 1
+    assert dataset.ignored == {"class-unlisted": 1}
+
+
+def test_predictions_on_images_that_are_not_listed_are_kept_for_the_comparison() -> None:
+    draft = _draft("pred")
+    draft.set_images([1], listed=True)
+    dataset = _build(draft, _boxes([1, 7], score=np.array([0.5, 0.5])))
+    assert dataset.images.keys == (1, 7)
+    assert dataset.ignored == {}
+
+
+def test_images_that_are_not_listed_are_added_where_the_list_may_be_incomplete() -> None:
+    draft = _draft()
+    draft.set_images(["a"], listed=False)
+    dataset = _build(draft, _boxes(["a", "b"]))
+    assert dataset.images.keys == ("a", "b")
+    assert not dataset.images.listed
+
+
+def test_repeated_ids_are_an_error_that_names_them() -> None:
+    draft = _draft()
+    draft.set_images([1, 2, 1, 2])
+    message = _error(draft, _boxes([1]))
+    assert "error[image-duplicate]: file.txt: images.id: duplicate image id 1" in message
+    assert "duplicate image id 2" in message
+
+
+def test_names_given_for_indices_are_taken_where_the_input_has_none() -> None:
+    dataset = _build(_draft(names=("cat", "dog", "emu")), _boxes([1, 1], [2, 0]))
+    assert dataset.labels.names == ("cat", "emu")
+    assert dataset.labels.named
+
+
+def test_an_index_without_a_name_is_an_error() -> None:
+    message = _error(_draft(names=("cat", "dog")), _boxes([1, 1], [2, 0]))
+    assert "class 2 has no name: 2 names are given, for classes 0 to 1" in message
+
+
+def test_classes_are_called_by_their_number_where_nothing_names_them() -> None:
+    dataset = _build(_draft(), _boxes([1], [17]))
+    assert (dataset.labels.names, dataset.labels.named) == (("17",), False)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "xywh"),
+    [("xywh", [10, 20, 30, 40]), ("xyxy", [10, 20, 20, 20]), ("cxcywh", [-5, 0, 30, 40])],
+)
+def test_the_encoding_of_the_file_is_undone_unless_another_is_asked_for(encoding: str, xywh: list[float]) -> None:
+    assert _build(_draft(), _boxes([1], encoding=encoding)).boxes.xywh.tolist() == [xywh]
+    assert _build(_draft(box=encoding), _boxes([1], encoding="xywh")).boxes.xywh.tolist() == [xywh]
+
+
+def _fractions(*, sizes: list[list[float]], role: str = "gt", **columns: object) -> Dataset:
+    draft = _draft(role)
+    draft.set_images([1, 2], sizes=np.array(sizes))
+    return _build(draft, _boxes([1], coords=np.array([[0.1, 0.2, 0.5, 0.5]]), units="norm", **columns))
+
+
+def test_fractions_become_pixels_where_the_size_of_every_image_with_boxes_is_known() -> None:
+    dataset = _fractions(sizes=[[100, 50], [np.nan, np.nan]], area=np.array([0.25]))
+    assert dataset.units == "px"
+    assert dataset.boxes.xywh.tolist() == [[10, 10, 50, 25]]  # 0.1 · 100, 0.2 · 50, 0.5 · 100, 0.5 · 50
+    assert dataset.boxes.area.tolist() == [1250]  # an area in fractions says nothing in pixels
+
+
+def test_fractions_stay_where_a_size_is_unknown() -> None:
+    dataset = _fractions(sizes=[[np.nan, np.nan], [100, 50]])
+    assert dataset.units == "norm"
+    assert dataset.boxes.xywh.tolist() == [[0.1, 0.2, 0.5, 0.5]]
+
+
+def test_areas_of_the_file_are_kept_and_missing_ones_computed() -> None:
+    dataset = _build(_draft(), _boxes([1, 1], area=np.array([7.0, np.nan])))
+    assert dataset.boxes.area.tolist() == [7, 1200]
+
+
+def test_flags_and_rows_of_the_file_are_kept() -> None:
+    draft = _draft()
+    draft.set_images([1])
+    boxes = _boxes([7, 1, 1], crowd=np.array([False, True, False]), ignore=np.array([False, False, True]))
+    table = _build(draft, boxes).boxes
+    assert table.crowd.tolist() == [True, False]
+    assert table.ignore.tolist() == [False, True]
+    assert table.source.tolist() == [1, 2]
+
+
+def test_scores_belong_to_predictions_alone() -> None:
+    assert _build(_draft(), _boxes([1], score=np.array([0.5]))).boxes.score is None
+    predicted = _build(_draft("pred"), _boxes([1], score=np.array([0.5]))).boxes.score
+    assert predicted is not None
+    assert predicted.tolist() == [0.5]
+
+
+def test_predictions_without_scores_are_an_error_unless_one_is_assumed() -> None:
+    message = _error(_draft("pred"), _boxes([1]))
+    assert "error[score-missing]: file.txt:1: predictions have no score" in message
+    assert "--assume-score" in message
+    assumed = _build(_draft("pred", assume_score=1.0), _boxes([1, 1])).boxes.score
+    assert assumed is not None
+    assert assumed.tolist() == [1, 1]
+
+
+def test_predictions_without_boxes_have_an_empty_column_of_scores() -> None:
+    score = _build(_draft("pred"), _boxes([])).boxes.score
+    assert score is not None
+    assert len(score) == 0
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_not_finite_are_errors_with_their_place(value: float) -> None:
+    coords, score = np.array([BOX, BOX]), np.array([value, 0.5])
+    coords[1, 2] = value
+    message = _error(_draft("pred"), _boxes([1, 1], coords=coords, score=score))
+    assert f"error[bbox-not-finite]: file.txt:2: bbox is [10.0, 20.0, {value}, 40.0]; numbers must be finite" in message
+    assert f"error[score-not-finite]: file.txt:1: score is {value}; numbers must be finite" in message
+
+
+def test_all_problems_are_told_at_once() -> None:
+    coords = np.array([BOX, (np.nan, 0, 1, 1), BOX])
+    message = _error(_draft("pred", names=("cat",)), _boxes([1, 1, 1], [0, 0, 5], coords=coords))
+    assert "error[bbox-not-finite]" in message
+    assert "error[score-missing]" in message
+    assert "error[class-index]" in message
+
+
+def test_negative_sizes_are_an_error_that_doubts_the_encoding() -> None:
+    message = _error(_draft(), _boxes([1, 1], coords=np.array([(5, 5, -1, 2), BOX]), encoding="xywh"))
+    assert "error[box-negative]: file.txt:1: bbox has width -1 and height 2" in message
+    assert "--gt-box, --pred-box: xywh, xyxy or cxcywh" in message
+
+
+def test_negative_sizes_are_kept_with_a_warning_where_the_format_allows_them() -> None:
+    boxes = _boxes([1], coords=np.array([(5, 5, -1, 2)]), negative_size=Severity.WARNING)
+    dataset = _build(_draft(), boxes)
+    assert len(dataset.boxes) == 1
+    assert [(one.severity, one.code) for one in dataset.findings] == [(Severity.WARNING, "box-negative")]
+
+
+def test_empty_boxes_are_kept_with_a_warning() -> None:
+    dataset = _build(_draft(), _boxes([1, 1], coords=np.array([(5, 5, 0, 2), (5, 5, 0, 0)])))
+    (warning,) = dataset.findings
+    assert len(dataset.boxes) == 2
+    assert (warning.code, warning.count) == ("box-empty", 2)
+    assert "2 degenerate boxes have zero width or height and can match nothing" in warning.message
+
+
+def test_a_size_whose_area_overflows_is_an_error() -> None:
+    assert "error[box-too-large]" in _error(_draft(), _boxes([1], coords=np.array([(0, 0, 1e200, 1e200)])))
+
+
+def test_a_draft_that_nothing_was_added_to_is_an_empty_dataset() -> None:
+    dataset = _draft().build()
+    assert (len(dataset.images), len(dataset.labels), len(dataset.boxes)) == (0, 0, 0)
+
+
+def test_columns_are_read_only() -> None:
+    table = _build(_draft("pred"), _boxes([1], score=np.array([0.5]))).boxes
+    assert not any(getattr(table, field.name).flags.writeable for field in fields(table))
+
+
+def test_what_a_loader_noted_is_in_the_dataset() -> None:
+    draft = _draft()
+    draft.details.append("normalised")
+    draft.ignored["other_file"] += 2
+    draft.findings.note("split-train", Where("file.txt"), "the split 'train' is read")
+    dataset = _build(draft, _boxes([1]))
+    assert (dataset.path, dataset.format, dataset.role) == ("file.txt", "test", "gt")
+    assert dataset.details == ("normalised",)
+    assert dataset.ignored == {"other_file": 2}
+    assert [one.code for one in dataset.findings] == ["split-train"]
+
+
+def test_guessed_units_are_no_guess_where_they_are_given() -> None:
+    assert _build(_draft(), _boxes([1], units_guessed=True)).units_guessed
+    assert not _build(_draft(units="px"), _boxes([1], units_guessed=True)).units_guessed
