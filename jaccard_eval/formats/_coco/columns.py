@@ -12,7 +12,7 @@ import numpy.typing as npt
 from msgspec import UNSET, UnsetType
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.formats._coco.records import ResultRecord, TruthRecord
+from jaccard_eval.formats._coco.records import PlainRecord, ResultRecord, TruthRecord
 from jaccard_eval.formats._keys import Keys
 
 Texts = list[str | UnsetType | None]
@@ -62,16 +62,45 @@ def truth_columns(records: list[TruthRecord]) -> TruthColumns:
     )
 
 
-def result_columns(records: list[ResultRecord], *, plain: bool = False) -> ResultColumns:
-    """Make columns of detections; `plain` records have no field that is not required."""
+def result_columns(records: list[ResultRecord]) -> ResultColumns:
+    """Make columns of detections."""
     n = len(records)
     return ResultColumns(
         image=_keys("image_id", records),
         category=_keys("category_id", records),
         coords=_coords(map(attrgetter("bbox"), records), n),
         score=np.fromiter(map(attrgetter("score"), records), np.float64, n),
-        file_names=[] if plain else _texts("file_name", records),
-        category_names=[] if plain else _texts("category_name", records),
+        file_names=_texts("file_name", records),
+        category_names=_texts("category_name", records),
+    )
+
+
+def plain_columns(pieces: Iterable[list[PlainRecord]]) -> ResultColumns:
+    """Make columns of detections that come a piece at a time.
+
+    Raises
+    ------
+    OverflowError
+        When an id does not fit 64 bits.
+    ValueError
+        When there is no piece, or one without records.
+    """
+    columns = [_plain_piece(records) for records in pieces]
+    image, category, coords, score = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return ResultColumns(
+        image=image, category=category, coords=coords.reshape(-1, 4), score=score, file_names=[], category_names=[]
+    )
+
+
+def _plain_piece(records: list[PlainRecord]) -> tuple[npt.NDArray[np.generic], ...]:
+    n = len(records)
+    if n == 0:
+        raise ValueError("a piece without records")
+    return (
+        np.fromiter(map(attrgetter("image_id"), records), np.int64, n),
+        np.fromiter(map(attrgetter("category_id"), records), np.int64, n),
+        np.fromiter(chain.from_iterable(map(attrgetter("bbox"), records)), np.float64, 4 * n),
+        np.fromiter(map(attrgetter("score"), records), np.float64, n),
     )
 
 

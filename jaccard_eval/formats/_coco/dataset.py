@@ -64,7 +64,7 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
 
 def add_results(draft: Draft, content: Content[ResultRecord], columns: ResultColumns) -> None:
     """Fill a draft with detections."""
-    if not content.boxes:
+    if not len(columns.score):
         draft.findings.warning("pred-empty", Where(draft.path), "no predictions")
     draft.details.append(content.layout.value)
     place = content.places(draft.path)

@@ -7,7 +7,8 @@ from pathlib import Path
 from jaccard_eval.formats import ReadOptions, _files
 from jaccard_eval.formats._coco.columns import result_columns, truth_columns
 from jaccard_eval.formats._coco.dataset import add_results, add_truth
-from jaccard_eval.formats._coco.strict import decode_results, decode_truth
+from jaccard_eval.formats._coco.records import Content, Layout
+from jaccard_eval.formats._coco.strict import decode_plain_results, decode_results, decode_truth
 from jaccard_eval.formats._draft import Draft
 
 
@@ -39,6 +40,10 @@ def _read_truth(path: Path, data: bytes, draft: Draft) -> None:
 
 
 def _read_results(path: Path, data: bytes, draft: Draft) -> None:
+    plain = decode_plain_results(data)
+    if plain is not None:
+        add_results(draft, Content(layout=Layout.ARRAY, boxes=[]), plain)
+        return
     scores_optional = draft.options.assume_score is not None
     decoded = decode_results(data, scores_optional=scores_optional)
     if decoded is None:

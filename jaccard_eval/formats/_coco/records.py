@@ -62,6 +62,15 @@ class ResultRecord(msgspec.Struct, gc=False):
     id: Any = UNSET
 
 
+class PlainRecord(msgspec.Struct, gc=False):
+    """One detection as almost every tool writes it: these four fields, numbers throughout."""
+
+    image_id: int
+    category_id: int
+    bbox: Box
+    score: float
+
+
 class Layout(enum.StrEnum):
     """How a file arranges its records; the text is what reports say."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -13,6 +13,7 @@ from jaccard_eval.formats._coco.columns import (
     TruthColumns,
     count_given,
     count_texts,
+    plain_columns,
     result_columns,
     truth_columns,
 )
@@ -22,15 +23,19 @@ from jaccard_eval.formats._coco.records import (
     Content,
     ImageRecord,
     Layout,
+    PlainRecord,
     ResultRecord,
     TruthRecord,
 )
-from jaccard_eval.formats._json.keys import count_quotes, may_repeat_keys
+from jaccard_eval.formats._json.keys import count_quotes, may_repeat_keys, record_keys
 
-_PLAIN_KEYS = ("image_id", "category_id", "bbox", "score")
+_PLAIN_KEYS = frozenset(PlainRecord.__struct_fields__)
+_PIECE_BYTES = 1 << 18  # of a results list decoded at a time: its records stay in the cache, and memory is reused
 _ABSENT = msgspec.Raw(b"")
 _REFUSALS = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 _LEADING_BLANKS = 256  # bytes searched for the first bracket
+_JSON_BLANKS = b" \t\r\n"
+_HEAD_BYTES = 1024  # bytes searched for the keys of the first records
 
 
 class _TruthDocument(msgspec.Struct):
@@ -52,6 +57,7 @@ class _ResultDocument(msgspec.Struct):
 _TRUTH = msgspec.json.Decoder(_TruthDocument)
 _RESULTS = msgspec.json.Decoder(_ResultDocument)
 _RESULT_LIST = msgspec.json.Decoder(list[ResultRecord])
+_PLAIN_LIST = msgspec.json.Decoder(list[PlainRecord])
 _RESULT_LINE = msgspec.json.Decoder(ResultRecord)
 
 
@@ -72,6 +78,31 @@ def decode_truth(data: bytes) -> tuple[Content[TruthRecord], TruthColumns] | Non
     return None if may_repeat_keys(data, explained, set_aside=_set_aside(document)) else (content, columns)
 
 
+def decode_plain_results(data: bytes) -> ResultColumns | None:
+    """Decode a results list whose records have four numeric fields and no others; None when it is anything else."""
+    if not data.startswith(b"[") or record_keys(data[:_HEAD_BYTES])[1] != _PLAIN_KEYS:
+        return None
+    try:
+        columns = plain_columns(map(_PLAIN_LIST.decode, _pieces(data)))
+    except (*_REFUSALS, OverflowError, ValueError):
+        return None
+    # Every record has each of its four keys; when there are no more quotes than that, it has each once and no other.
+    return columns if count_quotes(data) == 2 * len(_PLAIN_KEYS) * len(columns.score) else None
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """Cut a JSON array of objects into arrays of the same objects; if none is empty or invalid, neither is the whole."""
+    content = memoryview(data)
+    start, end = 1, data.rfind(b"]")
+    if data[end + 1 :].strip(_JSON_BLANKS):
+        raise msgspec.DecodeError("trailing characters")
+    while start < end:
+        cut = data.find(b"},", min(start + _PIECE_BYTES, end), end)
+        stop = end if cut < 0 else cut + 1
+        yield b"".join((b"[", content[start:stop], b"]"))
+        start = stop + 1
+
+
 def decode_results(data: bytes, *, scores_optional: bool) -> tuple[Content[ResultRecord], ResultColumns] | None:
     """Decode detections; None when the file is anything but plain, valid COCO JSON, or lacks scores it should have."""
     try:
@@ -80,11 +111,8 @@ def decode_results(data: bytes, *, scores_optional: bool) -> tuple[Content[Resul
         return None
     if content.layout is Layout.LINES and not content.boxes:
         return None
-    plain = not scores_optional and content.layout is Layout.ARRAY and _has_quotes_of_plain(data, len(content.boxes))
-    columns = result_columns(content.boxes, plain=plain)
+    columns = result_columns(content.boxes)
     n_scores = int(np.count_nonzero(~np.isnan(columns.score)))
-    if plain and n_scores == len(columns.score):
-        return content, columns  # every record has each of its four keys once, and there is no quote beside them
     if n_scores < len(columns.score) and (n_scores or not scores_optional):
         return None
     explained = _section_keys(content) + _result_keys(columns, n_scores)
@@ -92,10 +120,6 @@ def decode_results(data: bytes, *, scores_optional: bool) -> tuple[Content[Resul
         explained["id"] += count_given([record.id for record in content.boxes])
     texts = sum(map(count_texts, (columns.image, columns.category, columns.file_names, columns.category_names)))
     return None if may_repeat_keys(data, explained, texts=texts, set_aside=set_aside) else (content, columns)
-
-
-def _has_quotes_of_plain(data: bytes, n_records: int) -> bool:
-    return count_quotes(data) == 2 * len(_PLAIN_KEYS) * n_records
 
 
 def _decode_layout(data: bytes) -> tuple[Content[ResultRecord], tuple[bytes, ...]]:
