@@ -91,7 +91,7 @@ def decode_plain_results(data: bytes) -> ResultColumns | None:
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    """Cut a JSON array of objects into arrays of the same objects; when all are valid and none empty, so is the whole."""
+    """Cut a JSON array of objects into arrays of the same objects; valid and not empty, they make a valid whole."""
     content = memoryview(data)
     start, end = 1, data.rfind(b"]")
     if data[end + 1 :].strip(_JSON_BLANKS):
