@@ -1,0 +1,122 @@
+"""Every row of docs/exactness.md's table of deviations from pycocotools, and its table of protocol fields."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jaccard_eval import DataError, evaluate
+from jaccard_eval.data.protocol import PROTOCOLS
+
+DOCS = Path(__file__).parents[2] / "docs" / "exactness.md"
+BOX = [10, 10, 50, 50]
+
+
+def scene(tmp_path: Path, *, annotations: list[dict[str, Any]], detections: list[dict[str, Any]]) -> tuple[Path, Path]:
+    images = [{"id": 1, "file_name": "a.jpg"}]
+    categories = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
+    gt, pred = tmp_path / "gt.json", tmp_path / "pred.json"
+    gt.write_text(json.dumps({"images": images, "categories": categories, "annotations": annotations}))
+    pred.write_text(json.dumps(detections))
+    return gt, pred
+
+
+def annotation(**fields: Any) -> dict[str, Any]:
+    return {"id": 1, "image_id": 1, "category_id": 1, "bbox": BOX, "area": 2500, "iscrowd": 0} | fields
+
+
+def detection(**fields: Any) -> dict[str, Any]:
+    return {"image_id": 1, "category_id": 1, "bbox": BOX, "score": 0.9} | fields
+
+
+def codes(result: Any) -> set[str]:
+    return {finding.code for finding in result.findings}
+
+
+def test_a_box_with_annotation_id_0_is_an_ordinary_box(tmp_path: Path) -> None:
+    assert evaluate(*scene(tmp_path, annotations=[annotation(id=0)], detections=[detection()]))["AP"] > 0.999
+
+
+def test_boxes_that_share_an_id_are_ordinary_boxes_with_a_note(tmp_path: Path) -> None:
+    far = [200, 200, 50, 50]
+    result = evaluate(
+        *scene(
+            tmp_path, annotations=[annotation(), annotation(bbox=far)], detections=[detection(), detection(bbox=far)]
+        )
+    )
+    assert result["AP"] > 0.999
+    assert "annotation-id-duplicate" in codes(result)
+
+
+def test_no_detections_are_zero_with_a_warning(tmp_path: Path) -> None:
+    result = evaluate(*scene(tmp_path, annotations=[annotation()], detections=[]))
+    assert result["AP"] == 0
+    assert "pred-empty" in codes(result)
+
+
+def test_a_missing_crowd_flag_is_0_and_a_missing_area_is_width_times_height(tmp_path: Path) -> None:
+    bare = {"id": 1, "image_id": 1, "category_id": 1, "bbox": BOX}
+    result = evaluate(*scene(tmp_path, annotations=[bare], detections=[detection()]))
+    assert result["AP_medium"] > 0.999  # 50 * 50 = 2500, between 1024 and 9216
+    assert "area-missing" in codes(result)
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [({"bbox": [10, 10, math.nan, 50]}, "annotations[0].bbox"), ({"iscrowd": 2}, "annotations[0].iscrowd")],
+)
+def test_numbers_that_mean_nothing_are_errors_with_their_place(tmp_path: Path, fields: Any, place: str) -> None:
+    with pytest.raises(DataError) as caught:
+        evaluate(*scene(tmp_path, annotations=[annotation(**fields)], detections=[detection()]))
+    assert place in str(caught.value)
+
+
+def test_detections_on_unknown_images_are_an_error_unless_told(tmp_path: Path) -> None:
+    paths = scene(tmp_path, annotations=[annotation()], detections=[detection(), detection(image_id=7)])
+    with pytest.raises(DataError, match="image-unknown"):
+        evaluate(*paths)
+    assert evaluate(*paths, extra_images="ignore")["AP"] > 0.999
+
+
+def test_detections_of_unknown_categories_are_left_out_with_a_warning(tmp_path: Path) -> None:
+    paths = scene(tmp_path, annotations=[annotation()], detections=[detection(category_id=9, score=1), detection()])
+    result = evaluate(*paths)
+    assert result["AP"] > 0.999
+    assert "class-unknown" in codes(result)
+
+
+def test_headline_metrics_use_the_largest_cap_whatever_it_is(tmp_path: Path) -> None:
+    paths = scene(tmp_path, annotations=[annotation()], detections=[detection()])
+    assert evaluate(*paths, max_dets=[2, 5])["AP"] > 0.999
+
+
+def test_what_has_no_ground_truth_is_undefined_with_its_reason(tmp_path: Path) -> None:
+    result = evaluate(*scene(tmp_path, annotations=[annotation()], detections=[detection(category_id=2)]))
+    document = result.to_dict()
+    assert document["metrics"]["AP_small"] is None
+    assert document["undefined"]["AP_small"] == "no small ground truth"
+    assert math.isnan(result["AP[class=dog]"])
+
+
+def test_the_table_of_protocols_is_what_the_protocols_say() -> None:
+    lines = [line for line in DOCS.read_text().splitlines() if line.startswith("| `")]
+    rows = {
+        cells[0].strip("`"): cells[1:] for cells in ([c.strip() for c in line.strip("|").split("|")] for line in lines)
+    }
+    rows = {field: cells for field, cells in rows.items() if hasattr(PROTOCOLS["coco"], field)}
+    assert len(rows) == 12
+    for field, cells in rows.items():
+        for name, cell in zip(("coco", "voc2012", "voc2007"), cells, strict=True):
+            assert cell == _said(field, getattr(PROTOCOLS[name], field)), (field, name)
+
+
+def _said(field: str, value: Any) -> str:
+    if field == "iou_thresholds":
+        return ".50 to .95 by .05" if len(value) == 10 else ", ".join(f"{one:.2f}".lstrip("0") for one in value)
+    if field == "areas":
+        return ", ".join(area.name for area in value)
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
