@@ -103,7 +103,7 @@ def _forced(gt: Dataset, pred: Dataset, strategy: str) -> ImageMatch:
         raise DataError.single(
             "image-ambiguous",
             Where(pred.path),
-            f"images do not correspond one to one by {strategy}: several images of one side share a {strategy}",
+            f"images do not correspond one to one by {strategy}: several images of one side share one {strategy}",
             fix="Choose another --match-images.",
         )
     return replace(match, strategy=strategy)
@@ -124,7 +124,8 @@ def _no_correspondence(gt: Dataset, pred: Dataset, used: BoolArray, best: ImageM
         f"{f' by {best.strategy}' if matched else ''}"
     )
     if not best.one_to_one:
-        detail += f", and not one to one: several images share a {best.strategy}"
+        reason = f"not one to one: several images share one {best.strategy}"
+        detail += f", but {'the file names of equal ids differ' if best.strategy == 'id' else reason}"
     detail += f"; prediction image ids are {example_keys(unknown or pred.images.keys)}{_kind(pred.images)}"
     detail += f", those of the ground truth {example_keys(_gt_examples(gt))}{_kind(gt.images)}"
     return DataError.single(

@@ -72,6 +72,13 @@ def test_a_number_made_of_the_stem_is_not_taken_for_the_id() -> None:
     assert common.pred_rows.tolist() == [1, 0]
 
 
+def test_ids_that_file_names_contradict_are_no_last_resort() -> None:
+    ours = gt([], images=images("1=a.jpg 2=b.jpg"))
+    message = _error(ours, pred(_on("1 2"), images=images("1=c.jpg 2=d.jpg")))
+    assert "2 of 2 prediction images match" in message
+    assert "by id, but the file names of equal ids differ" in message
+
+
 def test_a_strategy_that_explains_all_wins_over_equal_ids_that_explain_some() -> None:
     # Of the numbers 1 and 2 only 2 is also an id of the ground truth, but both are stems.
     common, findings = _align(gt([], images=images("2=1.jpg 3=2.jpg")), pred(_on("1 2")))
@@ -115,7 +122,7 @@ def test_images_that_share_a_base_name_are_said_to_be_ambiguous() -> None:
     ours = gt(_on("left/1.png right/1.png"))
     assert "not one to one" in _error(ours, pred(_on("1.png")))
     message = _error(ours, pred(_on("1.png")), match_images="basename")
-    assert "several images of one side share a basename" in message
+    assert "several images of one side share one basename" in message
 
 
 def test_an_unknown_strategy_is_refused_with_the_known_ones() -> None:
@@ -163,6 +170,20 @@ def test_ground_truth_that_lists_only_images_with_boxes_may_lack_one_whose_key_i
     assert _names(common) == ["a.png", "b.png", "c.png"]
     assert warning.severity == Severity.WARNING
     assert "counted as images without objects, as the ground truth does not list those" in warning.message
+
+
+def test_an_extra_image_that_only_looks_different_is_an_error_that_names_its_match() -> None:
+    ours = gt([], images=images("a.png b.png", listed=False))
+    message = _error(ours, pred(_on("a.png c.png val/b.png")))
+    assert "2 predictions on 2 images that the ground truth gt.file does not have" in message
+    assert "'val/b.png' would match 'b.png' by path" in message
+
+
+def test_images_without_boxes_that_nothing_matches_stay_without_a_row() -> None:
+    theirs = pred(_on("1 3"), images=images("1 3 7"))
+    common, _ = _align(gt(_on("1 2")), theirs, extra_images="empty")
+    assert common.pred_rows.tolist() == [0, 2, -1]
+    assert _names(common) == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize(

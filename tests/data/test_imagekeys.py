@@ -64,6 +64,7 @@ def test_a_path_ends_at_whole_folders_only() -> None:
 
 def test_a_full_name_wins_over_longer_names_that_end_with_it() -> None:
     assert _rows("path", "a.png left/a.png", "a.png") == [0]
+    assert _rows("path", "Left/a.png a.png", "a.png") == [1]  # "Left" sorts first
 
 
 def test_base_names_that_sub_folders_share_are_ambiguous() -> None:

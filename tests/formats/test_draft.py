@@ -88,6 +88,16 @@ def test_ground_truth_on_images_that_are_not_listed_is_set_aside_and_counted() -
     assert "2 boxes set aside: their image is not among the file's images; first: file.txt:2: image 7" in str(warning)
 
 
+@pytest.mark.parametrize("listed", [[3, 5], [3, 2**40]], ids=["dense", "sparse"])
+def test_ids_below_between_and_above_the_listed_ones_are_not_among_them(listed: list[int]) -> None:
+    draft = _draft()
+    draft.set_images(listed)
+    used = np.array([-1, 2, 3, 4, listed[1], listed[1] + 1, 2**50])
+    dataset = _build(draft, _boxes(used, [1] * len(used)))  # type: ignore[arg-type]
+    assert dataset.boxes.source.tolist() == [2, 4]
+    assert dataset.boxes.image.tolist() == [0, 1]
+
+
 def test_ground_truth_of_classes_that_are_not_listed_is_set_aside_and_counted() -> None:
     draft = _draft()
     draft.set_classes([1], ["dog"])
@@ -219,8 +229,9 @@ def test_all_problems_are_told_at_once() -> None:
 
 
 def test_negative_sizes_are_an_error_that_doubts_the_encoding() -> None:
-    message = _error(_draft(), _boxes([1, 1], coords=np.array([(5, 5, -1, 2), BOX]), encoding="xywh"))
+    message = _error(_draft(), _boxes([1, 1, 1], coords=np.array([(5, 5, -1, 2), BOX, (5, 5, 1, -2)])))
     assert "error[box-negative]: file.txt:1: bbox has width -1 and height 2" in message
+    assert "file.txt:3: bbox has width 1 and height -2" in message
     assert "--gt-box, --pred-box: xywh, xyxy or cxcywh" in message
 
 
