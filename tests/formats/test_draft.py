@@ -1,15 +1,16 @@
-from collections.abc import Sequence
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.data.dataset import Dataset, Key
+from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import DataError, Severity, Where
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._draft import Draft, RawBoxes
+from jaccard_eval.formats._keys import Keys
 
 BOX = (10.0, 20.0, 30.0, 40.0)
 
@@ -18,11 +19,11 @@ def _draft(role: str = "gt", **options: object) -> Draft:
     return Draft("file.txt", "test", ReadOptions(role=role, **options))  # type: ignore[arg-type]
 
 
-def _boxes(images: Sequence[Key], labels: Sequence[Key] | None = None, **columns: object) -> RawBoxes:
+def _boxes(images: Keys, labels: Keys | None = None, **columns: object) -> RawBoxes:
     n = len(images)
     given_columns: dict[str, object] = {
-        "image": list(images),
-        "label": ["dog"] * n if labels is None else list(labels),
+        "image": images,
+        "label": ["dog"] * n if labels is None else labels,
         "coords": np.array([BOX] * n).reshape(-1, 4),
         "encoding": "xywh",
         "units": "px",
@@ -52,7 +53,7 @@ def test_keys_become_rows_numbers_first_then_texts() -> None:
 
 def test_integer_arrays_of_keys_give_what_lists_give() -> None:
     sparse = np.array([2**40, 3, 2**40, -5])
-    dataset = _build(_draft(), _boxes(sparse, np.array([7, 7, 1, 1])))  # type: ignore[arg-type]
+    dataset = _build(_draft(), _boxes(sparse, np.array([7, 7, 1, 1])))
     assert dataset.images.keys == (-5, 3, 2**40)
     assert dataset.boxes.image.tolist() == [2, 1, 2, 0]
     assert dataset.labels.keys == (1, 7)
@@ -61,7 +62,7 @@ def test_integer_arrays_of_keys_give_what_lists_give() -> None:
 @given(st.lists(st.integers(-(2**62), 2**62) | st.integers(0, 20), max_size=30))
 def test_every_box_finds_its_image_again(keys: list[int]) -> None:
     for images in (keys, np.array(keys, dtype=np.int64)):
-        dataset = _build(_draft(), _boxes(images, [1] * len(keys)))  # type: ignore[arg-type]
+        dataset = _build(_draft(), _boxes(images, [1] * len(keys)))
         assert [dataset.images.keys[row] for row in dataset.boxes.image] == keys
         assert list(dataset.images.keys) == sorted(set(keys))
 
@@ -93,7 +94,7 @@ def test_ids_below_between_and_above_the_listed_ones_are_not_among_them(listed: 
     draft = _draft()
     draft.set_images(listed)
     used = np.array([-1, 2, 3, 4, listed[1], listed[1] + 1, 2**50])
-    dataset = _build(draft, _boxes(used, [1] * len(used)))  # type: ignore[arg-type]
+    dataset = _build(draft, _boxes(used, [1] * len(used)))
     assert dataset.boxes.source.tolist() == [2, 4]
     assert dataset.boxes.image.tolist() == [0, 1]
 
@@ -155,7 +156,7 @@ def test_the_encoding_of_the_file_is_undone_unless_another_is_asked_for(encoding
     assert _build(_draft(box=encoding), _boxes([1], encoding="xywh")).boxes.xywh.tolist() == [xywh]
 
 
-def _fractions(*, sizes: list[list[float]], role: str = "gt", **columns: object) -> Dataset:
+def _fractions(*, sizes: list[list[float]], role: str = "gt", **columns: Any) -> Dataset:
     draft = _draft(role)
     draft.set_images([1, 2], sizes=np.array(sizes))
     return _build(draft, _boxes([1], coords=np.array([[0.1, 0.2, 0.5, 0.5]]), units="norm", **columns))
