@@ -38,7 +38,7 @@ def evaluate_files(gt_path: str | Path, dt_path: str | Path, **options: Any) -> 
     categories = json.loads(Path(gt_path).read_bytes())["categories"]
     return {
         **arrays(result),
-        "stats": minus_one(np.array([result[name] for name in COCO_SUMMARY])),
+        "stats": stats(result),
         "per_class": {one["id"]: _of_class(result, one["name"]) for one in categories},
     }
 
@@ -46,6 +46,11 @@ def evaluate_files(gt_path: str | Path, dt_path: str | Path, **options: Any) -> 
 def arrays(result: EvaluationResult) -> dict[str, np.ndarray]:
     """Return the three arrays of an evaluation."""
     return {name: minus_one(getattr(result.curves, name)) for name in ARRAYS}
+
+
+def stats(result: EvaluationResult) -> np.ndarray:
+    """Return the twelve numbers of the summary."""
+    return minus_one(np.array([result[name] for name in COCO_SUMMARY]))
 
 
 def _of_class(result: EvaluationResult, class_name: str) -> dict[str, float]:

@@ -69,6 +69,9 @@ KINDS = (
     Kind(name="around the cap of 10", objects=12, detections=14, levels=5),
     Kind(name="one crowded image", images=1, classes=1, objects=30, detections=60, cell=2.0, levels=8),
     Kind(name="many classes", images=2, classes=12, objects=1, detections=3),
+    Kind(
+        name="more boxes than recall values", images=4, classes=1, objects=90, detections=90, near=0.9, sizes=((8, 8),)
+    ),
     Kind(name="large boxes", cell=25.0, sizes=((100, 100), (150, 90), (96, 96), (90, 100)), levels=6),
 )
 
@@ -97,6 +100,44 @@ def draw(kind: Kind, seed: int) -> tuple[Record, list[Record]]:
     for i, annotation in enumerate(document["annotations"], start=1):
         annotation["id"] = i
     return document, _shuffled(detections, rng)
+
+
+def staircase(n: int) -> tuple[Record, list[Record]]:
+    """Hits and strays in turn, so that precision differs at every hit: shows which hit reaches which recall value.
+
+    With 50 objects, i/100 * 50 rounds above an integer that is enough, and below one that is not.
+    """
+    boxes = [[20.0 * i, 0.0, 10.0, 10.0] for i in range(n)]
+    strays = [[20.0 * i, 500.0, 10.0, 10.0] for i in range(n - 1)]
+    detections = [
+        {"bbox": box, "score": 1 - (2 * i + shift) / 1000}
+        for shift, row in enumerate((boxes, strays))
+        for i, box in enumerate(row)
+    ]
+    return _document([(1, box) for box in boxes]), [{"image_id": 1, "category_id": 1, **one} for one in detections]
+
+
+def tie_between_classes() -> tuple[Record, list[Record]]:
+    """Two boxes of equal IoU, of class 2, then of class 1: pooled, the last class wins, not the last in the file.
+
+    The second detection fits the box of class 2 only: IoU 80 / 140 with it, 60 / 160 with the other.
+    """
+    document = _document([(2, [0.0, 0.0, 10.0, 12.0]), (1, [0.0, -2.0, 10.0, 12.0])])
+    detections = [([0.0, 0.0, 10.0, 10.0], 0.9), ([0.0, 4.0, 10.0, 10.0], 0.8)]
+    return document, [{"image_id": 1, "category_id": 1, "bbox": box, "score": score} for box, score in detections]
+
+
+def _document(boxes: list[tuple[int, Box]]) -> Record:
+    """Ground truth of one image: (category id, box)."""
+    annotations = [
+        {"id": i, "image_id": 1, "category_id": category, "bbox": box, "area": box[2] * box[3], "iscrowd": 0}
+        for i, (category, box) in enumerate(boxes, start=1)
+    ]
+    categories = [{"id": i, "name": f"class {i}"} for i in sorted({category for category, _ in boxes})]
+    return {"images": [{"id": 1, "width": 1200, "height": 600}], "categories": categories, "annotations": annotations}
+
+
+SPECIAL = {"staircase of 50": staircase(50), "tie between classes": tie_between_classes()}
 
 
 def _ids(n: int, style: str, rng: np.random.Generator) -> list[Any]:

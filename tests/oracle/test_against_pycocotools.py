@@ -11,11 +11,10 @@ import cocoscenes
 import numpy as np
 import peer
 import pytest
-from exact import minus_one, same_bits
+from exact import same_bits
 
 import jaccard_eval
 from jaccard_eval import AreaRange
-from jaccard_eval.data.metricref import COCO_SUMMARY
 
 SEEDS = range(20)
 KINDS = pytest.mark.parametrize("kind", cocoscenes.KINDS, ids=lambda kind: kind.name)
@@ -30,7 +29,15 @@ def test_arrays_and_summary_are_those_of_pycocotools(kind: cocoscenes.Kind, tmp_
         result = _ours(tmp_path, document, detections)
         expected = peer.evaluate(document, detections)
         _require_equal(result, expected, seed)
-        assert same_bits(minus_one(np.array([result[name] for name in COCO_SUMMARY])), expected["stats"]), seed
+        assert same_bits(adapter.stats(result), expected["stats"]), seed
+
+
+@pytest.mark.parametrize("use_cats", [1, 0], ids=["classes apart", "pooled classes"])
+@pytest.mark.parametrize("name", cocoscenes.SPECIAL)
+def test_scenes_made_for_one_rule_agree(name: str, use_cats: int, tmp_path: Path) -> None:
+    document, detections = cocoscenes.SPECIAL[name]
+    expected = peer.evaluate(document, detections, useCats=use_cats)
+    _require_equal(_ours(tmp_path, document, detections, class_agnostic=not use_cats), expected, seed=0)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_the_published_driver_finds_no_difference(shared_oracle: Path, oracle_ca
 
 
 @pytest.mark.parametrize("key", list(vocscenes.PROTOCOLS))
-@pytest.mark.parametrize("variant", list(vocscenes.PIXEL_OFFSET))
+@pytest.mark.parametrize("variant", vocscenes.VARIANTS)
 def test_every_voc_case_agrees(oracle_cases: Path, variant: str, key: str) -> None:
     for folder in _folders(oracle_cases, "voc"):
         truth, detections = _read(folder / "gt.json"), _read(folder / "dt.json")
@@ -78,7 +78,7 @@ def test_every_voc_case_agrees(oracle_cases: Path, variant: str, key: str) -> No
             np.testing.assert_allclose(average, _number(one[f"ap_{key}"]), rtol=0, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("variant", list(vocscenes.PIXEL_OFFSET))
+@pytest.mark.parametrize("variant", vocscenes.VARIANTS)
 def test_every_detection_of_the_voc_cases_counts_as_it_should(oracle_cases: Path, variant: str) -> None:
     for folder in _folders(oracle_cases, "voc"):
         result = vocscenes.evaluate(_read(folder / "gt.json"), _read(folder / "dt.json"), variant, "voc12")

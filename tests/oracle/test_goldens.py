@@ -19,7 +19,7 @@ from jaccard_eval.data.metricref import COCO_SUMMARY
 GOLDEN = Path(__file__).parents[3] / "shared" / "oracle" / "golden"
 STATS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")  # COCO_SUMMARY's order
 TOLERANCE = 1e-12
-VARIANTS = [(variant, key) for variant in vocscenes.PIXEL_OFFSET for key in vocscenes.PROTOCOLS]
+VARIANTS = [(variant, key) for variant in vocscenes.VARIANTS for key in vocscenes.PROTOCOLS]
 
 # Annotation ids decide nothing here; pycocotools loses a match to id 0 and counts the last of repeated ids twice.
 # 32: one box, found. 33: two boxes under one id, both found.

@@ -12,7 +12,7 @@ from pictures import Picture
 from jaccard_eval.data.protocol import VOC2007, VOC2012
 from jaccard_eval.data.result import EvaluationResult
 
-PIXEL_OFFSET = {"plus_one": 1.0, "no_plus_one": 0.0}  # variant in the oracle: protocol.pixel_offset
+VARIANTS = ("plus_one", "no_plus_one")  # whether coordinates are inclusive pixels, as in the devkit
 PROTOCOLS = {"voc07_numpy": VOC2007, "voc12": VOC2012}  # variant in the oracle: protocol
 
 
@@ -20,12 +20,13 @@ def evaluate(
     truth: Mapping[str, Any], detections: Sequence[Mapping[str, Any]], variant: str, key: str
 ) -> EvaluationResult:
     """Evaluate a case under one pixel convention and one average."""
+    protocol = PROTOCOLS[key]
     return pictures.evaluate(
         [_picture(one) for one in truth["objects"]],
         [_picture(one) for one in detections],
         images=truth["images"],
         names=truth["classes"],
-        protocol=PROTOCOLS[key].with_options(pixel_offset=PIXEL_OFFSET[variant]),
+        protocol=protocol if variant == "plus_one" else protocol.with_options(pixel_offset=0.0),
     )
 
 
