@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaccard_eval import __version__
+from jaccard_eval.analysis.audit import audit
 from jaccard_eval.data.align import Alignment, align
 from jaccard_eval.data.alignimages import AlignOptions
 from jaccard_eval.data.boxtable import BoxTable
@@ -19,7 +20,7 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_siz
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult, InputSummary
 from jaccard_eval.data.signature import fingerprint, signature
-from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, shown
+from jaccard_eval.errors import DataError, UsageError, Where, shown
 from jaccard_eval.formats import ReadOptions, read_dataset
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
@@ -183,7 +184,7 @@ def _measure(
         metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
         per_class=metrics.per_class(class_refs(protocol)),
         operating_points=() if score is None else metrics.operating_points(score),
-        findings=(*gt.findings, *pred.findings, *aligned.findings, *_capped(aligned, table_size=len(table))),
+        findings=(*gt.findings, *pred.findings, *aligned.findings, *audit(gt, pred, aligned, metrics)),
         measured=metrics,
     )
 
@@ -278,14 +279,3 @@ def _summary(side: Dataset, boxes: BoxTable, aligned: Alignment) -> InputSummary
         details=side.details,
         ignored=side.ignored,
     )
-
-
-def _capped(aligned: Alignment, *, table_size: int) -> tuple[Finding, ...]:
-    """Say how many detections the cap on detections left out."""
-    cut = len(aligned.pred) - table_size
-    findings = FindingLog()
-    if cut:
-        findings.note(
-            "max-dets", Where("predictions"), f"{cut:,} detections beyond the cap per image and class left out"
-        )
-    return findings.findings()

@@ -253,7 +253,7 @@ def test_detections_below_a_score_are_left_out_and_counted() -> None:
 def test_detections_beyond_the_cap_are_left_out_with_a_note() -> None:
     result = evaluate(_table(BOX), _table(OTHER, BOX, score=[0.9, 0.8]), max_dets=[1])
     assert result["AP"] == 0.0
-    assert _messages(result, Severity.NOTE) == ["predictions: 1 detections beyond the cap per image and class left out"]
+    assert _messages(result, Severity.NOTE) == ["<arrays>: 1 detections beyond the cap per image and class left out"]
 
 
 def test_options_replace_the_rules_of_a_protocol() -> None:
@@ -318,3 +318,13 @@ def test_the_public_names_can_all_be_reached() -> None:
     assert [name for name in jaccard_eval.__all__ if not hasattr(jaccard_eval, name)] == []
     with pytest.raises(AttributeError, match="has no attribute 'evalute'"):
         jaccard_eval.evalute  # noqa: B018
+
+
+@pytest.mark.parametrize("n_pred", [0, 1])
+def test_arrays_without_ground_truth_have_undefined_metrics(n_pred: int) -> None:
+    gt = BoxTable.from_arrays([], [], np.zeros((0, 4)))
+    pred = BoxTable.from_arrays([0] * n_pred, [0] * n_pred, np.tile([0, 0, 1, 1], (n_pred, 1)), score=[0.5] * n_pred)
+    result = evaluate(gt, pred, score="best-f1")
+    assert math.isnan(result["AP"])
+    assert result.metrics["AP"].reason == "no ground truth"
+    assert result.curves.precision.shape == (10, 101, 0, 4, 3)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jaccard_eval.data.alignimages import AlignOptions, CommonImages, align_images
-from jaccard_eval.data.boxtable import BoxTable, FloatArray, RowArray, freeze
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.classmatch import ClassMatch, match_classes
 from jaccard_eval.data.dataset import Dataset, LabelMap
 from jaccard_eval.data.imagekeys import counted, example_keys
@@ -15,6 +15,24 @@ from jaccard_eval.data.result import Correspondence
 from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, did_you_mean, shown
 
 LISTED_NAMES = 10  # names of leftover images and classes that a correspondence keeps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """Both sides in common image rows and units, each still with its own classes.
+
+    Parameters
+    ----------
+    gt, pred : BoxTable
+        Boxes; `label` counts in the classes of their own side.
+    units : {"px", "norm"}
+    images : CommonImages
+    """
+
+    gt: BoxTable
+    pred: BoxTable
+    units: str
+    images: CommonImages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,7 +43,9 @@ class Alignment:
     ----------
     gt, pred : BoxTable
         Boxes with common image and class rows, in common units.
-    units : {"px", "norm"}
+    placement : Placement
+        What it was before classes were matched and chosen.
+    classes : ClassMatch
     image_names, class_names : tuple of str
     correspondence : Correspondence
     findings : tuple of Finding
@@ -33,11 +53,17 @@ class Alignment:
 
     gt: BoxTable
     pred: BoxTable
-    units: str
+    placement: Placement
+    classes: ClassMatch
     image_names: tuple[str, ...]
     class_names: tuple[str, ...]
     correspondence: Correspondence
     findings: tuple[Finding, ...]
+
+    @property
+    def units(self) -> str:
+        """Units of the boxes: "px" or "norm"."""
+        return self.placement.units
 
 
 def align(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
@@ -51,25 +77,35 @@ def align(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
         When an option names a class or strategy that does not exist.
     """
     findings = FindingLog()
-    images = align_images(gt, pred, options, findings)
-    where = Where(pred.path)
-    classes = match_classes(gt.labels, pred.labels, options.class_map, where, findings)
+    placed = place(gt, pred, options, findings)
+    classes = match_classes(gt.labels, pred.labels, options.class_map, Where(pred.path), findings)
     _check_classes(gt, pred, classes, findings)
     findings.raise_errors()
-    gt_boxes = _remap(gt.boxes, images.gt_rows, np.arange(len(gt.labels), dtype=np.int32))
-    pred_boxes = _remap(pred.boxes, images.pred_rows, classes.rows)
-    gt_boxes, pred_boxes, units = _common_units(gt, pred, (gt_boxes, pred_boxes), images, findings)
     chosen = _chosen_classes(gt.labels, options)
-    gt_boxes, pred_boxes = _select(gt_boxes, chosen), _select(pred_boxes, chosen)
+    table = placed.images.table
     return Alignment(
-        gt=gt_boxes,
-        pred=pred_boxes,
-        units=units,
-        image_names=tuple(images.table.name(row) for row in range(len(images.table))),
+        gt=_relabel(placed.gt, chosen),
+        pred=_relabel(placed.pred, np.append(chosen, np.int32(-1))[classes.rows]),
+        placement=placed,
+        classes=classes,
+        image_names=tuple(table.name(row) for row in range(len(table))),
         class_names=tuple(name for row, name in enumerate(gt.labels.names) if chosen[row] >= 0),
-        correspondence=_describe(gt, pred, images, classes, chosen),
+        correspondence=_describe(gt, pred, placed.images, classes, chosen),
         findings=findings.findings(),
     )
+
+
+def place(gt: Dataset, pred: Dataset, options: AlignOptions, findings: FindingLog) -> Placement:
+    """Bring boxes to common images and units; the first half of `align`.
+
+    Raises
+    ------
+    DataError
+        When images or units cannot be brought together.
+    """
+    images = align_images(gt, pred, options, findings)
+    boxes = _move(gt.boxes, images.gt_rows), _move(pred.boxes, images.pred_rows)
+    return Placement(*_common_units(gt, pred, boxes, images, findings), images)
 
 
 def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: FindingLog) -> None:
@@ -80,7 +116,7 @@ def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: Fi
     names = [pred.labels.names[row] for row in unknown]
     boxes = int(np.isin(pred.boxes.label, unknown).sum())
     where = Where(pred.path, field="class")
-    if len(unknown) == len(classes.rows):
+    if len(unknown) == len(classes.rows) and len(gt.labels):
         findings.error(
             "class-none",
             where,
@@ -95,12 +131,20 @@ def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: Fi
         )
 
 
-def _remap(boxes: BoxTable, image_rows: RowArray, label_rows: RowArray) -> BoxTable:
-    """Move boxes to common rows; those whose image or class has none are left out."""
-    image, label = image_rows[boxes.image], label_rows[boxes.label]
-    moved = freeze(replace(boxes, image=image, label=label))
-    known = (image >= 0) & (label >= 0)
-    return moved if known.all() else moved.take(known)
+def _move(boxes: BoxTable, rows: RowArray) -> BoxTable:
+    """Move boxes to common images; those whose image has none are left out."""
+    image = rows[boxes.image]
+    return _kept(replace(boxes, image=image), image >= 0)
+
+
+def _relabel(boxes: BoxTable, rows: RowArray) -> BoxTable:
+    """Give boxes common classes; those whose class has none are left out."""
+    label = rows[boxes.label]
+    return _kept(replace(boxes, label=label), label >= 0)
+
+
+def _kept(boxes: BoxTable, known: BoolArray) -> BoxTable:
+    return freeze(boxes) if known.all() else boxes.take(known)
 
 
 def _common_units(
@@ -153,16 +197,9 @@ def _chosen_classes(labels: LabelMap, options: AlignOptions) -> RowArray:
         (not options.classes or name in options.classes) and name not in options.exclude_classes
         for name in labels.names
     ]
-    if not any(wanted):
+    if wanted and not any(wanted):
         raise UsageError("--classes and --exclude-classes leave no class to evaluate")
     return np.where(wanted, np.cumsum(wanted) - 1, -1).astype(np.int32)
-
-
-def _select(boxes: BoxTable, chosen: RowArray) -> BoxTable:
-    if (chosen >= 0).all():
-        return boxes
-    label = chosen[boxes.label]
-    return freeze(replace(boxes, label=label)).take(label >= 0)
 
 
 def _describe(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -117,7 +118,7 @@ class DetectionMetrics:
         if self._without_area(ref):
             return np.full(self.table.n_labels, np.nan)
         values = self._values(ref, self.axes.area(ref), self.axes.cap(ref))
-        by_class = np.ascontiguousarray(values.reshape(-1, values.shape[-1]).T)
+        by_class = np.ascontiguousarray(values.reshape(math.prod(values.shape[:-1]), values.shape[-1]).T)
         return np.asarray(by_class.mean(axis=1))
 
     def _at_operating_point(self, ref: MetricRef) -> MetricValue:

@@ -1,0 +1,33 @@
+"""What the checks of an audit look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jaccard_eval.analysis.sample import Sample
+from jaccard_eval.data.align import Alignment
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.metrics.detection import DetectionMetrics
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Evidence:
+    """What the checks look at.
+
+    Parameters
+    ----------
+    gt, pred : Dataset
+        Both sides as read.
+    aligned : Alignment
+        Both sides in common rows and units.
+    metrics : DetectionMetrics
+        Of this evaluation.
+    sample : Sample
+        Boxes of some images, paired by place alone, each side with its own classes.
+    """
+
+    gt: Dataset
+    pred: Dataset
+    aligned: Alignment
+    metrics: DetectionMetrics
+    sample: Sample
