@@ -8,6 +8,7 @@ Standard library only: every layer may import this module, and this module impor
 from __future__ import annotations
 
 import enum
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,9 @@ from typing import Protocol as TypingProtocol
 
 MAX_EXAMPLES = 20  # examples kept per finding; the count goes on
 SHOWN_VALUE_LENGTH = 80  # characters of a user's value repeated in a message
+
+
+Rows = tuple[tuple[str, ...], ...]  # of text, the first one the header
 
 
 class SizedRows(TypingProtocol):
@@ -75,7 +79,23 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One kind of problem in an input, with its count, its first examples and how to mend it."""
+    """One kind of problem in an input, with its count, its first examples and how to mend it.
+
+    Parameters
+    ----------
+    severity : Severity
+    code : str
+        Stable key in kebab-case; each is explained in ``docs/findings.md``.
+    count : int
+    examples : tuple of Example
+        The first few.
+    fix : str
+        What to do about it.
+    summary : str
+        One line about all occurrences, where there is more to say than their first one says.
+    table : tuple of tuple of str
+        Evidence in rows, the first of them the header; shown below the message.
+    """
 
     severity: Severity
     code: str
@@ -83,6 +103,7 @@ class Finding:
     examples: tuple[Example, ...]
     fix: str = ""
     summary: str = ""
+    table: Rows = ()
 
     @property
     def message(self) -> str:
@@ -101,7 +122,7 @@ class Finding:
         hidden = self.count - min(len(self.examples), 5)
         if hidden > 0 and not self.summary:
             shown.append(f"  and {hidden:,} more")
-        return "\n".join(shown)
+        return "\n".join([*shown, *(f"  {line}" for line in aligned(self.table))])
 
 
 @dataclass(slots=True)
@@ -110,6 +131,7 @@ class _Group:
     code: str
     fix: str
     summary: str
+    table: Rows
     count: int = 0
     examples: list[Example] = field(default_factory=list)
 
@@ -120,17 +142,17 @@ class FindingLog:
     def __init__(self) -> None:
         self._groups: dict[tuple[Severity, str, str], _Group] = {}
 
-    def error(self, code: str, where: Where, detail: str, *, fix: str = "") -> None:
+    def error(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
         """Record a problem that makes the data unusable."""
-        self._add(Severity.ERROR, code, [Example(where, detail)], fix)
+        self._add(Severity.ERROR, code, [Example(where, detail)], fix, table=table)
 
-    def warning(self, code: str, where: Where, detail: str, *, fix: str = "") -> None:
+    def warning(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
         """Record something that may change a number."""
-        self._add(Severity.WARNING, code, [Example(where, detail)], fix)
+        self._add(Severity.WARNING, code, [Example(where, detail)], fix, table=table)
 
-    def note(self, code: str, where: Where, detail: str, *, fix: str = "") -> None:
+    def note(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
         """Record what was decided or assumed."""
-        self._add(Severity.NOTE, code, [Example(where, detail)], fix)
+        self._add(Severity.NOTE, code, [Example(where, detail)], fix, table=table)
 
     def add_rows(
         self,
@@ -150,13 +172,15 @@ class FindingLog:
     def extend(self, findings: Iterable[Finding]) -> None:
         """Take over findings made elsewhere."""
         for one in findings:
-            self._add(one.severity, one.code, list(one.examples), one.fix, one.summary, count=one.count)
+            self._add(
+                one.severity, one.code, list(one.examples), one.fix, one.summary, table=one.table, count=one.count
+            )
 
     def findings(self) -> tuple[Finding, ...]:
         """All findings so far: errors, then warnings, then notes, each in the order of arrival."""
         rank = list(Severity)
         groups = sorted(self._groups.values(), key=lambda group: rank.index(group.severity))
-        return tuple(Finding(g.severity, g.code, g.count, tuple(g.examples), g.fix, g.summary) for g in groups)
+        return tuple(Finding(g.severity, g.code, g.count, tuple(g.examples), g.fix, g.summary, g.table) for g in groups)
 
     @property
     def has_errors(self) -> bool:
@@ -169,10 +193,18 @@ class FindingLog:
             raise DataError(self.findings())
 
     def _add(
-        self, severity: Severity, code: str, examples: list[Example], fix: str, summary: str = "", *, count: int = 1
+        self,
+        severity: Severity,
+        code: str,
+        examples: list[Example],
+        fix: str,
+        summary: str = "",
+        *,
+        table: Rows = (),
+        count: int = 1,
     ) -> None:
         key = (severity, code, examples[0].where.path)
-        group = self._groups.setdefault(key, _Group(severity, code, fix, summary))
+        group = self._groups.setdefault(key, _Group(severity, code, fix, summary, table))
         group.count += count
         group.examples.extend(examples[: MAX_EXAMPLES - len(group.examples)])
 
@@ -239,6 +271,41 @@ def shown(value: object) -> str:
     """Return a user's value for a message: quoted if text, escaped, at most 80 characters."""
     text = printable(repr(value) if isinstance(value, str) else str(value))
     return text if len(text) <= SHOWN_VALUE_LENGTH else f"{text[: SHOWN_VALUE_LENGTH - 1]}…"
+
+
+def aligned(table: Rows) -> list[str]:
+    r"""Return the rows of a table as escaped lines with aligned columns: numbers to the right, all else to the left.
+
+    Examples
+    --------
+    >>> print(*aligned((("map", "agreement"), ("as given", ".012"))), sep="\n")
+    map       agreement
+    as given       .012
+    """
+    rows = [[printable(cell) for cell in row] for row in table]
+    columns = [_padded(column, numeric=is_numeric(column[1:])) for column in zip(*rows, strict=True)]
+    return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
+
+
+def is_numeric(cells: Iterable[str]) -> bool:
+    """Return whether every cell is a number, such as "1,204", ".742" or "12.5 %"; a column of them aligns right."""
+    return all(_NUMBER.fullmatch(cell) for cell in cells)
+
+
+_NUMBER = re.compile(r"[+-]?[\d.,]+ ?%?|n/a|", re.ASCII)
+
+
+def columns_of(text: str) -> int:
+    """Return how many columns of a terminal a text takes: two per wide character, none per combining one."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else not unicodedata.combining(c) for c in text)
+
+
+def _padded(cells: Sequence[str], *, numeric: bool) -> list[str]:
+    widest = max(map(columns_of, cells))
+    blanks = [" " * (widest - columns_of(cell)) for cell in cells]
+    return [blank + cell if numeric else cell + blank for blank, cell in zip(blanks, cells, strict=True)]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

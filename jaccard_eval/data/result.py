@@ -255,6 +255,7 @@ def _finding_dict(finding: Finding) -> dict[str, Any]:
         "message": finding.message,
         "count": finding.count,
         "examples": [str(example) for example in finding.examples],
+        "table": [list(row) for row in finding.table],
     }
 
 

@@ -1,0 +1,53 @@
+import pytest
+
+from jaccard_eval.errors import Finding, FindingLog, Severity, Where, aligned, columns_of, is_numeric
+
+MAPS = (("map", "agreement", "flag"), ("as given", ".012", "--class-map a=b"), ("one up", ".9", "--class-map a=c"))
+
+
+def the_finding(**settings) -> Finding:
+    log = FindingLog()
+    log.warning("class-order", Where("p.json"), "classes disagree", fix="Map them.", **settings)
+    return log.findings()[0]
+
+
+def test_a_table_stands_aligned_below_the_message_numbers_to_the_right():
+    assert str(the_finding(table=MAPS)).split("\n") == [
+        "warning[class-order]: p.json: classes disagree. Map them.",
+        "  map       agreement  flag",
+        "  as given       .012  --class-map a=b",
+        "  one up           .9  --class-map a=c",
+    ]
+
+
+def test_a_finding_without_a_table_stays_in_one_line():
+    assert the_finding().table == ()
+    assert "\n" not in str(the_finding())
+
+
+def test_findings_taken_over_keep_their_table():
+    log = FindingLog()
+    log.extend([the_finding(table=MAPS)])
+    assert log.findings() == (the_finding(table=MAPS),)
+    assert log.findings()[0].severity is Severity.WARNING
+
+
+def test_cells_cannot_act_on_the_terminal_and_wide_characters_count_twice():
+    assert aligned((("class", "boxes"), ("猫", "1"), ("a\x1b[2J", "10"))) == [
+        "class     boxes",
+        "猫            1",
+        "a\\x1b[2J     10",
+    ]
+    assert columns_of("猫e\u0301") == 3  # two for the ideograph, one for the letter, none for its accent
+
+
+@pytest.mark.parametrize(
+    ("cells", "numeric"),
+    [
+        (["1,204", ".742", "12.5 %", "-3", "n/a", ""], True),
+        (["--class-map"], False),
+        (["0.5", "as given"], False),
+    ],
+)
+def test_columns_of_numbers_align_right(cells, numeric):
+    assert is_numeric(cells) is numeric
