@@ -137,10 +137,10 @@ class _Group:
 
 
 class FindingLog:
-    """Collects findings while an input is read; one group per (severity, code, path)."""
+    """Collects findings while an input is read; one group per severity, code, file and field."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[Severity, str, str], _Group] = {}
+        self._groups: dict[tuple[Severity, str, str, str], _Group] = {}
 
     def error(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
         """Record a problem that makes the data unusable."""
@@ -185,7 +185,7 @@ class FindingLog:
     @property
     def has_errors(self) -> bool:
         """Whether any error was recorded."""
-        return any(severity is Severity.ERROR for severity, _, _ in self._groups)
+        return any(group.severity is Severity.ERROR for group in self._groups.values())
 
     def raise_errors(self) -> None:
         """Raise :class:`DataError` with everything found, when anything was an error."""
@@ -203,7 +203,9 @@ class FindingLog:
         table: Rows = (),
         count: int = 1,
     ) -> None:
-        key = (severity, code, examples[0].where.path)
+        where = examples[0].where
+        field_name = (where.field or "").partition("[")[0]  # bbox[0] and bbox[3] are of one kind
+        key = (severity, code, where.path, field_name)
         group = self._groups.setdefault(key, _Group(severity, code, fix, summary, table))
         group.count += count
         group.examples.extend(examples[: MAX_EXAMPLES - len(group.examples)])

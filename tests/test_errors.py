@@ -51,3 +51,13 @@ def test_cells_cannot_act_on_the_terminal_and_wide_characters_count_twice():
 )
 def test_columns_of_numbers_align_right(cells, numeric):
     assert is_numeric(cells) is numeric
+
+
+def test_problems_of_one_kind_are_grouped_by_file_and_field():
+    findings = FindingLog()
+    for row, field in enumerate(["bbox[0]", "bbox[3]", "score"]):
+        findings.warning("text-type", Where("p.json", record=f"[{row}]", field=field), "is a text")
+    assert [(one.count, str(one.examples[0].where)) for one in findings.findings()] == [
+        (2, "p.json: [0].bbox[0]"),
+        (1, "p.json: [2].score"),
+    ]

@@ -149,7 +149,7 @@ class Draft:
         if not len(orphans):
             return _Universe(known, rows)
         if closed and self.options.role == "gt":
-            code = f"{kind}-unlisted"
+            code = "image-unlisted" if kind == "image" else "class-unlisted"
             listed = "images" if kind == "image" else "categories"
             summary = f"{len(orphans):,} boxes set aside: their {kind} is not among the file's {listed}"
 
@@ -167,7 +167,7 @@ class Draft:
             place = Where(self.path, record="images" if kind == "image" else "categories", field="id")
             self.findings.add_rows(
                 Severity.ERROR,
-                f"{kind}-duplicate",
+                "image-duplicate" if kind == "image" else "class-duplicate",
                 range(len(repeated)),
                 lambda r: (place, f"duplicate {kind} id {shown(repeated[r])}"),
                 fix="Ids must be unique; drop or renumber the repeated entries.",

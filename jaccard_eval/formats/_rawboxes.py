@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,9 +65,10 @@ def _check_finite(raw: RawBoxes, column: FloatArray, name: str, findings: Findin
     rows = np.flatnonzero(~(finite.all(axis=1) if finite.ndim == 2 else finite))
 
     def describe(row: int) -> tuple[Where, str]:
-        return raw.place(row), f"{name} is {shown(np.asarray(column[row]).tolist())}; numbers must be finite"
+        where = replace(raw.place(row), field=name)
+        return where, f"is {shown(np.asarray(column[row]).tolist())}; numbers must be finite"
 
-    findings.add_rows(Severity.ERROR, f"{name}-not-finite", rows, describe, fix="Fix the exporter or drop the record.")
+    findings.add_rows(Severity.ERROR, "number-not-finite", rows, describe, fix="Fix the exporter or drop the record.")
 
 
 def check_scores(raw: RawBoxes, findings: FindingLog) -> None:

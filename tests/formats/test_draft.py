@@ -217,14 +217,16 @@ def test_numbers_that_are_not_finite_are_errors_with_their_place(value: float) -
     coords, score = np.array([BOX, BOX]), np.array([value, 0.5])
     coords[1, 2] = value
     message = _error(_draft("pred"), _boxes([1, 1], coords=coords, score=score))
-    assert f"error[bbox-not-finite]: file.txt:2: bbox is [10.0, 20.0, {value}, 40.0]; numbers must be finite" in message
-    assert f"error[score-not-finite]: file.txt:1: score is {value}; numbers must be finite" in message
+    assert (
+        f"error[number-not-finite]: file.txt:2: bbox: is [10.0, 20.0, {value}, 40.0]; numbers must be finite" in message
+    )
+    assert f"error[number-not-finite]: file.txt:1: score: is {value}; numbers must be finite" in message
 
 
 def test_all_problems_are_told_at_once() -> None:
     coords = np.array([BOX, (np.nan, 0, 1, 1), BOX])
     message = _error(_draft("pred", names=("cat",)), _boxes([1, 1, 1], [0, 0, 5], coords=coords))
-    assert "error[bbox-not-finite]" in message
+    assert "error[number-not-finite]" in message
     assert "error[score-missing]" in message
     assert "error[class-index]" in message
 

@@ -37,7 +37,7 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
     images, categories = content.images or [], content.categories or []
     for section, records in (("images", images), ("categories", categories)):
         if not records:
-            draft.findings.error(f"{section}-empty", Where(draft.path, field=section), "is empty: nothing to evaluate")
+            draft.findings.error("section-empty", Where(draft.path, field=section), "is empty: nothing to evaluate")
     if not content.boxes:
         draft.findings.warning("gt-empty", Where(draft.path, field="annotations"), "no ground truth boxes")
     draft.details.append(content.layout.value)
@@ -214,7 +214,7 @@ def _spelled_as_listed(draft: Draft, field: str, keys: Keys, listed: list[Key], 
     rows = [row for row, key in enumerate(own) if key not in known and str(key) in spelled]
     draft.findings.add_rows(
         Severity.WARNING,
-        f"{field}-spelling",
+        "id-spelling",
         rows,
         lambda row: (place(row), shown(own[row])),
         summary=f"{field} is a text where the list has a number, or vice versa, in {len(rows):,} records: read as one",
@@ -229,7 +229,7 @@ def _refuse_mixed(draft: Draft, field: str, keys: Keys, place: Places) -> None:
     rows = [row for row, key in enumerate(keys) if isinstance(key, str) and _INTEGER.fullmatch(key)]
     draft.findings.add_rows(
         Severity.ERROR,
-        f"{field}-mixed",
+        "id-mixed",
         rows,
         lambda row: (
             replace(place(row), field=field),

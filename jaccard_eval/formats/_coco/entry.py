@@ -75,23 +75,23 @@ class Entry:
         elif len(value) != 4:
             self._error("bbox-length", "bbox", f"has {len(value)} values {shown_json(value)}; {expected}")
         else:
-            left, top, width, height = (self._finite(f"bbox[{at}]", "bbox", one) for at, one in enumerate(value))
+            left, top, width, height = (self._finite(f"bbox[{at}]", one) for at, one in enumerate(value))
             return left, top, width, height
         return 0.0, 0.0, 0.0, 0.0
 
     def number(self, field: str) -> float:
         """Read a finite number; NaN where the field is not given."""
-        return self._finite(field, field, self.values[field]) if field in self.values else math.nan
+        return self._finite(field, self.values[field]) if field in self.values else math.nan
 
     def flag(self, field: str) -> int:
         """Read 0, 1, true or false; null, which pylabel writes, as not given."""
         value = self.values.get(field, NOT_GIVEN)
         if value is None:
             where = replace(self.where, field=field)
-            self.findings.warning(f"{field}-null", where, "is null: read as 0", fix="Write 0 or 1.")
+            self.findings.warning("flag-null", where, "is null: read as 0", fix="Write 0 or 1.")
             return NOT_GIVEN
         if field in self.values and not (isinstance(value, bool | int | float) and value in (0, 1)):
-            self._error(f"{field}-value", field, f"is {described_json(value)}; expected 0 or 1", "Write 0 or 1.")
+            self._error("flag-value", field, f"is {described_json(value)}; expected 0 or 1", "Write 0 or 1.")
             return NOT_GIVEN
         return int(value)
 
@@ -103,7 +103,7 @@ class Entry:
         where = replace(self.where, field=field)
         taken = str(value) if is_number(value) else None
         what = "left out" if taken is None else "read as a text"
-        self.findings.warning(f"{field}-type", where, f"is {described_json(value)}, expected a text: {what}")
+        self.findings.warning("text-type", where, f"is {described_json(value)}, expected a text: {what}")
         return taken
 
     def size(self, field: str) -> float | UnsetType | None:
@@ -117,23 +117,22 @@ class Entry:
         self.findings.warning("image-size", where, f"{field} is {described_json(value)}: taken as unknown")
         return None
 
-    def required(self, field: str, fix: str = NEEDED) -> Any:
+    def required(self, field: str, fix: str = NEEDED, *, code: str = "field-missing") -> Any:
         """Return a field that must be there; record its absence, and what may have been meant for it."""
         if field not in self.values:
             likely = _likely(field, tuple(self.values))
             fix = NEEDED if likely else fix
-            self._error(f"{field}-missing", field, f"is missing{likely}", fix)
+            self._error(code, field, f"is missing{likely}", fix)
         return self.values.get(field)
 
-    def _finite(self, place: str, name: str, value: Any) -> float:
+    def _finite(self, place: str, value: Any) -> float:
         if not is_number(value):
-            self._error(
-                f"{name}-type", place, f"is {described_json(value)}, not a number", "Write numbers without quotes."
-            )
+            detail = f"is {described_json(value)}, not a number"
+            self._error("number-type", place, detail, "Write numbers without quotes.")
             return 0.0
         if not is_finite(value):
             detail = f"is {shown_json(value)}; numbers must be finite and not too large (at most 1.8e308)"
-            self._error(f"{name}-not-finite", place, detail, "Fix the exporter or drop the record.")
+            self._error("number-not-finite", place, detail, "Fix the exporter or drop the record.")
             return 0.0
         return float(value)
 

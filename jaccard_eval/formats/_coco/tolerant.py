@@ -108,7 +108,7 @@ class _File:
 
     def section(self, outermost: Entry, name: str) -> list[Entry]:
         """Return the entries of a section that must be there."""
-        values = outermost.required(name)
+        values = outermost.required(name, code="section-missing")
         if isinstance(values, list):
             return self.entries(name, values, "an object")
         if name in outermost.values:
@@ -161,7 +161,7 @@ def _results(entries: list[Entry], scores_optional: bool) -> list[ResultRecord]:
     if scored or not scores_optional:
         fix = "" if scored else "Ground truth has none: were the files swapped? --assume-score 1.0 ranks all alike."
         for entry in entries:
-            entry.required("score", fix)
+            entry.required("score", fix, code="score-missing")
     return list(map(_result, entries))
 
 
