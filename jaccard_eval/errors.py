@@ -187,6 +187,10 @@ class FindingLog:
         """Whether any error was recorded."""
         return any(group.severity is Severity.ERROR for group in self._groups.values())
 
+    def has(self, *codes: str) -> bool:
+        """Whether any finding of these codes was recorded."""
+        return any(group.code in codes for group in self._groups.values())
+
     def raise_errors(self) -> None:
         """Raise :class:`DataError` with everything found, when anything was an error."""
         if self.has_errors:
