@@ -23,7 +23,7 @@ from jaccard_eval.cli._parse import (
 )
 
 PATH = click.Path(path_type=Path)
-BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh")
+BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
 UNITS = ("px", "norm")
 NAMES: dict[str, Any] = {"metavar": "A,B,...", "callback": parsed_by(parse_names)}
 NUMBER: dict[str, Any] = {"metavar": "NUMBER", "callback": parsed_by(parse_number)}

@@ -14,7 +14,12 @@ FloatArray = npt.NDArray[np.float64]
 RowArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 
-ENCODINGS = ("xywh", "xyxy", "cxcywh")
+ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
+CORNER_ORDER = {  # where an encoding of two corners has x1, y1, x2 and y2; each order is its own inverse
+    "xyxy": (0, 1, 2, 3),
+    "xxyy": (0, 2, 1, 3),
+    "yxyx": (1, 0, 3, 2),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +78,7 @@ class BoxTable:
             Coordinates in `encoding`.
         score : array_like of float, shape (n,), optional
             Confidence of each prediction; leave out for ground truth.
-        encoding : {"xyxy", "xywh", "cxcywh"}
+        encoding : {"xyxy", "xywh", "cxcywh", "xxyy", "yxyx"}
             What the four numbers of a box are.
         **columns
             Any of `area`, `crowd`, `difficult`, `group_of`, `ignore`, `source`, shape (n,).
@@ -128,11 +133,21 @@ def to_xywh(boxes: FloatArray, encoding: str) -> FloatArray:
     """Return boxes (n, 4) of any known encoding as left, top, width, height."""
     if encoding == "xywh":
         return boxes
-    if encoding == "xyxy":
-        return np.concatenate((boxes[:, :2], boxes[:, 2:] - boxes[:, :2]), axis=1)
     if encoding == "cxcywh":
         return np.concatenate((boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, 2:]), axis=1)
-    raise UsageError(f"unknown box encoding {encoding!r}; known are {', '.join(ENCODINGS)}")
+    if encoding not in CORNER_ORDER:
+        raise UsageError(f"unknown box encoding {encoding!r}; known are {', '.join(ENCODINGS)}")
+    left, top, right, bottom = boxes[:, CORNER_ORDER[encoding]].T
+    return np.stack((left, top, right - left, bottom - top), axis=1)
+
+
+def from_xywh(xywh: FloatArray, encoding: str) -> FloatArray:
+    """Return boxes (n, 4) in an encoding; the inverse of `to_xywh` up to rounding."""
+    if encoding == "xywh":
+        return xywh
+    if encoding == "cxcywh":
+        return np.concatenate((xywh[:, :2] + xywh[:, 2:] / 2, xywh[:, 2:]), axis=1)
+    return np.concatenate((xywh[:, :2], xywh[:, :2] + xywh[:, 2:]), axis=1)[:, CORNER_ORDER[encoding]]
 
 
 def freeze(table: BoxTable) -> BoxTable:

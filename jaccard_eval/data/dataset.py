@@ -65,6 +65,14 @@ class LabelMap:
         return len(self.keys)
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the four numbers of a file's boxes were taken for: an encoding, and pixels ("px") or fractions ("norm")."""
+
+    encoding: str = "xywh"
+    units: str = "px"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
     """One side of an evaluation, as read from one input.
@@ -82,6 +90,8 @@ class Dataset:
         Of the boxes: pixels, or fractions of the image's width and height where the size is not known yet.
     units_guessed : bool
         Whether the units rest on the values alone.
+    reading : Reading
+        What the numbers of the file were taken for.
     details : tuple of str
         How the input was read, for the report ("class cx cy w h, normalised").
     ignored : mapping of str to int
@@ -98,6 +108,7 @@ class Dataset:
     boxes: BoxTable
     units: str = "px"
     units_guessed: bool = False
+    reading: Reading = Reading()
     details: tuple[str, ...] = ()
     ignored: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()

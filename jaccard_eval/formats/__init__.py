@@ -58,7 +58,7 @@ class ReadOptions:
     Parameters
     ----------
     role : {"gt", "pred"}
-    box : {"xywh", "xyxy", "cxcywh"}, optional
+    box : {"xywh", "xyxy", "cxcywh", "xxyy", "yxyx"}, optional
         What the four numbers of a box are.
     units : {"px", "norm"}, optional
     names : tuple of str, optional

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze, to_xywh
-from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, unknown_sizes
+from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, Reading, unknown_sizes
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._keys import Keys, distinct_keys, index_keys
@@ -80,8 +80,8 @@ class Draft:
         images, image_rows = self._build_images(raw)
         labels, label_rows = self._build_labels(raw)
         self.findings.raise_errors()
-        encoding = self.options.box or raw.encoding
-        xywh = to_xywh(raw.coords, encoding)
+        reading = Reading(self.options.box or raw.encoding, self.options.units or raw.units)
+        xywh = to_xywh(raw.coords, reading.encoding)
         xywh, units, area = self._convert_units(raw, xywh, images, image_rows)
         check_sizes(raw, xywh, self.findings)
         self.findings.raise_errors()
@@ -97,6 +97,7 @@ class Draft:
             boxes=boxes if known.all() else boxes.take(known),
             units=units,
             units_guessed=raw.units_guessed and self.options.units is None,
+            reading=reading,
             details=tuple(self.details),
             ignored=dict(sorted(self.ignored.items())),
             findings=self.findings.findings(),

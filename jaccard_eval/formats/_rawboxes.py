@@ -21,7 +21,7 @@ class RawBoxes:
     image, label : int64 array (n,) or sequence of keys
         File keys of the image and class of each box.
     coords : float64 array (n, 4)
-        In `encoding` ("xywh", "xyxy", "cxcywh") and `units` ("px", "norm").
+        In `encoding` ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx") and `units` ("px", "norm").
     score, area : float64 array (n,), optional
         NaN in `area` means: not given.
     crowd, difficult, group_of, ignore : bool array (n,), optional

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.data.boxtable import BoxTable, to_xywh
+from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, from_xywh, to_xywh
 from jaccard_eval.errors import UsageError
 
 BOX = [[10.0, 20.0, 30.0, 60.0]]
@@ -18,6 +18,8 @@ FLAGS = ("crowd", "difficult", "group_of", "ignore")
         ("xywh", [10, 20, 30, 60]),
         ("xyxy", [10, 20, 20, 40]),  # 30 - 10, 60 - 20
         ("cxcywh", [-5, -10, 30, 60]),  # 10 - 30/2, 20 - 60/2
+        ("xxyy", [10, 30, 10, 30]),  # x 10 to 20, y 30 to 60
+        ("yxyx", [20, 10, 40, 20]),  # y 10 to 30, x 20 to 60
     ],
 )
 def test_every_encoding_becomes_left_top_width_height(encoding: str, expected: list[float]) -> None:
@@ -78,7 +80,7 @@ def test_rows_are_taken_by_index_or_mask_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"encoding": "ltrb"}, "unknown box encoding 'ltrb'; known are xywh, xyxy, cxcywh"),
+        ({"encoding": "ltrb"}, "unknown box encoding 'ltrb'; known are xywh, xyxy, cxcywh, xxyy, yxyx"),
         ({"image": [0, 1]}, r"column 'image' has shape \(2,\); expected \(1,\)"),
         ({"score": [[0.5]]}, r"column 'score' has shape \(1, 1\); expected \(1,\)"),
         ({"score": [np.nan]}, "row 0: score is nan; numbers must be finite"),
@@ -134,3 +136,10 @@ def test_all_encodings_of_a_box_in_whole_pixels_are_one_box(x: float, y: float, 
     corners = np.array([[x, y, x + w, y + h]])
     centre = np.array([[x + w / 2, y + h / 2, w, h]])  # halves are exact
     assert to_xywh(corners, "xyxy").tolist() == to_xywh(centre, "cxcywh").tolist() == [[x, y, w, h]]
+
+
+@given(COORDINATE, COORDINATE, SIDE, SIDE)
+def test_a_box_in_whole_pixels_comes_back_from_every_encoding(x: float, y: float, w: float, h: float) -> None:
+    box = np.array([[x, y, w, h]])
+    for encoding in ENCODINGS:
+        assert to_xywh(from_xywh(box, encoding), encoding).tolist() == box.tolist()

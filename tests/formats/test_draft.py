@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.dataset import Dataset, Reading
 from jaccard_eval.errors import DataError, Severity, Where
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._draft import Draft, RawBoxes
@@ -153,7 +153,8 @@ def test_classes_are_called_by_their_number_where_nothing_names_them() -> None:
 )
 def test_the_encoding_of_the_file_is_undone_unless_another_is_asked_for(encoding: str, xywh: list[float]) -> None:
     assert _build(_draft(), _boxes([1], encoding=encoding)).boxes.xywh.tolist() == [xywh]
-    assert _build(_draft(box=encoding), _boxes([1], encoding="xywh")).boxes.xywh.tolist() == [xywh]
+    asked = _build(_draft(box=encoding), _boxes([1], encoding="xywh"))
+    assert (asked.boxes.xywh.tolist(), asked.reading) == ([xywh], Reading(encoding, "px"))
 
 
 def _fractions(*, sizes: list[list[float]], role: str = "gt", **columns: Any) -> Dataset:

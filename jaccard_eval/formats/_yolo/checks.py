@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._yolo.columns import Columns
 from jaccard_eval.formats._yolo.encoding import FIELDS, HIGH, LOW, PIXEL_LOOK, is_normalised
@@ -128,7 +128,7 @@ def check_units(reporter: LineReporter, boxes: LineBoxes) -> None:
         reporter.report("units-mixed", mixed, lambda line: detail.format(shown(box(line).tolist())), fix)
         return
     outside = ((coords < LOW) | (coords > HIGH)).any(axis=1)
-    negative = (coords[:, 2:] < LOW).any(axis=1) & (boxes.encoding != "xyxy")
+    negative = (coords[:, 2:] < LOW).any(axis=1) & (boxes.encoding not in CORNER_ORDER)
     far = outside & ((reporter.role == "gt") | negative | (np.abs(coords) > PIXEL_LOOK).any(axis=1))
 
     def describe(line: int) -> str:

@@ -16,7 +16,14 @@ STRAY_SHARE = 0.02  # boxes that may contradict an encoding and still be mistake
 CLEAR_SHARE = 0.05  # boxes that must leave the image before centre-size is ruled out without a doubt
 FOREIGN_SHARE = 0.1  # normalised boxes that must leave the image before another encoding than centre-size is tried
 
-FIELDS = {"cxcywh": ("cx", "cy", "w", "h"), "xywh": ("x", "y", "w", "h"), "xyxy": ("x1", "y1", "x2", "y2")}
+USUAL = ("cxcywh", "xywh", "xyxy")  # encodings that are found by looking; the others are read when asked for
+FIELDS = {
+    "cxcywh": ("cx", "cy", "w", "h"),
+    "xywh": ("x", "y", "w", "h"),
+    "xyxy": ("x1", "y1", "x2", "y2"),
+    "xxyy": ("x1", "x2", "y1", "y2"),
+    "yxyx": ("y1", "x1", "y2", "x2"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,7 @@ def count_leaving(coords: FloatArray, encoding: str, sizes: FloatArray | None = 
     Parameters
     ----------
     coords : ndarray of float64, shape (n, 4)
-    encoding : {"xywh", "xyxy", "cxcywh"}
+    encoding : {"xywh", "xyxy", "cxcywh", "xxyy", "yxyx"}
     sizes : ndarray of float64, shape (n, 2), optional
         Width and height of each box's image, NaN where unknown; left out for normalised coordinates.
     """
@@ -57,8 +64,8 @@ def count_leaving(coords: FloatArray, encoding: str, sizes: FloatArray | None = 
 
 def choose_normalised(coords: FloatArray) -> EncodingChoice:
     """Return centre-size, the YOLO convention, unless many boxes contradict it and another encoding fits them."""
-    leaving = {encoding: count_leaving(coords, encoding) for encoding in FIELDS}
-    best = min(FIELDS, key=lambda encoding: leaving[encoding])
+    leaving = {encoding: count_leaving(coords, encoding) for encoding in USUAL}
+    best = min(USUAL, key=lambda encoding: leaving[encoding])
     n = len(coords)
     if n >= MIN_EVIDENCE and leaving["cxcywh"] > FOREIGN_SHARE * n and leaving[best] <= STRAY_SHARE * n:
         assumption = f"{leaving['cxcywh']:,} of {n:,} boxes would leave the image as cx cy w h; read as {best}"
@@ -80,7 +87,7 @@ def choose_pixels(coords: FloatArray, sizes: FloatArray) -> EncodingChoice:
         Width and height of each box's image; NaN where unknown.
     """
     n = len(coords)
-    leaving = {encoding: count_leaving(coords, encoding, sizes) for encoding in FIELDS}
+    leaving = {encoding: count_leaving(coords, encoding, sizes) for encoding in USUAL}
     if leaving["xyxy"] - min(leaving.values()) <= STRAY_SHARE * n:
         proven = n >= MIN_EVIDENCE or leaving["xywh"] > leaving["xyxy"]
         few = f"only {n:,} boxes, all with x2 >= x1 and y2 >= y1: read as x1 y1 x2 y2, but x y w h is possible"
