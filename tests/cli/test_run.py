@@ -54,7 +54,10 @@ def test_the_traceback_is_shown_on_request(capsys: pytest.CaptureFixture[str], m
         (["a", "b", "c"], "Got unexpected extra argument (c)"),
         (["--gt", "a", "--gt", "b", "c"], "GT is given 2 times"),
         (["a", "b", "--per-clas"], "Did you mean one of: '--per-class'"),
-        (["a", "b", "--gt-box", "xyxx"], "'xyxx' is not one of xywh, xyxy, cxcywh, xxyy, yxyx. Did you mean 'yxyx' or 'xyxy'?"),
+        (
+            ["a", "b", "--gt-box", "xyxx"],
+            "'xyxx' is not one of xywh, xyxy, cxcywh, xxyy, yxyx. Did you mean 'yxyx' or 'xyxy'?",
+        ),
         (["a", "b", "--gt-format", "cooc"], "unknown format 'cooc'; known are "),
         (["a", "b", "--iou", "x"], "Invalid value for '--iou': 'x' is not a number"),
         (["a", "b", "-o", "x.jsn"], "Did you mean '.json'?"),
