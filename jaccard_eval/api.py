@@ -19,7 +19,7 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult, InputSummary
-from jaccard_eval.data.signature import fingerprint, signature
+from jaccard_eval.data.signature import digest_rows, row_hashes, signature
 from jaccard_eval.errors import DataError, UsageError, Where, shown
 from jaccard_eval.formats import ReadOptions, read_dataset
 from jaccard_eval.matching.matchtable import match_boxes
@@ -172,19 +172,19 @@ def _measure(
     table = match_boxes(aligned.gt, aligned.pred, protocol, n_images=n_images, n_labels=n_labels)
     names = ("all classes",) if protocol.class_agnostic else aligned.class_names
     metrics = DetectionMetrics(table, names, aligned.image_names, area_known=aligned.units == "px")
-    inputs = [_summary(side, boxes, aligned) for side, boxes in ((gt, aligned.gt), (pred, aligned.pred))]
-    prints = {"gt": inputs[0].fingerprint, "pred": inputs[1].fingerprint}
+    hashes = [row_hashes(boxes, aligned.image_names, aligned.class_names) for boxes in (aligned.gt, aligned.pred)]
+    prints = [digest_rows(rows, role, aligned.units) for rows, role in zip(hashes, ("gt", "pred"), strict=True)]
     return EvaluationResult(
         protocol=protocol,
-        signature=signature(protocol, selection=selection, version=__version__, **prints),
+        signature=signature(protocol, selection=selection, gt=prints[0], pred=prints[1], version=__version__),
         version=__version__,
-        gt=inputs[0],
-        pred=inputs[1],
+        gt=_summary(gt, prints[0]),
+        pred=_summary(pred, prints[1]),
         correspondence=aligned.correspondence,
         metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
         per_class=metrics.per_class(class_refs(protocol)),
         operating_points=() if score is None else metrics.operating_points(score),
-        findings=(*gt.findings, *pred.findings, *aligned.findings, *audit(gt, pred, aligned, metrics)),
+        findings=(*gt.findings, *pred.findings, *aligned.findings, *audit(gt, pred, aligned, metrics, hashes)),
         measured=metrics,
     )
 
@@ -267,7 +267,7 @@ def _require_pixels(gt: Dataset, aligned: Alignment, protocol: Protocol) -> None
         )
 
 
-def _summary(side: Dataset, boxes: BoxTable, aligned: Alignment) -> InputSummary:
+def _summary(side: Dataset, fingerprint: str) -> InputSummary:
     return InputSummary(
         path=side.path,
         format=side.format,
@@ -275,7 +275,7 @@ def _summary(side: Dataset, boxes: BoxTable, aligned: Alignment) -> InputSummary
         images=len(side.images),
         boxes=len(side.boxes),
         classes=len(side.labels),
-        fingerprint=fingerprint(boxes, aligned.image_names, aligned.class_names, aligned.units),
+        fingerprint=fingerprint,
         details=side.details,
         ignored=side.ignored,
     )

@@ -6,13 +6,14 @@ explained in ``docs/findings.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jaccard_eval.analysis.evidence import Evidence
 from jaccard_eval.analysis.sample import take_sample
 from jaccard_eval.analysis.scores import check_scores
 from jaccard_eval.data.align import Alignment
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.signature import Words
 from jaccard_eval.errors import Finding, FindingLog
 from jaccard_eval.metrics.detection import DetectionMetrics
 
@@ -21,11 +22,29 @@ Check = Callable[[Evidence, FindingLog], None]
 CHECKS: tuple[Check, ...] = (check_scores,)
 
 
-def audit(gt: Dataset, pred: Dataset, aligned: Alignment, metrics: DetectionMetrics) -> tuple[Finding, ...]:
-    """Run all checks on an evaluation; findings in the order of their weight."""
+def audit(
+    gt: Dataset, pred: Dataset, aligned: Alignment, metrics: DetectionMetrics, hashes: Sequence[Words]
+) -> tuple[Finding, ...]:
+    """Run all checks on an evaluation; findings in the order of their weight.
+
+    Parameters
+    ----------
+    gt, pred, aligned, metrics
+        See `Evidence`.
+    hashes : pair of ndarray of uint64
+        Hashes of the rows of the aligned ground truth and predictions.
+    """
     placed = aligned.placement
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table))
-    evidence = Evidence(gt=gt, pred=pred, aligned=aligned, metrics=metrics, sample=sample)
+    evidence = Evidence(
+        gt=gt,
+        pred=pred,
+        aligned=aligned,
+        metrics=metrics,
+        sample=sample,
+        gt_hashes=hashes[0],
+        pred_hashes=hashes[1],
+    )
     findings = FindingLog()
     for check in CHECKS:
         check(evidence, findings)

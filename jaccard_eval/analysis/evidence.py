@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from jaccard_eval.analysis.sample import Sample
 from jaccard_eval.data.align import Alignment
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.signature import Words
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 
@@ -24,6 +25,8 @@ class Evidence:
         Of this evaluation.
     sample : Sample
         Boxes of some images, paired by place alone, each side with its own classes.
+    gt_hashes, pred_hashes : ndarray of uint64, shape (n,)
+        Hash of each row of the aligned tables; equal rows have equal hashes.
     """
 
     gt: Dataset
@@ -31,3 +34,5 @@ class Evidence:
     aligned: Alignment
     metrics: DetectionMetrics
     sample: Sample
+    gt_hashes: Words
+    pred_hashes: Words

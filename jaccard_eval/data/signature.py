@@ -20,22 +20,33 @@ FINGERPRINT_DIGITS = 16  # hexadecimal digits shown: 64 bits
 def fingerprint(boxes: BoxTable, image_names: Sequence[str], class_names: Sequence[str], units: str) -> str:
     """Return a digest of boxes that does not depend on the order of rows or on the file format.
 
-    Every row is hashed to 64 bits with the names of its image and class; the hashes are summed, so order does not
-    matter and equal rows count. Images and classes without boxes leave no trace: not every format lists them.
+    Every row is hashed with the names of its image and class; the hashes are summed, so order does not matter and equal
+    rows count. Images and classes without boxes leave no trace: not every format lists them.
     """
+    return digest_rows(row_hashes(boxes, image_names, class_names), "gt" if boxes.score is None else "pred", units)
+
+
+def row_hashes(boxes: BoxTable, image_names: Sequence[str], class_names: Sequence[str]) -> Words:
+    """Hash each row to 64 bits, shape (n,): image, class, flags, box, score and area; equal rows have equal hashes."""
     image = _text_hashes(bare_names(image_names))
     label = _text_hashes(class_names)
     flags = np.packbits([boxes.crowd, boxes.difficult, boxes.group_of, boxes.ignore], axis=0, bitorder="little")[0]
     score = np.zeros(len(boxes)) if boxes.score is None else boxes.score
     columns = [*boxes.xywh.T, score, boxes.area]
-    state = image[boxes.image] * _PRIMES[0] + label[boxes.label] * _PRIMES[1] + flags.astype(np.uint64) * _PRIMES[2]
+    state: Words = (
+        image[boxes.image] * _PRIMES[0] + label[boxes.label] * _PRIMES[1] + flags.astype(np.uint64) * _PRIMES[2]
+    )
     for column in columns:
         bits = (np.ascontiguousarray(column, dtype="<f8") + 0.0).view("<u8")  # + 0.0: -0.0 and 0.0 are alike
         state = _mix(state ^ bits)
-    kind = "gt" if boxes.score is None else "pred"
-    digest = hashlib.sha256(f"{kind} {units} {len(boxes)}".encode())
-    digest.update(int(state.sum(dtype=np.uint64)).to_bytes(8, "little"))
-    digest.update(int(np.bitwise_xor.reduce(state, initial=0)).to_bytes(8, "little"))
+    return state
+
+
+def digest_rows(hashes: Words, kind: str, units: str) -> str:
+    """Return the digest of hashed rows, in any order; `kind` is "gt" or "pred"."""
+    digest = hashlib.sha256(f"{kind} {units} {len(hashes)}".encode())
+    digest.update(int(hashes.sum(dtype=np.uint64)).to_bytes(8, "little"))
+    digest.update(int(np.bitwise_xor.reduce(hashes, initial=0)).to_bytes(8, "little"))
     return f"sha256:{digest.hexdigest()[:FINGERPRINT_DIGITS]}"
 
 
