@@ -16,7 +16,7 @@ from jaccard_eval.analysis.audit import audit
 from jaccard_eval.data.align import Alignment, align
 from jaccard_eval.data.alignimages import AlignOptions
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
+from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult, InputSummary
 from jaccard_eval.data.signature import digest_rows, row_hashes, signature
@@ -225,6 +225,7 @@ def _wrap(boxes: BoxTable, role: str) -> Dataset:
         images=_counted_images(int(boxes.image.max(initial=-1)) + 1),
         labels=LabelMap(tuple(labels), tuple(map(str, labels)), named=False),
         boxes=boxes,
+        reading=Reading("xyxy", "px"),  # what from_arrays takes boxes for unless it is told
     )
 
 

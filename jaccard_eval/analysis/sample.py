@@ -41,8 +41,32 @@ class Sample:
     overlap: FloatArray
     share: float
 
+    def located(self) -> tuple[int, int]:
+        """Count the ground-truth boxes that share their place with some prediction, and all that could.
 
-def take_sample(gt: BoxTable, pred: BoxTable, n_images: int) -> Sample:
+        Crowds, and images on which only one side has boxes, are left out.
+        """
+        could = ~self.gt.crowd & _occurs(self.pred.image, self.gt.image)
+        found = np.zeros(len(self.gt), dtype=np.bool_)
+        found[self.gt_row] = True
+        return int(np.count_nonzero(found & could)), int(np.count_nonzero(could))
+
+    def objects(self) -> tuple[IntArray, IntArray]:
+        """Return one pair of rows (prediction, ground truth) for each object that predictions agree with by place.
+
+        Each prediction stands for the object that it overlaps most, and of those that stand for one object the
+        prediction with the highest score counts: surplus and doubtful predictions say little. Crowds are left out.
+        """
+        single = np.flatnonzero(~self.gt.crowd[self.gt_row])
+        by_overlap = single[np.lexsort((-self.overlap[single], self.pred_row[single]))]
+        best = by_overlap[_first_of_each(self.pred_row[by_overlap])]
+        score = np.zeros(len(self.pred)) if self.pred.score is None else self.pred.score
+        by_score = best[np.lexsort((-score[self.pred_row[best]], self.gt_row[best]))]
+        top = by_score[_first_of_each(self.gt_row[by_score])]
+        return self.pred_row[top], self.gt_row[top]
+
+
+def take_sample(gt: BoxTable, pred: BoxTable, n_images: int, limit: int = SAMPLE_BOXES) -> Sample:
     """Pair the boxes of evenly spread images by place alone.
 
     Parameters
@@ -50,15 +74,32 @@ def take_sample(gt: BoxTable, pred: BoxTable, n_images: int) -> Sample:
     gt, pred : BoxTable
         With common image rows and in common units; class rows may be of different maps.
     n_images : int
+    limit : int
+        Boxes of either side, at most about.
     """
-    step = max(1, -(-len(pred) // SAMPLE_BOXES), -(-len(gt) // SAMPLE_BOXES))
+    step = max(1, -(-len(pred) // limit), -(-len(gt) // limit))
     if step > 1:
         gt, pred = gt.take(gt.image % step == 0), pred.take(pred.image % step == 0)
-    return _pair(gt, pred, 1 / step if n_images else 1.0)
+    return pair_by_place(gt, pred, 1 / step if n_images else 1.0)
 
 
-def _pair(gt: BoxTable, pred: BoxTable, share: float) -> Sample:
+def pair_by_place(gt: BoxTable, pred: BoxTable, share: float = 1.0) -> Sample:
+    """Pair all boxes by place alone; `share` is of the images that they were taken from."""
     order = stable_order(gt.image)
     blocks = Blocks.of(gt.image[order].astype(np.int64), pred.image.astype(np.int64))
     pairs = candidate_pairs(Corners.of(pred.xywh), Corners.of(gt.xywh[order]), blocks, None, SAME_PLACE)
     return Sample(gt, pred, pairs.det, order[pairs.gt], pairs.overlap, share)
+
+
+def _occurs(images: npt.NDArray[np.int32], among: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    """Whether each image of `among` is one of `images`."""
+    used = np.zeros(int(max(images.max(initial=-1), among.max(initial=-1))) + 1, dtype=np.bool_)
+    used[images] = True
+    return used[among]
+
+
+def _first_of_each(ordered: IntArray) -> npt.NDArray[np.bool_]:
+    """Mark where a new value begins."""
+    first = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first

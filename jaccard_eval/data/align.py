@@ -154,14 +154,14 @@ def _common_units(
     gt_boxes, pred_boxes = boxes
     if gt.units == pred.units:
         return gt_boxes, pred_boxes, gt.units
-    sizes = _known_sizes(pred, images)
+    sizes = common_sizes(pred, images)
     if gt.units == "norm":
         return _to_pixels(gt, gt_boxes, sizes, images, findings), pred_boxes, "px"
     return gt_boxes, _to_pixels(pred, pred_boxes, sizes, images, findings), "px"
 
 
-def _known_sizes(pred: Dataset, images: CommonImages) -> FloatArray:
-    """Return the sizes of the common images, from whichever side knows them."""
+def common_sizes(pred: Dataset, images: CommonImages) -> FloatArray:
+    """Return width and height of the common images (n, 2), from whichever side knows them; NaN where neither does."""
     matched = images.pred_rows >= 0
     theirs = np.full_like(images.table.sizes, np.nan)
     theirs[images.pred_rows[matched]] = pred.images.sizes[matched]
