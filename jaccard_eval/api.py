@@ -112,7 +112,7 @@ def evaluate(
         Operating point for precision, recall, F1 and counts.
     class_map : mapping of str to str, optional
         Prediction class to ground-truth class.
-    match_images : {"id", "name", "path", "basename", "stem"}, optional
+    match_images : {"id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1", "id-1"}, optional
         How images correspond; found by trying when left out.
     extra_images : {"error", "ignore", "empty"}
         What to do with prediction images that the ground truth does not have.

@@ -25,6 +25,7 @@ from jaccard_eval.cli._parse import (
 PATH = click.Path(path_type=Path)
 BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
 UNITS = ("px", "norm")
+IMAGE_WAYS = ("id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1", "id-1")
 NAMES: dict[str, Any] = {"metavar": "A,B,...", "callback": parsed_by(parse_names)}
 NUMBER: dict[str, Any] = {"metavar": "NUMBER", "callback": parsed_by(parse_number)}
 
@@ -117,8 +118,8 @@ INPUT_OPTIONS: list[click.Parameter] = [
 PAIR_OPTIONS: list[click.Parameter] = [
     _pair(
         "--match-images",
-        type=OneOf(("id", "name", "path", "basename", "stem")),
-        help="What images of the two sides have in common.",
+        type=OneOf(IMAGE_WAYS),
+        help="What images of the two sides have in common; id+1: the prediction's id plus one is the ground truth's.",
     ),
     _pair(
         "--extra-images",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, RowArray
 from jaccard_eval.data.dataset import Dataset, ImageTable, key_order
-from jaccard_eval.data.imagekeys import AUTOMATIC, ImageMatch, counted, example_keys, match_by
+from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, WAYS, ImageMatch, counted, example_keys, match_by
 from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, did_you_mean, shown
 
 IntArray = npt.NDArray[np.int64]
@@ -26,19 +26,20 @@ class AlignOptions:
     Parameters
     ----------
     match_images : str, optional
-        One of "id", "name", "path", "basename", "stem".
+        One of `imagekeys.WAYS`: "id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1" (the
+        ground truth's id is the prediction's plus one) or "id-1".
     extra_images : {"error", "ignore", "empty"}
         What to do with prediction images that the ground truth does not have: stop, leave them out, or count them as
         images without objects.
-    class_map : mapping of str to str, optional
-        Prediction class to ground-truth class.
+    class_map : mapping of str to str, or str, optional
+        Prediction class to ground-truth class, or the name of a map (`data.classmaps`).
     classes, exclude_classes : sequence of str
         Ground-truth classes to evaluate, or to leave out.
     """
 
     match_images: str | None = None
     extra_images: str = "error"
-    class_map: Mapping[str, str] | None = None
+    class_map: Mapping[str, str] | str | None = None
     classes: Sequence[str] = ()
     exclude_classes: Sequence[str] = ()
 
@@ -67,6 +68,8 @@ def align_images(gt: Dataset, pred: Dataset, options: AlignOptions, findings: Fi
     used = np.zeros(len(pred.images), dtype=np.bool_)
     used[pred.boxes.image] = True
     match = _choose_strategy(gt, pred, used, options)
+    if match.strategy in OVERLOOKED and options.match_images is None:
+        _note_adapted(gt, pred, match, findings)
     extra = np.flatnonzero((match.rows < 0) & used).astype(np.int64)
     gt_rows = np.arange(len(gt.images), dtype=np.int32)
     if not len(extra) or not _keep_extra(_Extra.of(gt, pred, match, extra), options, findings):
@@ -83,9 +86,8 @@ def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: Align
     if options.match_images:
         return _forced(gt, pred, options.match_images)
     tried: list[tuple[float, ImageMatch]] = []
-    for name in AUTOMATIC:
-        match = match_by(name, gt.images, pred.images)
-        share = float((match.rows[used] >= 0).mean()) if used.any() else float((match.rows >= 0).all())
+    for match in _trials(gt.images, pred.images, used):
+        share = _explained(match, used)
         if match.one_to_one and share >= EXPLAINED:
             return match
         tried.append((share, match))
@@ -96,8 +98,23 @@ def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: Align
     raise _no_correspondence(gt, pred, used, best, share)
 
 
+def _trials(gt: ImageTable, pred: ImageTable, used: BoolArray) -> Iterator[ImageMatch]:
+    """Try the automatic strategies in turn.
+
+    Ids that are the same but for their type, 7 and "7", are not matched by their number: that is for the user to say.
+    """
+    for strategy in AUTOMATIC:
+        if strategy != "number" or _explained(match_by("id-text", gt, pred), used) < EXPLAINED:
+            yield match_by(strategy, gt, pred)
+
+
+def _explained(match: ImageMatch, used: BoolArray) -> float:
+    """Return the share of the prediction images with boxes that are matched; where no image has any, 1 if all are."""
+    return float((match.rows[used] >= 0).mean()) if used.any() else float((match.rows >= 0).all())
+
+
 def _forced(gt: Dataset, pred: Dataset, strategy: str) -> ImageMatch:
-    _require_known("match images", strategy, AUTOMATIC)
+    _require_known("match images", strategy, WAYS)
     match = match_by("id-text" if strategy == "id" else strategy, gt.images, pred.images)
     if not match.one_to_one:
         raise DataError.single(
@@ -107,6 +124,15 @@ def _forced(gt: Dataset, pred: Dataset, strategy: str) -> ImageMatch:
             fix="Choose another --match-images.",
         )
     return replace(match, strategy=strategy)
+
+
+def _note_adapted(gt: Dataset, pred: Dataset, match: ImageMatch, findings: FindingLog) -> None:
+    row = int(np.flatnonzero(match.rows >= 0)[0])
+    ours, theirs = gt.images.name(int(match.rows[row])), pred.images.name(row)
+    detail = f"{OVERLOOKED[match.strategy]} are overlooked, so that images correspond by {match.strategy}: "
+    findings.note(
+        "image-names-adapted", Where(pred.path, field="image"), f"{detail}{shown(theirs)} is taken for {shown(ours)}"
+    )
 
 
 def _require_known(purpose: str, way: str, known: Sequence[str]) -> None:

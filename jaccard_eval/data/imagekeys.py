@@ -1,4 +1,4 @@
-"""Ways in which the images of two inputs can correspond: by id, file name, path suffix, base name or stem."""
+"""Ways in which the images of two inputs can correspond: by id, by the spelling of names, by number."""
 
 from __future__ import annotations
 
@@ -10,10 +10,20 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import RowArray
 from jaccard_eval.data.dataset import ImageTable, Key
+from jaccard_eval.data.imagenames import (
+    folded,
+    last_part,
+    number_text,
+    path_ends,
+    posix,
+    stem_of,
+    undecorated_forms,
+    without_suffix,
+)
 from jaccard_eval.errors import shown
 
 NOWHERE = -1
-PICTURE_SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".jp2", ".png", ".ppm", ".tif", ".tiff", ".webp"})
+MAX_ID_DIGITS = 18  # of a text that is taken for an id: it fits 64 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +59,7 @@ def _by_id(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
     at = {key: row for row, key in enumerate(gt.keys)}
     rows = _rows(at.get(key, NOWHERE) for key in pred.keys)
     agree = all(
-        _stem_of(gt.file_names[row]) == _stem_of(name)
+        stem_of(gt.file_names[row] or "") == stem_of(name)
         for row, name in zip(rows, pred.file_names, strict=True)
         if row >= 0 and name and gt.file_names[row]
     )
@@ -60,25 +70,44 @@ def _by_id_text(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
     return _match_texts([str(key) for key in gt.keys], [str(key) for key in pred.keys])
 
 
+def _by_next_id(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
+    return _match_shifted_ids(gt, pred, 1)
+
+
+def _by_previous_id(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
+    return _match_shifted_ids(gt, pred, -1)
+
+
 def _by_name(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
     return _match_texts(_names(gt), _names(pred))
 
 
+def _by_path(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
+    return _match_forms(*([path_ends(name) for name in _names(side)] for side in (gt, pred)))
+
+
 def _by_basename(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
-    return _match_texts(*([_last(name) for name in _names(side)] for side in (gt, pred)))
+    return _match_texts(*([last_part(name) for name in _names(side)] for side in (gt, pred)))
 
 
 def _by_stem(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
-    """Match paths without their suffix where one ends the other, else stems alone."""
-    ours, theirs = ([_without_suffix(name) for name in _names(side)] for side in (gt, pred))
-    rows, clear = _match_suffixes(ours, theirs)
-    if clear and (rows >= 0).all():
-        return rows, clear
-    return _match_texts([_last(name) for name in ours], [_last(name) for name in theirs])
+    return _match_spellings(_bare_paths(gt), _bare_paths(pred), path_ends)
 
 
-def _by_path(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
-    return _match_suffixes(_names(gt), _names(pred))
+def _by_case(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
+    return _match_spellings(_folded_paths(gt), _folded_paths(pred), path_ends)
+
+
+def _by_decorated(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
+    return _match_spellings(_folded_paths(gt), _folded_paths(pred), undecorated_forms)
+
+
+def _by_number(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
+    """Match names that are one number, however padded; only where every prediction image is called by a number."""
+    theirs = [number_text(name) for name in _names(pred)]
+    if None in theirs:
+        return np.full(len(theirs), NOWHERE, dtype=np.int32), True
+    return _match_texts([number_text(name) for name in _names(gt)], theirs)
 
 
 STRATEGIES: dict[str, Matcher] = {
@@ -87,65 +116,85 @@ STRATEGIES: dict[str, Matcher] = {
     "path": _by_path,
     "basename": _by_basename,
     "stem": _by_stem,
+    "case": _by_case,
+    "decorated": _by_decorated,
+    "number": _by_number,
     "id-text": _by_id_text,
+    "id+1": _by_next_id,
+    "id-1": _by_previous_id,
 }
-AUTOMATIC = ("id", "name", "path", "basename", "stem")  # in the order of trial; id-text only when asked for
+AUTOMATIC = ("id", "name", "path", "basename", "stem", "case", "decorated", "number")  # in the order of trial
+WAYS = (*AUTOMATIC, "id+1", "id-1")  # what can be asked for; "id" then takes 7 and "7" for one
+# What those strategies overlook that are tried last; it is said when one is taken.
+OVERLOOKED = {
+    "case": "case, Unicode composition, and space, dash or underscore in names",
+    "decorated": "what Roboflow, Label Studio or Ultralytics add to names",
+    "number": "leading zeros, folders and suffixes of numbers",
+}
 
 
-def _match_texts(ours: list[str], theirs: list[str]) -> tuple[RowArray, bool]:
+def _match_texts(ours: Sequence[str | None], theirs: Sequence[str | None]) -> tuple[RowArray, bool]:
+    """Match equal texts; None matches nothing."""
+    at, ambiguous = _index((text, row) for row, text in enumerate(ours) if text is not None)
+    return _rows(NOWHERE if text is None else at.get(text, NOWHERE) for text in theirs), ambiguous.isdisjoint(theirs)
+
+
+def _match_shifted_ids(gt: ImageTable, pred: ImageTable, step: int) -> tuple[RowArray, bool]:
+    return _match_texts([_moved(key, 0) for key in gt.keys], [_moved(key, step) for key in pred.keys])
+
+
+def _match_spellings(ours: list[str], theirs: list[str], forms: Callable[[str], list[str]]) -> tuple[RowArray, bool]:
+    """Match paths of which one is a form of the other, else names without their folders."""
+    rows, clear = _match_forms([forms(path) for path in ours], [forms(path) for path in theirs])
+    if clear and (rows >= 0).all():
+        return rows, clear
+    return _match_forms([forms(last_part(path)) for path in ours], [forms(last_part(path)) for path in theirs])
+
+
+def _match_forms(ours: list[list[str]], theirs: list[list[str]]) -> tuple[RowArray, bool]:
+    """Match names of which one, whole, is a form of the other; the forms of each start with the whole name."""
+    whole, twice = _index((forms[0], row) for row, forms in enumerate(ours))
+    part, shared = _index((form, row) for row, forms in enumerate(ours) for form in forms)
+    rows, clear = [], True
+    for forms in theirs:
+        if forms[0] in part and forms[0] not in whole:
+            rows.append(part[forms[0]])
+            clear &= forms[0] not in shared
+        else:
+            form = next((form for form in forms if form in whole), "")
+            rows.append(whole.get(form, NOWHERE))
+            clear &= form not in twice
+    return _rows(rows), clear
+
+
+def _index(texts: Iterable[tuple[str, int]]) -> tuple[dict[str, int], set[str]]:
+    """Return the first row of each text, and the texts that belong to several rows."""
     at: dict[str, int] = {}
-    ambiguous: set[str] = set()
-    for row, text in enumerate(ours):
+    several: set[str] = set()
+    for text, row in texts:
         if at.setdefault(text, row) != row:
-            ambiguous.add(text)
-    return _rows(at.get(text, NOWHERE) for text in theirs), ambiguous.isdisjoint(theirs)
-
-
-def _match_suffixes(ours: list[str], theirs: list[str]) -> tuple[RowArray, bool]:
-    """Match names of which one ends with the other, by whole path components."""
-    full = {name: row for row, name in enumerate(ours)}
-    ends: dict[str, int] = {}
-    ambiguous: set[str] = set()
-    for row, name in enumerate(ours):
-        for end in _suffixes(name):
-            if ends.setdefault(end, row) != row:
-                ambiguous.add(end)
-    rows = _rows(
-        full[name] if name in full else ends[name] if name in ends else _first(full, _suffixes(name)) for name in theirs
-    )
-    return rows, ambiguous.isdisjoint(name for name in theirs if name not in full)
-
-
-def _first(at: dict[str, int], names: Iterable[str]) -> int:
-    return next((at[name] for name in names if name in at), NOWHERE)
-
-
-def _suffixes(path: str) -> list[str]:
-    """Return the path and its ends, longest first: a/b/c, b/c, c."""
-    parts = path.split("/")
-    return ["/".join(parts[i:]) for i in range(len(parts))]
+            several.add(text)
+    return at, several
 
 
 def _names(images: ImageTable) -> list[str]:
-    return [_posix(images.name(row)) for row in range(len(images))]
+    return [posix(images.name(row)) for row in range(len(images))]
 
 
-def _posix(name: str) -> str:
-    return name.replace("\\", "/").removeprefix("./")
+def _bare_paths(images: ImageTable) -> list[str]:
+    return [without_suffix(name) for name in _names(images)]
 
 
-def _last(path: str) -> str:
-    return path.rpartition("/")[2]
+def _folded_paths(images: ImageTable) -> list[str]:
+    return [folded(path) for path in _bare_paths(images)]
 
 
-def _stem_of(name: str | None) -> str:
-    return _last(_without_suffix(_posix(name or "")))
-
-
-def _without_suffix(path: str) -> str:
-    """Drop the suffix of a picture; a dot elsewhere belongs to the name."""
-    stem, dot, suffix = path.rpartition(".")
-    return stem if dot and f".{suffix.lower()}" in PICTURE_SUFFIXES else path
+def _moved(key: Key, step: int) -> str | None:
+    """Write the whole number that a key is, or writes, `step` further on; None for any other key."""
+    if isinstance(key, int):
+        return str(key + step)
+    text = number_text(key)
+    return str(int(text) + step) if text is not None and len(text) <= MAX_ID_DIGITS else None
 
 
 def _rows(rows: Iterable[int]) -> RowArray:
@@ -154,8 +203,8 @@ def _rows(rows: Iterable[int]) -> RowArray:
 
 def bare_names(names: Sequence[str]) -> list[str]:
     """Return names without folder and picture suffix; with their folders where only these tell images apart."""
-    paths = [_without_suffix(_posix(name)) for name in names]
-    stems = [_last(path) for path in paths]
+    paths = [without_suffix(posix(name)) for name in names]
+    stems = [last_part(path) for path in paths]
     return stems if len(set(stems)) == len(stems) else paths
 
 

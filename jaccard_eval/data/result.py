@@ -86,7 +86,7 @@ class Correspondence:
     Parameters
     ----------
     image_strategy, class_strategy : str
-        "id", "name", "path", "basename" or "stem"; "name", "id" or "map".
+        A strategy of `imagekeys.STRATEGIES` ("id", "name", "stem", ...); "name", "id" or "map".
     matched_images : int
         Images of the ground truth that the predictions name.
     gt_only_images, pred_only_images : tuple of str

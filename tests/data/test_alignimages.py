@@ -56,6 +56,37 @@ def test_a_strategy_can_be_forced(strategy: str) -> None:
     assert (common.strategy, common.pred_rows.tolist()) == (strategy, [0, 1])
 
 
+@pytest.mark.parametrize(
+    ("strategy", "ours", "theirs", "overlooked"),
+    [
+        ("case", "1=A.PNG 2=B.PNG", "a.png b.png", "case, Unicode composition"),
+        ("decorated", "1=val/a.png 2=val/b.png", "ab12cd34-a.png cd34ab12-b.png", "what Roboflow, Label Studio"),
+        ("number", "7=0001.png 9=0002.png", "1 2", "leading zeros"),
+    ],
+)
+def test_a_strategy_that_overlooks_something_is_taken_last_and_said(
+    strategy: str, ours: str, theirs: str, overlooked: str
+) -> None:
+    common, (note,) = _align(gt([], images=images(ours)), pred(_on(theirs)))
+    assert (common.strategy, common.pred_rows.tolist()) == (strategy, [0, 1])
+    assert (note.severity, note.code) == (Severity.NOTE, "image-names-adapted")
+    assert f"by {strategy}" in note.message
+    assert overlooked in note.message
+    assert "is taken for" in note.message
+
+
+def test_what_was_asked_for_is_not_said_to_be_adapted() -> None:
+    common, findings = _align(gt([], images=images("1=A.PNG")), pred(_on("a.png")), match_images="case")
+    assert (common.strategy, findings) == ("case", ())
+
+
+def test_ids_off_by_one_are_matched_only_where_that_is_asked_for() -> None:
+    ours, theirs = gt(_on("1 2 3")), pred(_on("0 1 2"))
+    assert "1 predictions on 1 image that the ground truth gt.file does not have: '0'" in _error(ours, theirs)
+    common, _ = _align(ours, theirs, match_images="id+1")
+    assert (common.strategy, common.pred_rows.tolist()) == ("id+1", [0, 1, 2])
+
+
 def test_forcing_the_id_takes_numbers_and_their_text_for_one() -> None:
     ours, theirs = gt([], images=images("'2299'=002299.jpg")), pred(_on("2299"))
     assert "string ids" in _error(ours, theirs)
@@ -126,7 +157,7 @@ def test_images_that_share_a_base_name_are_said_to_be_ambiguous() -> None:
 
 
 def test_an_unknown_strategy_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match=r"known are id, name, path, basename, stem\. Did you mean 'stem'"):
+    with pytest.raises(UsageError, match=r"known are id, name, path, basename, stem, case, .*Did you mean 'stem'"):
         _align(gt([]), pred([]), match_images="stems")
 
 

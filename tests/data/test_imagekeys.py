@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from two_sides import images
 
-from jaccard_eval.data.imagekeys import AUTOMATIC, counted, example_keys, match_by
+from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, STRATEGIES, WAYS, counted, example_keys, match_by
 
 WORDS = st.text("abcABC012.-_ é", min_size=1, max_size=6).filter(lambda word: word.strip(".") == word)
 PATHS = st.lists(WORDS, min_size=1, max_size=3).map(lambda parts: "/".join([*parts[:-1], f"{parts[-1]}.png"]))
@@ -104,6 +104,72 @@ def test_stems_match_across_different_folders_where_they_are_unique() -> None:
     assert _rows("stem", "images/val/a.jpg images/val/b.jpg", "labels/a labels/b") == [0, 1]
 
 
+def test_two_images_of_one_name_are_ambiguous_by_path_too() -> None:
+    assert not _is_clear("path", "1=a.png 2=a.png", "a.png")
+
+
+def test_case_and_spelling_of_spaces_are_overlooked_only_by_the_strategy_for_them() -> None:
+    assert _rows("stem", "IMG_1.JPG IMG_2.JPG", "img-1 img-2") == [-1, -1]
+    assert _rows("case", "IMG_1.JPG IMG_2.JPG", "img-1 img-2") == [0, 1]
+
+
+def test_both_compositions_of_an_accent_are_one_name() -> None:
+    assert _rows("case", "val/caf\u00e9.jpg", "cafe\u0301.jpg") == [0]
+
+
+def test_names_that_only_case_tells_apart_are_ambiguous_without_it() -> None:
+    assert not _is_clear("case", "a.png A.png", "a")
+
+
+def test_additions_of_roboflow_are_dropped_on_either_side() -> None:
+    exported = "a_jpg.rf.0123456789abcdef.jpg b_jpg.rf.fedcba9876543210.jpg"
+    assert _rows("decorated", "a.jpg b.jpg", exported) == [0, 1]
+    assert _rows("decorated", exported, "a b") == [0, 1]
+    assert _rows("decorated", exported, "a_jpg.rf.00000000aaaaaaaa b_jpg.rf.00000000bbbbbbbb") == [0, 1]
+
+
+def test_augmented_copies_of_one_picture_are_ambiguous_without_their_hash() -> None:
+    assert not _is_clear("decorated", "a_jpg.rf.0123456789abcdef.jpg a_jpg.rf.fedcba9876543210.jpg", "a")
+
+
+def test_the_prefix_of_label_studio_is_dropped_on_one_side() -> None:
+    assert _rows("decorated", "a.jpg b.jpg", "ab12cd34-a 0f0f0f0f-b") == [1, 0]  # "0f0f0f0f-b" sorts first
+    assert _rows("decorated", "data/ab12cd34-a.jpg", "labels/a") == [0]
+
+
+def test_eight_digits_that_differ_are_no_prefix() -> None:
+    assert _rows("decorated", "20240101-a.jpg", "20240102-a.jpg") == [-1]  # dates
+
+
+def test_folders_may_be_written_into_the_name() -> None:
+    assert _rows("decorated", "val/left/1.jpg val/right/1.jpg", "left_1 right_1") == [0, 1]
+    assert not _is_clear("stem", "val/left/1.jpg val/right/1.jpg", "'1'")
+
+
+def test_padding_of_numbers_does_not_matter_where_numbers_are_compared() -> None:
+    assert _rows("number", "139=000000000139.jpg 42=000000000042.jpg", "42 139") == [0, 1]
+    assert _rows("number", "7.png 12.png", "'007' '0012'") == [0, 1]  # "0012" sorts first, and so does "12.png"
+
+
+def test_the_number_of_an_image_is_that_of_its_file_name_not_its_id() -> None:
+    assert _rows("number", "1=002.jpg 2=001.jpg", "1 2") == [1, 0]
+    assert _rows("number", "1=a.jpg 2=b.jpg", "1 2") == [-1, -1]
+
+
+def test_numbers_are_compared_only_where_every_prediction_image_is_called_by_one() -> None:
+    assert _rows("number", "001.jpg 002.jpg", "1 b") == [-1, -1]
+
+
+def test_one_number_in_two_paddings_is_ambiguous() -> None:
+    assert not _is_clear("number", "1.jpg 001.jpg", "01")
+
+
+def test_the_next_id_is_that_of_the_prediction_plus_one() -> None:
+    assert _rows("id+1", "1 2 3", "0 1 2") == [0, 1, 2]
+    assert _rows("id-1", "0 1 2", "1 2 3") == [0, 1, 2]
+    assert _rows("id+1", "1=x.jpg 2=y.jpg", "'000' '001' z") == [0, 1, -1]
+
+
 @given(st.sets(PATHS, min_size=1, max_size=8))
 def test_every_strategy_that_compares_whole_paths_matches_names_with_themselves(names: set[str]) -> None:
     table = _table_of(names)
@@ -125,7 +191,7 @@ def test_paths_match_below_any_folder(names: set[str]) -> None:
 
 @given(st.sets(PATHS, min_size=1, max_size=6), st.sets(PATHS, min_size=1, max_size=6))
 def test_a_clear_match_claims_no_image_twice(ours: set[str], theirs: set[str]) -> None:
-    for strategy in AUTOMATIC:
+    for strategy in STRATEGIES:
         match = match_by(strategy, _table_of(ours), _table_of(theirs))
         claimed = match.rows[match.rows >= 0]
         assert len(match.rows) == len(theirs)
@@ -146,3 +212,7 @@ def test_counts_agree_with_their_noun() -> None:
     assert counted(1, "image") == "1 image"
     assert counted(1200, "image") == "1,200 images"
     assert counted(2, "class", "classes") == "2 classes"
+
+
+def test_ways_and_what_they_overlook_are_strategies() -> None:
+    assert {*AUTOMATIC, *WAYS, *OVERLOOKED} <= STRATEGIES.keys()
