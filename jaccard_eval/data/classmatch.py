@@ -1,4 +1,4 @@
-"""How the classes of two inputs correspond: by a given map, by name, else by id."""
+"""How the classes of two inputs correspond: by a given or named map, by name, else by id."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaccard_eval.data.boxtable import RowArray
+from jaccard_eval.data.classmaps import NOWHERE, fold_name, rows_of_named
 from jaccard_eval.data.dataset import LabelMap
 from jaccard_eval.errors import FindingLog, UsageError, Where, did_you_mean, shown
-
-NOWHERE = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassMatch:
-    """Ground-truth row of each prediction class, -1 for none, and how it was found ("map", "name", "id")."""
+    """Ground-truth row of each prediction class, -1 for none, and how it was found: "name", "id", "map", a map's name."""
 
     strategy: str
     rows: RowArray
 
 
 def match_classes(
-    gt: LabelMap, pred: LabelMap, class_map: Mapping[str, str] | None, where: Where, findings: FindingLog
+    gt: LabelMap, pred: LabelMap, class_map: Mapping[str, str] | str | None, where: Where, findings: FindingLog
 ) -> ClassMatch:
     """Match classes; names that differ only in case, spaces, dashes or underscores correspond, with a warning.
 
     Raises
     ------
     UsageError
-        When the class map names a class that neither side has.
+        When the class map names a class that neither side has, or no map is called so.
     """
+    if isinstance(class_map, str):
+        return ClassMatch(class_map, rows_of_named(class_map, gt, pred))
     if class_map:
-        return ClassMatch("map", _by_map(gt, pred, class_map))
+        return ClassMatch("map", rows_of_pairs(gt, pred, class_map))
     if gt.named and pred.named:
         return ClassMatch("name", _by_name(gt, pred, where, findings))
     at = {key: row for row, key in enumerate(gt.keys)}
@@ -42,7 +43,16 @@ def match_classes(
     return ClassMatch("id", np.array(rows, dtype=np.int32))
 
 
-def _by_map(gt: LabelMap, pred: LabelMap, class_map: Mapping[str, str]) -> RowArray:
+def rows_of_pairs(gt: LabelMap, pred: LabelMap, class_map: Mapping[str, str]) -> RowArray:
+    """Return the ground-truth row of each prediction class under a map of names (or ids as text), -1 for none.
+
+    Classes that the map does not name keep their name.
+
+    Raises
+    ------
+    UsageError
+        When the map names a class that neither side has.
+    """
     ours = {name: row for row, name in reversed(list(enumerate(gt.names)))}
     ours |= {str(key): row for row, key in enumerate(gt.keys) if str(key) not in ours}
     theirs = {text for key, name in zip(pred.keys, pred.names, strict=True) for text in (str(key), name)}
@@ -69,9 +79,9 @@ def _by_name(gt: LabelMap, pred: LabelMap, where: Where, findings: FindingLog) -
     pairs = zip(pred.keys, pred.names, strict=True)
     rows = np.array([same.get(pair, exact.get(pair[1], NOWHERE)) for pair in pairs], dtype=np.int32)
     free = [row for row in range(len(gt)) if row not in set(rows.tolist())]
-    folded = {_fold(gt.names[row]): row for row in reversed(free)}
+    folded = {fold_name(gt.names[row]): row for row in reversed(free)}
     for i in np.flatnonzero(rows < 0):
-        row = folded.pop(_fold(pred.names[i]), NOWHERE)
+        row = folded.pop(fold_name(pred.names[i]), NOWHERE)
         if row >= 0:
             rows[i] = row
             findings.warning(
@@ -81,7 +91,3 @@ def _by_name(gt: LabelMap, pred: LabelMap, where: Where, findings: FindingLog) -
                 fix="Spell it alike on both sides, or map it with --class-map.",
             )
     return rows
-
-
-def _fold(name: str) -> str:
-    return "".join(character for character in name.casefold() if character not in " -_")

@@ -1,0 +1,131 @@
+"""Class maps that have a name: the ways in which exporters renumber classes, each from two lists of classes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import RowArray
+from jaccard_eval.data.dataset import Key, LabelMap
+from jaccard_eval.errors import UsageError, did_you_mean, shown
+
+NOWHERE = -1
+AUTO = "auto"  # the map that the boxes speak for; not a map itself
+
+COCO_GAPS = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})  # ids of COCO's 91 things that detection leaves out
+COCO_IDS = tuple(number for number in range(1, 91) if number not in COCO_GAPS)  # the 80 categories, in their order
+
+Rule = Callable[[LabelMap, LabelMap], Iterable[int]]
+
+
+def class_map_names() -> list[str]:
+    """Names of all maps, "auto" among them."""
+    return [AUTO, *NAMED_MAPS]
+
+
+def rows_of_named(name: str, gt: LabelMap, pred: LabelMap) -> RowArray:
+    """Return the ground-truth row of each prediction class under a named map, -1 for none; shape (n_pred_classes,).
+
+    Raises
+    ------
+    UsageError
+        When no map has that name.
+    """
+    if name not in NAMED_MAPS:
+        known = class_map_names()
+        raise UsageError(f"unknown class map {shown(name)}; known are {', '.join(known)}.{did_you_mean(name, known)}")
+    return np.fromiter(NAMED_MAPS[name](gt, pred), dtype=np.int32, count=len(pred))
+
+
+def fold_name(name: str) -> str:
+    """Return a class name without what exporters change: case, spaces, dashes and underscores."""
+    return "".join(character for character in name.casefold() if character not in " -_")
+
+
+def _by_id(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
+    """Ids that are written alike: 3 and "3" are one."""
+    at = {str(key): row for row, key in enumerate(gt.keys)}
+    return (at.get(str(key), NOWHERE) for key in pred.keys)
+
+
+def _by_name(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
+    exact = _first_rows(gt.names)
+    folded = _first_rows([fold_name(name) for name in gt.names])
+    return (exact.get(name, folded.get(fold_name(name), NOWHERE)) for name in pred.names)
+
+
+def _first_rows(names: Sequence[str]) -> dict[str, int]:
+    return {name: row for row, name in reversed(list(enumerate(names)))}
+
+
+def _shifted(by: int) -> Rule:
+    def rule(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
+        at = {key: row for row, key in enumerate(gt.keys) if isinstance(key, int)}
+        return (at.get(key + by, NOWHERE) if isinstance(key, int) else NOWHERE for key in pred.keys)
+
+    return rule
+
+
+def _in_order(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
+    return (row if row < len(gt) else NOWHERE for row in range(len(pred)))
+
+
+def _counted(listed: Callable[[LabelMap], Sequence[int]], start: int) -> Rule:
+    """Take the prediction id for a place, counted from `start`, in a list of ground-truth rows."""
+
+    def rule(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
+        rows = listed(gt)
+        return (rows[place] if 0 <= (place := _place(key, start)) < len(rows) else NOWHERE for key in pred.keys)
+
+    return rule
+
+
+def _place(key: Key, start: int) -> int:
+    return key - start if isinstance(key, int) else NOWHERE
+
+
+def _by_key(gt: LabelMap) -> Sequence[int]:
+    return range(len(gt))
+
+
+def _by_alphabet(gt: LabelMap) -> Sequence[int]:
+    return sorted(range(len(gt)), key=lambda row: gt.names[row])
+
+
+def _all_but_first(gt: LabelMap) -> Sequence[int]:
+    return range(1, len(gt))
+
+
+def _coco_categories(gt: LabelMap) -> Sequence[int]:
+    at = {key: row for row, key in enumerate(gt.keys)}
+    return [at.get(number, NOWHERE) for number in COCO_IDS]
+
+
+def _from_coco_ids(start: int) -> Rule:
+    """Take COCO's sparse ids for places among its 80 categories, counted from `start`."""
+    places = {number: place + start for place, number in enumerate(COCO_IDS)}
+
+    def rule(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
+        at = {key: row for row, key in enumerate(gt.keys)}
+        return (at.get(places[key], NOWHERE) if key in places else NOWHERE for key in pred.keys)
+
+    return rule
+
+
+NAMED_MAPS: dict[str, Rule] = {  # of maps that fit alike, the first is suggested
+    "name": _by_name,
+    "id": _by_id,
+    "id+1": _shifted(1),
+    "id-1": _shifted(-1),
+    "contiguous": _counted(_by_key, 0),
+    "contiguous-from-1": _counted(_by_key, 1),
+    "order": _in_order,
+    "coco80-91": _counted(_coco_categories, 0),
+    "coco80-91-from-1": _counted(_coco_categories, 1),
+    "coco91-80": _from_coco_ids(0),
+    "coco91-80-from-1": _from_coco_ids(1),
+    "alphabetical": _counted(_by_alphabet, 0),
+    "alphabetical-from-1": _counted(_by_alphabet, 1),
+    "without-first": _counted(_all_but_first, 0),
+}
