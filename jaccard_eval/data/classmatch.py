@@ -15,7 +15,7 @@ from jaccard_eval.errors import FindingLog, UsageError, Where, did_you_mean, sho
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassMatch:
-    """Ground-truth row of each prediction class, -1 for none; how it was found: "name", "id", "map", or a map's name."""
+    """Ground-truth row of each prediction class, -1 for none; found by "name", "id", "map", or a map of that name."""
 
     strategy: str
     rows: RowArray
