@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.data.boxtable import FloatArray
@@ -181,6 +181,8 @@ class EvaluationResult:
     findings: tuple[Finding, ...]
     measured: Measured = field(repr=False, compare=False)
 
+    kind: ClassVar[str] = "evaluation"
+
     def __getitem__(self, ref: str) -> float:
         """Return the value of a metric reference; NaN when undefined.
 
@@ -210,6 +212,7 @@ class EvaluationResult:
         """Return the JSON document, schema 1: plain types, None where undefined."""
         return {
             "schema": SCHEMA,
+            "kind": self.kind,
             "tool": {"name": "jaccard-eval", "version": self.version},
             "signature": self.signature,
             "protocol": _protocol_dict(self.protocol),

@@ -1,7 +1,8 @@
 """The outputs: one module per format of a report, found by the name of its file and picked by the suffix of a path.
 
-A reporter module has ``SUFFIXES`` (with the dot, lower case) and ``render(result, options) -> str``. Modules that start
-with an underscore, and `model`, are shared parts. Adding a module here adds an output; nothing else changes.
+A reporter module has ``SUFFIXES`` (with the dot, lower case) and ``render(result, options) -> str`` for a result of any
+kind; what is said about each kind is the business of ``kinds``. Modules that start with an underscore, and `model`, are
+shared parts. Adding a module here adds an output; nothing else changes.
 """
 
 from __future__ import annotations
@@ -10,12 +11,9 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 from jaccard_eval.errors import UsageError, did_you_mean, shown
-
-if TYPE_CHECKING:
-    from jaccard_eval.data.result import EvaluationResult
 
 _SHARED = "model"
 
@@ -45,12 +43,23 @@ class ReportOptions:
     encoding: str = "utf-8"
 
 
+class Reportable(Protocol):
+    """What every result offers to the reporters."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the module in ``report/kinds`` that knows what to say about it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document: plain types, None where undefined."""
+
+
 class Reporter(Protocol):
     """What a reporter module offers."""
 
     SUFFIXES: tuple[str, ...]
 
-    def render(self, result: EvaluationResult, options: ReportOptions) -> str:
+    def render(self, result: Reportable, options: ReportOptions) -> str:
         """Return the whole report as text."""
 
 
@@ -76,5 +85,5 @@ def reporter_for(suffix: str) -> Reporter:
 
 def _modules() -> Iterator[Reporter]:
     for info in pkgutil.iter_modules(__path__):
-        if not info.name.startswith("_") and info.name != _SHARED:
+        if not info.name.startswith("_") and not info.ispkg and info.name != _SHARED:
             yield importlib.import_module(f"{__name__}.{info.name}")

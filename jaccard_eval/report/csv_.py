@@ -1,38 +1,26 @@
-"""The CSV report: one row for all classes, then one per class, at full precision; empty cells where undefined."""
+"""The CSV report: the one table that a result has for machines, at full precision; empty cells where undefined."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
-from jaccard_eval.data.result import ClassRow, EvaluationResult, MetricValue
-from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import ALL_CLASSES, class_metrics, sorted_classes
+from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report.model import Cell, build_sheet
 
 SUFFIXES = (".csv",)
-COUNTS = ("gt", "ignored", "pred")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for a formula (OWASP, CSV injection)
 
 
-def render(result: EvaluationResult, options: ReportOptions) -> str:
-    """Return the table; the classes are sorted as `options.sort` says."""
-    metrics = tuple(dict.fromkeys([*result.metrics, *class_metrics(result)]))
-    classes = sorted_classes(result, options.sort)
-    lines = [["class", *COUNTS, *metrics], [ALL_CLASSES, *_counts(*classes), *_numbers(result.metrics, metrics)]]
-    lines += [[_inert(row.name), *_counts(row), *_numbers(row.values, metrics)] for row in classes]
-    return "".join(f"{','.join(map(_quoted, line))}\n" for line in lines)
+def render(result: Reportable, options: ReportOptions) -> str:
+    """Return the table; its rows are sorted as `options.sort` says."""
+    sheet = build_sheet(result, options)
+    return "".join(f"{','.join(map(_cell, line))}\n" for line in (sheet.header, *sheet.rows))
 
 
-def _counts(*rows: ClassRow) -> list[str]:
-    return [str(sum(getattr(row, count) for row in rows)) for count in COUNTS]
-
-
-def _numbers(values: Mapping[str, MetricValue], metrics: tuple[str, ...]) -> list[str]:
-    return [_number(values[name].value) if name in values else "" for name in metrics]
-
-
-def _number(value: float) -> str:
-    return "" if math.isnan(value) else repr(float(value))
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return _quoted(_inert(cell))
+    return "" if math.isnan(cell) else str(cell) if isinstance(cell, int) else repr(float(cell))
 
 
 def _quoted(cell: str) -> str:
@@ -43,5 +31,5 @@ def _quoted(cell: str) -> str:
 
 
 def _inert(name: str) -> str:
-    """Keep a spreadsheet from running a class name."""
+    """Keep a spreadsheet from running a name."""
     return f"'{name}" if name.startswith(FORMULA_STARTS) else name

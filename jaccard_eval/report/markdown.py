@@ -6,9 +6,8 @@ import html
 import re
 from collections.abc import Iterable
 
-from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import printable
-from jaccard_eval.report import ReportOptions
+from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report._numbers import metric_text
 from jaccard_eval.report.model import Cell, KeyValues, Note, Section, Table, build_report
 
@@ -17,10 +16,11 @@ _SPECIAL = re.compile(r"([\\`*\[\]|~$#]|(?<!\w)_|_(?!\w))")
 _MENTION = re.compile(r"@(?=\w)")
 
 
-def render(result: EvaluationResult, options: ReportOptions) -> str:
+def render(result: Reportable, options: ReportOptions) -> str:
     """Return the report with a heading per section, the signature last."""
     report = build_report(result, options)
-    parts = [f"## {_escape(report.title)}", *map(_section, report.sections), f"Signature: {_escape(report.signature)}"]
+    parts = [f"## {_escape(report.title)}", *map(_section, report.sections)]
+    parts += [f"Signature: {_escape(report.signature)}"] if report.signature else []
     return "\n\n".join(parts) + "\n"
 
 

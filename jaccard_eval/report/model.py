@@ -1,26 +1,18 @@
 """What a report says, before any medium: sections of tables, facts and notes. No formatting for a medium lives here.
 
-Texts hold users' strings as they are; every reporter escapes them for its medium.
+Texts hold users' strings as they are; every reporter escapes them for its medium. What is said about a result is put
+together by the module of ``report/kinds`` that is named after its kind: a new kind of result adds a module.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+import importlib
 from dataclasses import dataclass
+from typing import Any, Protocol
 
-from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.protocol import LARGEST_AREA, AreaRange, Protocol
-from jaccard_eval.data.result import ClassRow, EvaluationResult, InputSummary, MetricValue, OperatingPoint
-from jaccard_eval.errors import Finding, Severity, UsageError, did_you_mean, shown
-from jaccard_eval.report import ReportOptions
-from jaccard_eval.report._numbers import threshold_text, thresholds_text
+from jaccard_eval.report import Reportable, ReportOptions
 
 Cell = str | int | float  # a float is a metric in [0, 1], NaN when undefined
-SHOWN_NAMES = 5  # names of a list that a text report repeats
-FEW_THRESHOLDS = 4  # up to this many, operating points are shown at every IoU threshold, else at the lowest
-ALL_CLASSES = "all"
-BY_ID = "id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,180 +55,46 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole report; the signature holds everything that can change a number, and stays in one line."""
+    """A whole report; the signature, where there is one, holds all that can change a number, and stays in one line."""
 
     title: str
     sections: tuple[Section, ...]
-    signature: str
+    signature: str = ""
 
 
-def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One table for machines: a header, and cells at full precision; NaN where undefined."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+class Kind(Protocol):
+    """What a module of ``report/kinds`` offers; `result` is of the kind that it is named after."""
+
+    def build_report(self, result: Any, options: ReportOptions) -> Report:
+        """Return what a summary for people says."""
+
+    def build_sheet(self, result: Any, options: ReportOptions) -> Sheet:
+        """Return the table for machines."""
+
+
+def build_report(result: Reportable, options: ReportOptions) -> Report:
     """Return what a summary for people says about `result`.
 
     Raises
     ------
     UsageError
-        When `options.sort` names no column of the table of classes.
+        When `options.sort` names no column of the table that it sorts.
     """
-    sections = [_inputs(result), _correspondence(result), _summary(result)]
-    if options.per_class:
-        sections.append(_per_class(result, options.sort))
-    if result.operating_points:
-        sections.append(_operating_points(result.operating_points, per_class=options.per_class))
-    sections += _warnings(result.findings)
-    title = f"jaccard-eval {result.version}, protocol {result.protocol.name}"
-    return Report(title, tuple(sections), result.signature)
+    return _kind(result).build_report(result, options)
 
 
-def class_metrics(result: EvaluationResult) -> tuple[str, ...]:
-    """Names of the metrics that the classes have, in their order."""
-    return tuple(dict.fromkeys(name for row in result.per_class for name in row.values))
+def build_sheet(result: Reportable, options: ReportOptions) -> Sheet:
+    """Return the one table of `result` for machines; see `build_report` for the errors."""
+    return _kind(result).build_sheet(result, options)
 
 
-def sorted_classes(result: EvaluationResult, sort: str | None) -> tuple[ClassRow, ...]:
-    """Return the classes in the order of `sort`: names ascending, counts and metrics descending, undefined last.
-
-    Equal rows keep the ground truth's order.
-
-    Raises
-    ------
-    UsageError
-        When `sort` is neither "name", "gt", "pred" nor a metric of the classes.
-    """
-    if sort is None:
-        return result.per_class
-    known = ("name", "gt", "pred", *class_metrics(result))
-    if sort not in known:
-        raise UsageError(f"cannot sort by {shown(sort)}; known are {', '.join(known)}.{did_you_mean(sort, known)}")
-    return tuple(sorted(result.per_class, key=_sort_key(sort)))
-
-
-def _sort_key(sort: str) -> Callable[[ClassRow], tuple[str | float, ...]]:
-    if sort == "name":
-        return lambda row: (row.name,)
-    if sort in ("gt", "pred"):
-        return lambda row: (-getattr(row, sort),)
-    return lambda row: _descending(row.values.get(sort))
-
-
-def _descending(metric: MetricValue | None) -> tuple[float, ...]:
-    undefined = metric is None or math.isnan(metric.value)
-    return (1.0,) if metric is None or undefined else (0.0, -metric.value)
-
-
-def _inputs(result: EvaluationResult) -> Section:
-    columns = (
-        Column("side", free_text=True),
-        Column("format", free_text=True),
-        *map(Column, ("images", "boxes", "classes")),
-        Column("path", free_text=True),
-    )
-    sides = (("ground truth", result.gt), ("predictions", result.pred))
-    rows = tuple((side, one.format, one.images, one.boxes, one.classes, one.path) for side, one in sides)
-    notes = tuple(Note(f"{side}: {text}") for side, one in sides for text in _input_details(one))
-    return Section("Inputs", (Table(columns, rows), *notes))
-
-
-def _input_details(one: InputSummary) -> list[str]:
-    set_aside = [f"{count:,} {reason}" for reason, count in one.ignored.items()]
-    return [*one.details, *([f"set aside: {', '.join(set_aside)}"] if set_aside else [])]
-
-
-def _correspondence(result: EvaluationResult) -> Section:
-    found = result.correspondence
-    images = [f"by {found.image_strategy}", f"{found.matched_images:,} on both sides"]
-    images += _leftover(found.gt_only_images, found.n_gt_only_images, "ground truth")
-    images += _leftover(found.pred_only_images, found.n_pred_only_images, "predictions")
-    classes = [f"by {found.class_strategy}", f"{len(found.classes):,} on both sides"]
-    renamed = [f"{pred} = {gt}" for gt, pred in found.classes if gt != pred]
-    if renamed and found.class_strategy != BY_ID:  # ids are numbers, which name nothing
-        classes.append(f"predictions' {_names(renamed, len(renamed))}")
-    classes += _leftover(found.gt_only_classes, len(found.gt_only_classes), "ground truth")
-    classes += _leftover(found.pred_only_classes, len(found.pred_only_classes), "predictions")
-    return Section("Correspondence", (KeyValues((("images", "; ".join(images)), ("classes", "; ".join(classes)))),))
-
-
-def _leftover(names: Sequence[str], count: int, side: str) -> list[str]:
-    return [f"{count:,} only in the {side} ({_names(names, count)})"] if count else []
-
-
-def _names(names: Sequence[str], count: int) -> str:
-    """Join the first few of `count` names."""
-    first = list(names[:SHOWN_NAMES])
-    return ", ".join(first if len(first) == count else [*first, f"and {count - len(first):,} more"])
-
-
-def _summary(result: EvaluationResult) -> Section:
-    columns = (
-        Column("metric", free_text=True),
-        Column("value"),
-        Column("IoU", free_text=True),
-        Column("area", free_text=True),
-        Column("max dets"),
-        Column("gt"),
-    )
-    rows = tuple(_summary_row(name, one, result.protocol) for name, one in result.metrics.items())
-    notes = [*_undefined_notes(result.metrics.items()), *_area_notes(result.protocol)]
-    return Section("Summary", (Table(columns, rows), *notes))
-
-
-def _summary_row(name: str, metric: MetricValue, protocol: Protocol) -> tuple[Cell, ...]:
-    ref = MetricRef.parse(metric.ref)
-    iou = thresholds_text(protocol.iou_thresholds if ref.iou is None else (ref.iou,))
-    caps = (ref.max_dets,) if ref.max_dets is not None else protocol.max_dets[-1:]
-    return name, metric.value, iou, ref.area or protocol.areas[0].name, str(caps[0]) if caps else "no cap", metric.n
-
-
-def _undefined_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:
-    """One note per reason, with the names that it leaves undefined."""
-    by_reason: dict[str, list[str]] = {}
-    for name, one in metrics:
-        if math.isnan(one.value):
-            by_reason.setdefault(one.reason or "undefined", []).append(name)
-    return [Note(f"n/a: {_names(names, len(names))}: {reason}") for reason, names in by_reason.items()]
-
-
-def _area_notes(protocol: Protocol) -> list[Note]:
-    ranges = [f"{area.name} {_range_text(area)}" for area in protocol.areas[1:]]
-    return [Note(f"areas in square pixels, both ends included: {', '.join(ranges)}")] if ranges else []
-
-
-def _range_text(area: AreaRange) -> str:
-    return f"{area.low:g} to {area.high:g}" if area.high < LARGEST_AREA else f"from {area.low:g}"
-
-
-def _per_class(result: EvaluationResult, sort: str | None) -> Section:
-    metrics = class_metrics(result)
-    columns = (Column("class", free_text=True), *map(Column, ("gt", "ignored", "pred", *metrics)))
-    classes = sorted_classes(result, sort)
-    rows = tuple(_class_row(row, metrics) for row in classes)
-    undefined = ((row.name, row.values[metrics[0]]) for row in classes if metrics and metrics[0] in row.values)
-    return Section("Classes", (Table(columns, rows), *_undefined_notes(undefined)))
-
-
-def _class_row(row: ClassRow, metrics: Iterable[str]) -> tuple[Cell, ...]:
-    values = [row.values[name].value if name in row.values else math.nan for name in metrics]
-    return row.name, row.gt, row.ignored, row.pred, *values
-
-
-def _operating_points(points: Sequence[OperatingPoint], *, per_class: bool) -> Section:
-    titles = ("score >=", "IoU", "TP", "FP", "FN", "precision", "recall", "F1")
-    columns = (Column("class", free_text=True), *map(Column, titles))
-    ious = list(dict.fromkeys(point.iou for point in points))
-    shown_ious = ious if len(ious) <= FEW_THRESHOLDS else ious[:1]
-    chosen = (point for point in points if point.iou in shown_ious and (per_class or point.class_name is None))
-    rest = Note(f"the JSON report has all {len(ious)} IoU thresholds")
-    notes = (rest,) if len(ious) > len(shown_ious) else ()
-    return Section("Operating points", (Table(columns, tuple(map(_point_row, chosen))), *notes))
-
-
-def _point_row(point: OperatingPoint) -> tuple[Cell, ...]:
-    name = ALL_CLASSES if point.class_name is None else point.class_name
-    place = (name, threshold_text(point.score), threshold_text(point.iou))
-    return *place, point.tp, point.fp, point.fn, point.precision, point.recall, point.f1
-
-
-def _warnings(findings: Iterable[Finding]) -> list[Section]:
-    """Repeat what may have changed a number: a report must say so where it is kept."""
-    pairs = tuple((one.code, one.message) for one in findings if one.severity is Severity.WARNING)
-    return [Section("Warnings", (KeyValues(pairs),))] if pairs else []
+def _kind(result: Reportable) -> Kind:
+    return importlib.import_module(f"jaccard_eval.report.kinds.{result.kind}")

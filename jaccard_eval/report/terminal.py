@@ -14,9 +14,8 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import printable
-from jaccard_eval.report import ReportOptions
+from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report._numbers import UNDEFINED, metric_text
 from jaccard_eval.report.model import Cell, KeyValues, Note, Report, Table, build_report
 
@@ -29,7 +28,7 @@ _RULED = box.Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
 _RULED_ASCII = box.Box(str(_RULED).replace("─", "-"), ascii=True)
 
 
-def render(result: EvaluationResult, options: ReportOptions) -> str:
+def render(result: Reportable, options: ReportOptions) -> str:
     """Return the report; every line fits `options.width` when its numbers do."""
     report = build_report(result, options)
     page = _Page(options)
@@ -48,8 +47,11 @@ def render(result: EvaluationResult, options: ReportOptions) -> str:
     )
     for part in page.lay_out(report):
         console.print(part)
-    console.print()
-    console.print(page.text(f"signature  {report.signature}"), soft_wrap=True)  # one piece, to be copied and searched
+    if report.signature:
+        console.print()
+        console.print(
+            page.text(f"signature  {report.signature}"), soft_wrap=True
+        )  # one piece, to be copied and searched
     return "".join(f"{line.rstrip()}\n" for line in text.getvalue().split("\n")[:-1])
 
 

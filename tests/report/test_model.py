@@ -7,7 +7,8 @@ from jaccard_eval.data.protocol import COCO, VOC2012
 from jaccard_eval.data.result import OperatingPoint
 from jaccard_eval.errors import Example, Finding, Severity, UsageError, Where
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import KeyValues, Note, Report, Section, Table, build_report, sorted_classes
+from jaccard_eval.report.kinds.evaluation import sorted_classes
+from jaccard_eval.report.model import Column, KeyValues, Note, Report, Section, Table, build_report
 
 
 def section(report: Report, title: str) -> Section:
@@ -108,6 +109,18 @@ def test_of_many_thresholds_the_lowest_stands_for_all_and_says_so() -> None:
     report = build_report(make_result(points=points), ReportOptions())
     assert [row[2] for row in table(report, "Operating points").rows] == ["0.50"]
     assert notes(report, "Operating points") == ["the JSON report has all 10 IoU thresholds"]
+
+
+def test_evidence_follows_its_warning_as_a_table() -> None:
+    rows = (("map", "agreement"), ("as given", ".012"))
+    with_table = Finding(Severity.WARNING, "class-none", 1, (Example(Where("p.json"), "differ"),), table=rows)
+    without = Finding(Severity.WARNING, "box-empty", 1, (Example(Where("gt.json"), "width 0"),))
+    report = build_report(make_result(findings=(with_table, without)), ReportOptions())
+    assert section(report, "Warnings").blocks == (
+        KeyValues((("class-none", "p.json: differ"),)),
+        Table((Column("map", free_text=True), Column("agreement")), (("as given", ".012"),)),
+        KeyValues((("box-empty", "gt.json: width 0"),)),
+    )
 
 
 def test_warnings_are_part_of_the_report() -> None:

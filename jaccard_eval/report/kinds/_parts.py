@@ -1,0 +1,74 @@
+"""Sections that reports of several kinds have in common: inputs, how they correspond, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from jaccard_eval.data.result import Correspondence, InputSummary
+from jaccard_eval.errors import Finding, Severity, is_numeric
+from jaccard_eval.report.model import Column, KeyValues, Note, Section, Table
+
+SHOWN_NAMES = 5  # names of a list that a text report repeats
+BY_ID = "id"
+
+
+def inputs_section(sides: Sequence[tuple[str, InputSummary]]) -> Section:
+    """Return what was read on each side, as (name of the side, summary)."""
+    columns = (
+        Column("side", free_text=True),
+        Column("format", free_text=True),
+        *map(Column, ("images", "boxes", "classes")),
+        Column("path", free_text=True),
+    )
+    rows = tuple((side, one.format, one.images, one.boxes, one.classes, one.path) for side, one in sides)
+    notes = tuple(Note(f"{side}: {text}") for side, one in sides for text in _input_details(one))
+    return Section("Inputs", (Table(columns, rows), *notes))
+
+
+def _input_details(one: InputSummary) -> list[str]:
+    set_aside = [f"{count:,} {reason}" for reason, count in one.ignored.items()]
+    return [*one.details, *([f"set aside: {', '.join(set_aside)}"] if set_aside else [])]
+
+
+def correspondence_section(found: Correspondence) -> Section:
+    """Return how the two sides correspond."""
+    images = [f"by {found.image_strategy}", f"{found.matched_images:,} on both sides"]
+    images += _leftover(found.gt_only_images, found.n_gt_only_images, "ground truth")
+    images += _leftover(found.pred_only_images, found.n_pred_only_images, "predictions")
+    classes = [f"by {found.class_strategy}", f"{len(found.classes):,} on both sides"]
+    renamed = [f"{pred} = {gt}" for gt, pred in found.classes if gt != pred]
+    if renamed and found.class_strategy != BY_ID:  # ids are numbers, which name nothing
+        classes.append(f"predictions' {joined_names(renamed, len(renamed))}")
+    classes += _leftover(found.gt_only_classes, len(found.gt_only_classes), "ground truth")
+    classes += _leftover(found.pred_only_classes, len(found.pred_only_classes), "predictions")
+    return Section("Correspondence", (KeyValues((("images", "; ".join(images)), ("classes", "; ".join(classes)))),))
+
+
+def _leftover(names: Sequence[str], count: int, side: str) -> list[str]:
+    return [f"{count:,} only in the {side} ({joined_names(names, count)})"] if count else []
+
+
+def joined_names(names: Sequence[str], count: int) -> str:
+    """Join the first few of `count` names."""
+    first = list(names[:SHOWN_NAMES])
+    return ", ".join(first if len(first) == count else [*first, f"and {count - len(first):,} more"])
+
+
+def findings_section(title: str, findings: Iterable[Finding], severities: Collection[Severity]) -> list[Section]:
+    """Return the findings of some severities: facts by code, each followed by its table of evidence."""
+    blocks: list[Table | KeyValues] = []
+    pairs: list[tuple[str, str]] = []
+    for one in findings:
+        if one.severity in severities:
+            pairs.append((one.code, one.message))
+        if one.severity in severities and one.table:
+            blocks += [KeyValues(tuple(pairs)), _evidence(one)]
+            pairs = []
+    blocks += [KeyValues(tuple(pairs))] if pairs else []
+    return [Section(title, tuple(blocks))] if blocks else []
+
+
+def _evidence(finding: Finding) -> Table:
+    header, *rows = finding.table
+    texts = [not is_numeric(row[i] for row in rows) for i in range(len(header))]
+    return Table(tuple(map(Column, header, texts)), tuple(rows))

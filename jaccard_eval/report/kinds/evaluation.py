@@ -1,0 +1,161 @@
+"""What reports say about an evaluation: inputs, correspondence, metrics, classes, warnings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.protocol import LARGEST_AREA, AreaRange, Protocol
+from jaccard_eval.data.result import ClassRow, EvaluationResult, MetricValue, OperatingPoint
+from jaccard_eval.errors import Severity, UsageError, did_you_mean, shown
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report._numbers import threshold_text, thresholds_text
+from jaccard_eval.report.kinds._parts import correspondence_section, findings_section, inputs_section, joined_names
+from jaccard_eval.report.model import Cell, Column, Note, Report, Section, Sheet, Table
+
+FEW_THRESHOLDS = 4  # up to this many, operating points are shown at every IoU threshold, else at the lowest
+ALL_CLASSES = "all"
+COUNTS = ("gt", "ignored", "pred")
+
+
+def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
+    """Return what a summary for people says about `result`.
+
+    Raises
+    ------
+    UsageError
+        When `options.sort` names no column of the table of classes.
+    """
+    sides = (("ground truth", result.gt), ("predictions", result.pred))
+    sections = [inputs_section(sides), correspondence_section(result.correspondence), _summary(result)]
+    if options.per_class:
+        sections.append(_per_class(result, options.sort))
+    if result.operating_points:
+        sections.append(_operating_points(result.operating_points, per_class=options.per_class))
+    sections += findings_section("Warnings", result.findings, (Severity.WARNING,))
+    title = f"jaccard-eval {result.version}, protocol {result.protocol.name}"
+    return Report(title, tuple(sections), result.signature)
+
+
+def build_sheet(result: EvaluationResult, options: ReportOptions) -> Sheet:
+    """Return one row for all classes, then one per class; sorted as `options.sort` says."""
+    metrics = tuple(dict.fromkeys([*result.metrics, *class_metrics(result)]))
+    classes = sorted_classes(result, options.sort)
+    pooled = (ALL_CLASSES, *_counts(*classes), *_values(result.metrics, metrics))
+    rows = ((row.name, *_counts(row), *_values(row.values, metrics)) for row in classes)
+    return Sheet(("class", *COUNTS, *metrics), (pooled, *rows))
+
+
+def class_metrics(result: EvaluationResult) -> tuple[str, ...]:
+    """Names of the metrics that the classes have, in their order."""
+    return tuple(dict.fromkeys(name for row in result.per_class for name in row.values))
+
+
+def sorted_classes(result: EvaluationResult, sort: str | None) -> tuple[ClassRow, ...]:
+    """Return the classes in the order of `sort`: names ascending, counts and metrics descending, undefined last.
+
+    Equal rows keep the ground truth's order.
+
+    Raises
+    ------
+    UsageError
+        When `sort` is neither "name", "gt", "pred" nor a metric of the classes.
+    """
+    if sort is None:
+        return result.per_class
+    known = ("name", "gt", "pred", *class_metrics(result))
+    if sort not in known:
+        raise UsageError(f"cannot sort by {shown(sort)}; known are {', '.join(known)}.{did_you_mean(sort, known)}")
+    return tuple(sorted(result.per_class, key=_sort_key(sort)))
+
+
+def _sort_key(sort: str) -> Callable[[ClassRow], tuple[str | float, ...]]:
+    if sort == "name":
+        return lambda row: (row.name,)
+    if sort in ("gt", "pred"):
+        return lambda row: (-getattr(row, sort),)
+    return lambda row: _descending(row.values.get(sort))
+
+
+def _descending(metric: MetricValue | None) -> tuple[float, ...]:
+    undefined = metric is None or math.isnan(metric.value)
+    return (1.0,) if metric is None or undefined else (0.0, -metric.value)
+
+
+def _counts(*rows: ClassRow) -> list[int]:
+    return [sum(getattr(row, count) for row in rows) for count in COUNTS]
+
+
+def _values(values: Mapping[str, MetricValue], metrics: Iterable[str]) -> list[Cell]:
+    return [float(values[name].value) if name in values else "" for name in metrics]
+
+
+def _summary(result: EvaluationResult) -> Section:
+    columns = (
+        Column("metric", free_text=True),
+        Column("value"),
+        Column("IoU", free_text=True),
+        Column("area", free_text=True),
+        Column("max dets"),
+        Column("gt"),
+    )
+    rows = tuple(_summary_row(name, one, result.protocol) for name, one in result.metrics.items())
+    notes = [*_undefined_notes(result.metrics.items()), *_area_notes(result.protocol)]
+    return Section("Summary", (Table(columns, rows), *notes))
+
+
+def _summary_row(name: str, metric: MetricValue, protocol: Protocol) -> tuple[Cell, ...]:
+    ref = MetricRef.parse(metric.ref)
+    iou = thresholds_text(protocol.iou_thresholds if ref.iou is None else (ref.iou,))
+    caps = (ref.max_dets,) if ref.max_dets is not None else protocol.max_dets[-1:]
+    return name, metric.value, iou, ref.area or protocol.areas[0].name, str(caps[0]) if caps else "no cap", metric.n
+
+
+def _undefined_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:
+    """One note per reason, with the names that it leaves undefined."""
+    by_reason: dict[str, list[str]] = {}
+    for name, one in metrics:
+        if math.isnan(one.value):
+            by_reason.setdefault(one.reason or "undefined", []).append(name)
+    return [Note(f"n/a: {joined_names(names, len(names))}: {reason}") for reason, names in by_reason.items()]
+
+
+def _area_notes(protocol: Protocol) -> list[Note]:
+    ranges = [f"{area.name} {_range_text(area)}" for area in protocol.areas[1:]]
+    return [Note(f"areas in square pixels, both ends included: {', '.join(ranges)}")] if ranges else []
+
+
+def _range_text(area: AreaRange) -> str:
+    return f"{area.low:g} to {area.high:g}" if area.high < LARGEST_AREA else f"from {area.low:g}"
+
+
+def _per_class(result: EvaluationResult, sort: str | None) -> Section:
+    metrics = class_metrics(result)
+    columns = (Column("class", free_text=True), *map(Column, ("gt", "ignored", "pred", *metrics)))
+    classes = sorted_classes(result, sort)
+    rows = tuple(_class_row(row, metrics) for row in classes)
+    undefined = ((row.name, row.values[metrics[0]]) for row in classes if metrics and metrics[0] in row.values)
+    return Section("Classes", (Table(columns, rows), *_undefined_notes(undefined)))
+
+
+def _class_row(row: ClassRow, metrics: Iterable[str]) -> tuple[Cell, ...]:
+    values = [row.values[name].value if name in row.values else math.nan for name in metrics]
+    return row.name, row.gt, row.ignored, row.pred, *values
+
+
+def _operating_points(points: Sequence[OperatingPoint], *, per_class: bool) -> Section:
+    titles = ("score >=", "IoU", "TP", "FP", "FN", "precision", "recall", "F1")
+    columns = (Column("class", free_text=True), *map(Column, titles))
+    ious = list(dict.fromkeys(point.iou for point in points))
+    shown_ious = ious if len(ious) <= FEW_THRESHOLDS else ious[:1]
+    chosen = (point for point in points if point.iou in shown_ious and (per_class or point.class_name is None))
+    rest = Note(f"the JSON report has all {len(ious)} IoU thresholds")
+    notes = (rest,) if len(ious) > len(shown_ious) else ()
+    return Section("Operating points", (Table(columns, tuple(map(_point_row, chosen))), *notes))
+
+
+def _point_row(point: OperatingPoint) -> tuple[Cell, ...]:
+    name = ALL_CLASSES if point.class_name is None else point.class_name
+    place = (name, threshold_text(point.score), threshold_text(point.iou))
+    return *place, point.tp, point.fp, point.fn, point.precision, point.recall, point.f1
