@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
-from jaccard_eval.geometry.box import Corners, overlapping_pairs
+from jaccard_eval.geometry.box import Corners, Rows, overlapping_pairs
 from jaccard_eval.matching.order import Blocks, IntArray
 
 CHUNK_PAIRS = 1 << 15  # pairs whose overlap is computed at once: they stay in the cache, and memory is bounded
+
+
+class Measure(Protocol):
+    """How much two boxes agree, in (0, 1]; `box.overlapping_pairs` (IoU) and `edges.close_pairs` are such."""
+
+    def __call__(
+        self, first: Corners, second: Corners, i: Rows, j: Rows, *, crowd: BoolArray | None, threshold: float
+    ) -> tuple[Rows, Rows, FloatArray]:
+        """Return the pairs (i, j) that agree by at least `threshold`, in their order, and by how much."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +33,7 @@ class Pairs:
     det, gt : ndarray of int64, shape (p,)
         Rows in the detections and ground truth that were paired.
     overlap : ndarray of float64, shape (p,)
-        IoU, or IoA where the ground truth is crowd.
+        IoU, or IoA where the ground truth is crowd; of another measure, its value.
     """
 
     det: IntArray
@@ -34,7 +44,15 @@ class Pairs:
         return len(self.det)
 
 
-def candidate_pairs(det: Corners, gt: Corners, blocks: Blocks, crowd: BoolArray | None, threshold: float) -> Pairs:
+def candidate_pairs(
+    det: Corners,
+    gt: Corners,
+    blocks: Blocks,
+    crowd: BoolArray | None,
+    threshold: float,
+    *,
+    measure: Measure = overlapping_pairs,
+) -> Pairs:
     """Return all pairs within blocks whose overlap is at least `threshold`.
 
     Parameters
@@ -46,8 +64,10 @@ def candidate_pairs(det: Corners, gt: Corners, blocks: Blocks, crowd: BoolArray 
     crowd : ndarray of bool, shape (len(gt),), optional
         Ground truth whose overlap is IoA.
     threshold : float
+    measure : Measure
+        What decides whether boxes agree: IoU.
     """
-    chunks = [overlapping_pairs(det, gt, i, j, crowd=crowd, threshold=threshold) for i, j in _expand(blocks)]
+    chunks = [measure(det, gt, i, j, crowd=crowd, threshold=threshold) for i, j in _expand(blocks)]
     columns = [np.concatenate(column) for column in zip(*chunks, strict=True)]
     return Pairs(*columns)
 

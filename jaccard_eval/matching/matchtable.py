@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.geometry.box import Corners
-from jaccard_eval.matching.candidates import Pairs, candidate_pairs
+from jaccard_eval.geometry.box import Corners, overlapping_pairs
+from jaccard_eval.matching.candidates import Measure, Pairs, candidate_pairs
 from jaccard_eval.matching.greedy import (
     LARGEST_THRESHOLD,
     NO_PAIR,
@@ -101,7 +101,15 @@ class MatchTable:
         return np.stack([np.bincount(self.gt_label[~ignored], minlength=self.n_labels) for ignored in self.gt_ignored])
 
 
-def match_boxes(gt: BoxTable, pred: BoxTable, protocol: Protocol, *, n_images: int, n_labels: int) -> MatchTable:
+def match_boxes(
+    gt: BoxTable,
+    pred: BoxTable,
+    protocol: Protocol,
+    *,
+    n_images: int,
+    n_labels: int,
+    measure: Measure = overlapping_pairs,
+) -> MatchTable:
     """Match predictions to ground truth, once for all thresholds and area ranges.
 
     Parameters
@@ -111,10 +119,12 @@ def match_boxes(gt: BoxTable, pred: BoxTable, protocol: Protocol, *, n_images: i
     protocol : Protocol
     n_images, n_labels : int
         How many images and classes there are.
+    measure : Measure
+        What the protocol's thresholds are thresholds of: IoU, unless given otherwise.
     """
     det = _Detections.of(pred, protocol, n_images)
     truth = _Truth.of(gt, protocol, n_images)
-    pairs = _pair(pred, gt, det, truth, protocol)
+    pairs = _pair(pred, gt, det, truth, protocol, measure=measure)
     assign = assign_best_free if protocol.assignment == "best_free" else assign_best_any
     candidate, choice = assign(
         Contest(
@@ -183,7 +193,9 @@ class _Truth:
         return cls(ground_truth_order(gt, key, protocol), key, label, _ignored(gt, protocol))
 
 
-def _pair(pred: BoxTable, gt: BoxTable, det: _Detections, truth: _Truth, protocol: Protocol) -> Pairs:
+def _pair(
+    pred: BoxTable, gt: BoxTable, det: _Detections, truth: _Truth, protocol: Protocol, *, measure: Measure
+) -> Pairs:
     """Find the candidate pairs; rows count in class order and in key order."""
     crowd = gt.crowd[truth.order] if protocol.crowd_overlap == "ioa" else None
     return candidate_pairs(
@@ -192,6 +204,7 @@ def _pair(pred: BoxTable, gt: BoxTable, det: _Detections, truth: _Truth, protoco
         Blocks.of(truth.key[truth.order], det.key),
         crowd,
         float(_thresholds(protocol)[0]),
+        measure=measure,
     )
 
 
