@@ -220,38 +220,39 @@ class EvaluationResult:
                 "gt": _input_dict(self.gt) | {"unmatched_images": self.correspondence.n_gt_only_images},
                 "pred": _input_dict(self.pred) | {"unmatched_images": self.correspondence.n_pred_only_images},
             },
-            "correspondence": _plain(asdict(self.correspondence)),
-            "metrics": {name: _plain(one.value) for name, one in self.metrics.items()},
+            "correspondence": plain(asdict(self.correspondence)),
+            "metrics": {name: plain(one.value) for name, one in self.metrics.items()},
             "undefined": {name: one.reason for name, one in self.metrics.items() if math.isnan(one.value)},
             "per_class": [_class_dict(row) for row in self.per_class],
             "operating_points": [_point_dict(point) for point in self.operating_points],
-            "warnings": [_finding_dict(finding) for finding in self.findings],
+            "warnings": [finding_dict(finding) for finding in self.findings],
             "gates": [],
         }
 
 
 def _protocol_dict(protocol: Protocol) -> dict[str, Any]:
-    fields: dict[str, Any] = _plain(asdict(protocol))
+    fields: dict[str, Any] = plain(asdict(protocol))
     fields.pop("sources")
     return fields
 
 
 def _input_dict(summary: InputSummary) -> dict[str, Any]:
-    fields: dict[str, Any] = _plain(asdict(summary))
+    fields: dict[str, Any] = plain(asdict(summary))
     return fields
 
 
 def _class_dict(row: ClassRow) -> dict[str, Any]:
     counts = {"class": row.name, "gt": row.gt, "ignored": row.ignored, "pred": row.pred}
-    return counts | {name: _plain(one.value) for name, one in row.values.items()}
+    return counts | {name: plain(one.value) for name, one in row.values.items()}
 
 
 def _point_dict(point: OperatingPoint) -> dict[str, Any]:
-    fields: dict[str, Any] = _plain(asdict(point))
+    fields: dict[str, Any] = plain(asdict(point))
     return {"class": fields.pop("class_name")} | fields
 
 
-def _finding_dict(finding: Finding) -> dict[str, Any]:
+def finding_dict(finding: Finding) -> dict[str, Any]:
+    """Return a finding as the JSON documents of all kinds of results have it."""
     return {
         "severity": str(finding.severity),
         "code": finding.code,
@@ -262,12 +263,12 @@ def _finding_dict(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
-    """Turn tuples into lists and non-finite floats into None or text, all the way down."""
+def plain(value: Any) -> Any:
+    """Turn tuples into lists and non-finite floats into None, all the way down."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value
