@@ -6,6 +6,7 @@ CODES = frozenset(
     {
         "annotation-id-duplicate",
         "area-missing",
+        "area-negative",
         "bbox-length",
         "bbox-type",
         "box-duplicate",

@@ -20,6 +20,7 @@ CORNER_ORDER = {  # where an encoding of two corners has x1, y1, x2 and y2; each
     "xxyy": (0, 2, 1, 3),
     "yxyx": (1, 0, 3, 2),
 }
+MAX_COORDINATE = 1e150  # products of two, and sums of such products, stay finite in float64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +112,7 @@ class BoxTable:
             label=_column(label, n, np.int32, "label"),
             xywh=xywh,
             score=None if score is None else _column(score, n, np.float64, "score"),
-            area=xywh[:, 2] * xywh[:, 3] if area is None else _column(area, n, np.float64, "area"),
+            area=_product(xywh) if area is None else _column(area, n, np.float64, "area"),
             source=np.arange(n) if source is None else _column(source, n, np.int64, "source"),
             **flags,
         )
@@ -130,15 +131,23 @@ _OPTIONAL_COLUMNS = frozenset({*_FLAGS, "area", "source"})
 
 
 def to_xywh(boxes: FloatArray, encoding: str) -> FloatArray:
-    """Return boxes (n, 4) of any known encoding as left, top, width, height."""
+    """Return boxes (n, 4) of any known encoding as left, top, width, height; what overflows is infinite."""
     if encoding == "xywh":
         return boxes
-    if encoding == "cxcywh":
-        return np.concatenate((boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, 2:]), axis=1)
-    if encoding not in CORNER_ORDER:
-        raise UsageError(f"unknown box encoding {encoding!r}; known are {', '.join(ENCODINGS)}")
-    left, top, right, bottom = boxes[:, CORNER_ORDER[encoding]].T
-    return np.stack((left, top, right - left, bottom - top), axis=1)
+    with np.errstate(over="ignore"):
+        if encoding == "cxcywh":
+            return np.concatenate((boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, 2:]), axis=1)
+        if encoding not in CORNER_ORDER:
+            raise UsageError(f"unknown box encoding {encoding!r}; known are {', '.join(ENCODINGS)}")
+        left, top, right, bottom = boxes[:, CORNER_ORDER[encoding]].T
+        return np.stack((left, top, right - left, bottom - top), axis=1)
+
+
+def find_too_large(xywh: FloatArray) -> RowArray:
+    """Return the rows of boxes (n, 4) whose numbers exceed `MAX_COORDINATE`, so that matching could overflow."""
+    if not len(xywh) or (xywh.max() <= MAX_COORDINATE and xywh.min() >= -MAX_COORDINATE):
+        return np.zeros(0, dtype=np.int32)
+    return np.flatnonzero((np.abs(xywh) > MAX_COORDINATE).any(axis=1)).astype(np.int32)
 
 
 def from_xywh(xywh: FloatArray, encoding: str) -> FloatArray:
@@ -167,6 +176,13 @@ def _four_numbers(boxes: npt.ArrayLike) -> FloatArray:
     if coords.ndim != 2 or coords.shape[1] != 4:
         raise UsageError(f"boxes have shape {coords.shape}; expected (n, 4), four numbers per box")
     return coords
+
+
+def _product(xywh: FloatArray) -> FloatArray:
+    """Width times height; what overflows is refused afterwards."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        area: FloatArray = xywh[:, 2] * xywh[:, 3]
+    return area
 
 
 def _column(values: Any, n: int, dtype: type[np.generic], name: str) -> npt.NDArray[Any]:
@@ -204,5 +220,9 @@ def _require_finite(table: BoxTable) -> None:
         if values is not None and not np.isfinite(values).all():
             row = int(np.argwhere(~np.isfinite(values))[0][0])
             raise UsageError(f"row {row}: {name} is {values[row]}; numbers must be finite")
+    too_large = find_too_large(table.xywh)
+    if len(too_large):
+        row = int(too_large[0])
+        raise UsageError(f"row {row}: xywh is {table.xywh[row]}; numbers above {MAX_COORDINATE:g} overflow")
     if len(table) and min(int(table.image.min()), int(table.label.min())) < 0:
         raise UsageError("image and label must not be negative")

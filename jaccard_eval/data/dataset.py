@@ -12,6 +12,8 @@ from jaccard_eval.errors import Finding
 
 Key = int | str
 
+MAX_IMAGE_SIDE = 1e7  # px; the largest pictures stitched so far stay below a tenth of it
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageTable:

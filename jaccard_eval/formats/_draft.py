@@ -17,7 +17,7 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, Readin
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._keys import Keys, distinct_keys, index_keys
-from jaccard_eval.formats._rawboxes import RawBoxes, check_numbers, check_scores, check_sizes
+from jaccard_eval.formats._rawboxes import RawBoxes, check_areas, check_numbers, check_scores, check_sizes
 
 __all__ = ["Draft", "RawBoxes"]
 
@@ -84,6 +84,7 @@ class Draft:
         xywh = to_xywh(raw.coords, reading.encoding)
         xywh, units, area = self._convert_units(raw, xywh, images, image_rows)
         check_sizes(raw, xywh, self.findings)
+        check_areas(raw, self.findings)
         self.findings.raise_errors()
         table = _make_table(raw, _score_column(raw, self.options), xywh, area)
         boxes = freeze(replace(table, image=image_rows, label=label_rows))
@@ -182,7 +183,8 @@ class Draft:
         used = image_rows[image_rows >= 0]
         if units == "norm" and len(images) and np.isfinite(images.sizes[used]).all():
             width, height = images.sizes[image_rows, 0], images.sizes[image_rows, 1]
-            xywh = xywh * np.stack((width, height, width, height), axis=1)
+            with np.errstate(over="ignore"):
+                xywh = xywh * np.stack((width, height, width, height), axis=1)
             units = "px"
         with np.errstate(over="ignore"):
             area = xywh[:, 2] * xywh[:, 3]

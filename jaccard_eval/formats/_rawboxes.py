@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.boxtable import MAX_COORDINATE, BoolArray, FloatArray, find_too_large
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._keys import Keys
 
@@ -83,11 +83,12 @@ def check_scores(raw: RawBoxes, findings: FindingLog) -> None:
 
 
 def check_sizes(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> None:
-    """Report boxes of negative, zero or overflowing size."""
+    """Report boxes of negative or zero size, and those with numbers that overflow."""
+    _check_overflow(raw, xywh, findings)
     width, height = xywh[:, 2], xywh[:, 3]
     with np.errstate(over="ignore"):
         product = width * height
-    if len(xywh) == 0 or (width.min() > 0 and height.min() > 0 and np.isfinite(product).all()):
+    if len(xywh) == 0 or (width.min() > 0 and height.min() > 0 and product.min() > 0):
         return
 
     def describe(row: int) -> tuple[Where, str]:
@@ -95,12 +96,35 @@ def check_sizes(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> None:
 
     negative = np.flatnonzero((width < 0) | (height < 0))
     empty = np.flatnonzero((product == 0) & (width >= 0) & (height >= 0))
-    huge = np.flatnonzero(~np.isfinite(product))
     order = "Check the order of the coordinates (--gt-box, --pred-box: xywh, xyxy or cxcywh)."
     scored = "" if raw.negative_size is Severity.ERROR else _degenerate(len(negative), "a negative")
     findings.add_rows(raw.negative_size, "box-negative", negative, describe, fix=order, summary=scored)
     findings.add_rows(Severity.WARNING, "box-empty", empty, describe, summary=_degenerate(len(empty), "zero"))
-    findings.add_rows(Severity.ERROR, "box-too-large", huge, describe, fix="The area overflows; fix the exporter.")
+
+
+def check_areas(raw: RawBoxes, findings: FindingLog) -> None:
+    """Warn about negative areas: they lie in no size range, so that their boxes are ignored as in pycocotools."""
+    area = raw.area
+    if area is None:
+        return
+    negative = np.flatnonzero(area < 0)
+    findings.add_rows(
+        Severity.WARNING,
+        "area-negative",
+        negative,
+        lambda row: (replace(raw.place(row), field="area"), f"is {area[row]:g}"),
+        summary=f"area is negative, in no size range, in {len(negative):,} records: their boxes are ignored",
+        fix="Write the area in square pixels, or leave it out.",
+    )
+
+
+def _check_overflow(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> None:
+    def describe(row: int) -> tuple[Where, str]:
+        numbers = ", ".join(f"{number:g}" for number in xywh[row])
+        return replace(raw.place(row), field="bbox"), f"is too large: left, top, width and height are {numbers}"
+
+    fix = f"Numbers above {MAX_COORDINATE:g} overflow when areas are computed; fix the exporter or drop the record."
+    findings.add_rows(Severity.ERROR, "box-too-large", find_too_large(xywh), describe, fix=fix)
 
 
 def _degenerate(count: int, what: str) -> str:

@@ -127,6 +127,15 @@ def test_ids_above_two_to_the_53_stay_apart(load: Load) -> None:
     assert data.boxes.image.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize(
+    "written", ["9007199254740993.0", "-9007199254740993.0", "1e30", "1e400", "-Infinity", "7" * 5000]
+)
+def test_numbers_that_no_id_can_be_told_from_are_out_of_range(refuse: Refuse, written: str) -> None:
+    # 2**53 + 1 is no float: read as one it would be 2**53, another id.
+    text = as_text(truth(box(image_id="@"))).replace('"@"', written)
+    assert "error[id-range]: gt.json: annotations[0].image_id: is " in refuse(text)
+
+
 def test_integral_floats_are_ids(load: Load) -> None:
     data = load(truth(box(image_id=1.0, category_id=2.0), images=[image(1.0)]))
     assert (data.images.keys, classes(data)) == ((1,), ["dog"])
@@ -181,7 +190,7 @@ def test_images_need_nothing_but_an_id(load: Load) -> None:
     assert data.findings == ()
 
 
-@pytest.mark.parametrize("height", [-480, 1e9, "480", float("inf"), True])
+@pytest.mark.parametrize("height", [-480, 1e9, "480", float("inf"), float("nan"), True])
 def test_absurd_image_sizes_are_unknown_with_a_warning(load: Load, height: object) -> None:
     data = load(truth(box(area=1), images=[image(1, "a", 640, height)]))
     assert data.images.sizes[0, 0] == 640

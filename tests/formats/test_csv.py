@@ -133,7 +133,7 @@ def test_names_that_mean_missing_elsewhere_are_names(load: Load) -> None:
 
 
 def test_numbers_are_read_to_the_last_bit(load: Load) -> None:
-    written = ["0.1", "123456789.123456789", "5e-324", "1.7976931348623157e307"]
+    written = ["0.1", "123456789.123456789", "5e-324", "1.7976931348623157e107"]
     data = load(f"image,class,x,y,w,h\na,dog,{','.join(written)}\n", units="px")
     assert xywh(data) == [[float(number) for number in written]]
 
@@ -325,6 +325,7 @@ def test_sizes_that_differ_or_are_not_positive_are_reported(load: Load, refuse: 
     assert "gt.csv:3: width and height differ" in str(data.findings[0])
     assert data.images.sizes.tolist() == [[640, 480]]
     assert "gt.csv:3: the image's size is 0 x 480" in refuse(header + "b,dog,1,2,3,4,0,480\n")
+    assert "gt.csv:3: the image's size is 1e+308 x 480" in refuse(header + "b,dog,1,2,3,4,1e308,480\n")
 
 
 def test_fractions_up_to_one_are_normalised_and_scaled_by_known_sizes(load: Load) -> None:
@@ -374,13 +375,16 @@ def test_x_and_y_are_centres_when_only_so_boxes_stay_in_the_image(load: Load) ->
 def test_decimal_commas_are_read_where_all_fractions_have_them(load: Load) -> None:
     data = load("image;class;xmin;ymin;xmax;ymax\na;dog;10,5;20;40;60,25\n")
     assert (xywh(data), codes(data)) == ([[10.5, 20, 29.5, 40.25]], ["csv-decimal-commas"])
-    quoted = load(HEADER + 'a,dog,"10,5",20,40,"60,25"\n')
-    assert xywh(quoted) == xywh(data)
+
+
+def test_a_decimal_comma_is_refused_where_commas_separate_the_cells(refuse: Refuse) -> None:
+    assert "xmin: '10,5' is not a plain finite number (a decimal comma?" in refuse(HEADER + 'a,dog,"10,5",20,40,60\n')
 
 
 def test_commas_are_refused_beside_points_and_where_they_may_part_thousands(refuse: Refuse) -> None:
-    assert "xmin: '10,5' is not" in refuse(HEADER + 'a,dog,"10,5",20.5,40,60\n')
-    assert "xmin: '1,000' is not" in refuse(HEADER + 'a,dog,"1,000",20,"4,000",60\n')
+    semicolons = HEADER.replace(",", ";")
+    assert "xmin: '10,5' is not" in refuse(semicolons + "a;dog;10,5;20.5;40;60\n")
+    assert "xmin: '1,000' is not" in refuse(semicolons + "a;dog;1,000;20;4,000;60\n")
 
 
 @pytest.mark.parametrize("empty", ["images/b.jpg,,,,,", "images/b.jpg,,,,"])

@@ -258,6 +258,40 @@ def test_a_size_whose_area_overflows_is_an_error() -> None:
     assert "error[box-too-large]" in _error(_draft(), _boxes([1], coords=np.array([(0, 0, 1e200, 1e200)])))
 
 
+@pytest.mark.parametrize(
+    ("encoding", "box"),
+    [
+        ("xywh", (1.7e308, 0, 1.7e308, 1e-10)),  # the area is finite, the right edge is not
+        ("xyxy", (-1.7e308, 0, 1.7e308, 1)),  # the width is not finite
+        ("cxcywh", (-1.7e308, 0, 1.7e308, 1)),  # the left edge is not finite
+        ("xywh", (0, 0, 1.3e154, 1.3e154)),  # the area is finite, the sum of two such areas is not
+    ],
+)
+def test_numbers_that_overflow_on_the_way_to_a_match_are_an_error(encoding: str, box: tuple[float, ...]) -> None:
+    text = _error(_draft(), _boxes([1], coords=np.array([box]), encoding=encoding))
+    assert text.startswith("error[box-too-large]: file.txt:1: bbox: is too large")
+
+
+def test_fractions_that_overflow_when_made_pixels_are_an_error() -> None:
+    draft = _draft()
+    draft.set_images([1], sizes=np.array([(1000.0, 1000.0)]))
+    boxes = _boxes([1], coords=np.array([(1e308, 0, 1, 1)]), units="norm")
+    assert "left, top, width and height are inf, 0, 1000, 1000" in _error(draft, boxes)
+
+
+def test_sizes_whose_product_is_rounded_to_zero_are_empty_boxes() -> None:
+    dataset = _build(_draft(), _boxes([1], coords=np.array([(0, 0, 1e-200, 1e-200)])))
+    assert [one.code for one in dataset.findings] == ["box-empty"]
+
+
+def test_negative_areas_are_kept_with_a_warning() -> None:
+    dataset = _build(_draft(), _boxes([1, 1, 1], area=np.array([-1.0, 0.0, np.nan])))
+    assert dataset.boxes.area.tolist() == [-1, 0, BOX[2] * BOX[3]]
+    (warning,) = dataset.findings
+    assert (warning.severity, warning.code, warning.count) == (Severity.WARNING, "area-negative", 1)
+    assert "file.txt:1: area: is -1" in warning.message
+
+
 def test_a_draft_that_nothing_was_added_to_is_an_empty_dataset() -> None:
     dataset = _draft().build()
     assert (len(dataset.images), len(dataset.labels), len(dataset.boxes)) == (0, 0, 0)

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from msgspec import UNSET
 
-from jaccard_eval.data.dataset import Key
+from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key
 from jaccard_eval.errors import Severity, SizedRows, Where, shown
 from jaccard_eval.formats._coco.columns import ResultColumns, Texts, TruthColumns, count_given
 from jaccard_eval.formats._coco.records import (
@@ -24,8 +24,6 @@ from jaccard_eval.formats._coco.records import (
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._keys import Keys
 from jaccard_eval.formats._rawboxes import RawBoxes
-
-MAX_IMAGE_SIDE = 1e7  # px; the largest pictures stitched so far stay below a tenth of it
 
 Places = Callable[[int], Where]
 

@@ -18,7 +18,7 @@ from jaccard_eval.errors import FindingLog, Where, shown
 from jaccard_eval.formats._coco.records import INT64_MAX, INT64_MIN, NOT_GIVEN, Box
 from jaccard_eval.formats._json.values import RepeatedKeys, described_json, is_finite, is_number, shown_json
 
-MAX_EXACT_FLOAT = 2.0**53  # larger integers are not all floats: an id written as one may be another
+EXACT_FLOATS = 2.0**53  # from here on not every integer is a float: an id written as one may be another
 
 NEEDED = "Every record needs it, under this name."
 
@@ -53,8 +53,8 @@ class Entry:
         value = self.required(field)
         if isinstance(value, str) and value.strip():
             return value
-        if is_number(value) and is_finite(value) and value == math.floor(value):
-            exact = isinstance(value, int) or abs(value) <= MAX_EXACT_FLOAT
+        if _is_integer(value):
+            exact = isinstance(value, int) or abs(value) < EXACT_FLOATS
             if exact and INT64_MIN <= value <= INT64_MAX:
                 return int(value)
             self._error("id-range", field, f"is {shown_json(value)}, out of the range of ids (64-bit integers)")
@@ -112,7 +112,7 @@ class Entry:
         if value is UNSET or value is None:
             return value
         if is_number(value):
-            return float(value) if is_finite(value) else math.inf
+            return float(value) if is_finite(value) or isinstance(value, float) else math.inf
         where = replace(self.where, field=field)
         self.findings.warning("image-size", where, f"{field} is {described_json(value)}: taken as unknown")
         return None
@@ -138,6 +138,13 @@ class Entry:
 
     def _error(self, code: str, field: str, detail: str, fix: str = "") -> None:
         self.findings.error(code, replace(self.where, field=field), detail, fix=fix)
+
+
+def _is_integer(value: object) -> bool:
+    """Whether a JSON value is an integer, or a number too large to be anything else."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return value == math.floor(value) if is_finite(value) else isinstance(value, int) or math.isinf(value)
 
 
 @lru_cache(maxsize=64)  # the records of a file have few sets of keys, and a field may be missing in all of them

@@ -155,7 +155,8 @@ def _decide_encoding(sheet: Sheet, columns: Columns, coords: FloatArray, box_siz
 
 def _leaves_image(coords: FloatArray, encoding: str, box_sizes: FloatArray) -> BoolArray:
     xywh = to_xywh(coords, encoding)
-    near, far = xywh[:, :2], xywh[:, :2] + xywh[:, 2:]
+    with np.errstate(over="ignore"):
+        near, far = xywh[:, :2], xywh[:, :2] + xywh[:, 2:]
     slack = EDGE_SLACK * box_sizes
     outside = (near < -slack) | (far > box_sizes + slack)  # (n, 2)
     return outside[:, 0] | outside[:, 1]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._csv.columns import Columns
 from jaccard_eval.formats._csv.numbers import (
@@ -75,7 +76,7 @@ def read_cells(sheet: Sheet, columns: Columns, draft: Draft) -> BoxCells:
     score = _unless_empty(sheet, columns.score, rows)
     area = _unless_empty(sheet, columns.area, rows)
     others = [sheet.columns[column][rows] for column in (score, area) if column is not None]
-    commas = has_decimal_commas([*box, *others])
+    commas = sheet.delimiter != "," and has_decimal_commas([*box, *others])
     reader = _NumberReader(sheet, draft.findings, commas)
     positions = columns.box if len(columns.box) == len(box) else columns.box * len(box)
     coords = [reader.parse(cells, column, rows) for cells, column in zip(box, positions, strict=True)]
@@ -106,7 +107,8 @@ class _NumberReader:
 
         def describe(index: int) -> tuple[Where, str]:
             cell = cells[index]
-            detail = f"{shown(cell)} is not a plain finite number" if cell.strip() else "the cell is empty"
+            comma = " (a decimal comma? read where another mark separates the cells)" if "," in cell else ""
+            detail = f"{shown(cell)} is not a plain finite number{comma}" if cell.strip() else "the cell is empty"
             return self.sheet.where(int(rows[index]), column), detail
 
         fix = "Write numbers like 12.5: ASCII digits and a point, no units, separators, nan or inf."
@@ -191,14 +193,15 @@ def _unless_empty(sheet: Sheet, column: int | None, rows: RowIndices) -> int | N
 def _read_sizes(reader: _NumberReader, size: tuple[int, int], used: RowIndices) -> FloatArray:
     """Return width and height (m, 2) of the image that each row names."""
     sizes: npt.NDArray[np.float64] = np.stack([reader.parse_given(column, used) for column in size], axis=1)
-    bad = np.flatnonzero((sizes <= 0).any(axis=1))
+    bad = np.flatnonzero(((sizes <= 0) | (sizes > MAX_IMAGE_SIDE)).any(axis=1))
     reader.findings.add_rows(
         Severity.ERROR,
         "image-size",
         bad,
         lambda index: (
             reader.sheet.where(int(used[index])),
-            f"the image's size is {sizes[index, 0]:g} x {sizes[index, 1]:g}; it must be positive",
+            f"the image's size is {sizes[index, 0]:g} x {sizes[index, 1]:g};"
+            f" sides must be positive and at most {MAX_IMAGE_SIDE:g}",
         ),
     )
     return sizes
