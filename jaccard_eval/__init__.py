@@ -18,6 +18,18 @@ if TYPE_CHECKING:
     from jaccard_eval.errors import DataError, JaccardEvalError, UsageError
     from jaccard_eval.formats import ReadOptions
     from jaccard_eval.frames import to_frame
+    from jaccard_eval.geometry.grid import decode_grid
+    from jaccard_eval.geometry.iou import (
+        box_ciou,
+        box_diou,
+        box_giou,
+        box_ioa,
+        box_iou,
+        jaccard_distance,
+        jaccard_from_counts,
+    )
+    from jaccard_eval.geometry.losses import ciou_loss, diou_loss, giou_loss, iou_loss
+    from jaccard_eval.geometry.transform import clip, scale
 
 __version__ = "0.1.0"
 
@@ -32,9 +44,23 @@ _HOMES = {
     "Protocol": "data.protocol",
     "ReadOptions": "formats",
     "UsageError": "errors",
+    "box_ciou": "geometry.iou",
+    "box_diou": "geometry.iou",
+    "box_giou": "geometry.iou",
+    "box_ioa": "geometry.iou",
+    "box_iou": "geometry.iou",
+    "ciou_loss": "geometry.losses",
+    "clip": "geometry.transform",
+    "decode_grid": "geometry.grid",
+    "diou_loss": "geometry.losses",
     "evaluate": "api",
     "get_protocol": "data.protocol",
+    "giou_loss": "geometry.losses",
+    "iou_loss": "geometry.losses",
+    "jaccard_distance": "geometry.iou",
+    "jaccard_from_counts": "geometry.iou",
     "load": "api",
+    "scale": "geometry.transform",
     "to_frame": "frames",
 }
 
@@ -49,9 +75,23 @@ __all__ = [
     "Protocol",
     "ReadOptions",
     "UsageError",
+    "box_ciou",
+    "box_diou",
+    "box_giou",
+    "box_ioa",
+    "box_iou",
+    "ciou_loss",
+    "clip",
+    "decode_grid",
+    "diou_loss",
     "evaluate",
     "get_protocol",
+    "giou_loss",
+    "iou_loss",
+    "jaccard_distance",
+    "jaccard_from_counts",
     "load",
+    "scale",
     "to_frame",
 ]
 

@@ -1,0 +1,142 @@
+"""Boxes in any encoding to their edges and back: what the public kernels start from. No overlap is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import ENCODINGS
+from jaccard_eval.errors import UsageError, did_you_mean, shown
+
+Floats = npt.NDArray[np.floating[Any]]  # float32 when every input is, else float64
+ImageSize = Sequence[float] | None  # width and height in pixels
+
+NORM_SUFFIX = "_norm"
+BOX_ENCODINGS = (*ENCODINGS, *(f"{encoding}{NORM_SUFFIX}" for encoding in ENCODINGS))
+_AREA_HEADROOM = 16.0  # a hull of two boxes is at most (2 + 2)² times as large as the square of the largest number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edges:
+    """Boxes by their edges and sides, one array each; the arrays broadcast against those of other boxes."""
+
+    left: Floats
+    top: Floats
+    right: Floats
+    bottom: Floats
+    width: Floats
+    height: Floats
+
+    @property
+    def area(self) -> Floats:
+        """Width times height."""
+        return self.width * self.height
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def column(self, rows: slice) -> Edges:
+        """Return some boxes as columns (k, 1), to be paired with all of a row of others."""
+        return Edges(*(getattr(self, name)[rows, None] for name in self.__slots__))
+
+
+def edges_of(boxes: npt.ArrayLike, encoding: str, image_size: ImageSize = None, name: str = "boxes") -> Edges:
+    """Return the edges of boxes (n, 4).
+
+    Sides are taken as they are given: corners give ``x2 - x1``, sizes give ``x + w``, as in the reference
+    implementations of either encoding.
+
+    Raises
+    ------
+    UsageError
+        When the shape is not (n, 4), a number is not finite, a side is negative, or the encoding is unknown; the row
+        and the numbers are named.
+    """
+    numbers = four_numbers(boxes, name)
+    require_encoding(encoding)
+    sides = (numbers if image_size is None else numbers * _factors(encoding, image_size, numbers)).T
+    first, second, third, fourth = np.ascontiguousarray(sides)
+    match encoding.removesuffix(NORM_SUFFIX):
+        case "xyxy":
+            edges = Edges(first, second, third, fourth, third - first, fourth - second)
+        case "xywh":
+            edges = Edges(first, second, third + first, fourth + second, third, fourth)
+        case _:
+            left, top = first - third / 2, second - fourth / 2
+            edges = Edges(left, top, left + third, top + fourth, third, fourth)
+    _require_order(edges, numbers, encoding, name)
+    return edges
+
+
+def encode(left: Floats, top: Floats, right: Floats, bottom: Floats, encoding: str) -> Floats:
+    """Return boxes (n, 4) of an encoding from their four edges (n,)."""
+    match encoding.removesuffix(NORM_SUFFIX):
+        case "xyxy":
+            columns = (left, top, right, bottom)
+        case "xywh":
+            columns = (left, top, right - left, bottom - top)
+        case _:
+            columns = ((left + right) / 2, (top + bottom) / 2, right - left, bottom - top)
+    return np.stack(columns, axis=1)
+
+
+def four_numbers(boxes: npt.ArrayLike, name: str = "boxes") -> Floats:
+    """Return boxes as finite numbers (n, 4): float32 stays, everything else becomes float64; see `edges_of`."""
+    given = np.asarray(boxes)
+    if given.dtype.kind not in "biuf":
+        raise UsageError(f"{name} must hold numbers, got {given.dtype}")
+    numbers: Floats = given if given.dtype == np.float32 else given.astype(np.float64)
+    if numbers.shape == (0,):
+        numbers = numbers.reshape(0, 4)
+    if numbers.ndim != 2 or numbers.shape[1] != 4:
+        raise UsageError(f"{name} has shape {numbers.shape}; expected (n, 4), four numbers per box")
+    limit = np.sqrt(np.finfo(numbers.dtype).max / _AREA_HEADROOM)
+    good = np.abs(numbers) <= limit  # false for NaN
+    if not good.all():
+        row = int(np.flatnonzero(~good.all(axis=1))[0])
+        problem = "too large for an area" if np.isfinite(numbers[row]).all() else "not finite"
+        raise UsageError(f"{name}[{row}] is {numbers[row].tolist()}; its numbers are {problem}")
+    return numbers
+
+
+def pixel_size(image_size: Sequence[float]) -> tuple[float, float]:
+    """Return width and height.
+
+    Raises
+    ------
+    UsageError
+        When these are not two positive numbers.
+    """
+    size = np.asarray(image_size, dtype=np.float64)
+    if size.shape != (2,) or not (np.isfinite(size) & (size > 0)).all():
+        raise UsageError(f"image_size must be (width, height) in pixels, got {shown(image_size)}")
+    return float(size[0]), float(size[1])
+
+
+def require_encoding(encoding: str) -> None:
+    """Raise a UsageError for an encoding that does not exist."""
+    if encoding not in BOX_ENCODINGS:
+        known = ", ".join(BOX_ENCODINGS)
+        raise UsageError(
+            f"unknown box encoding {shown(encoding)}; known are {known}.{did_you_mean(str(encoding), BOX_ENCODINGS)}"
+        )
+
+
+def _factors(encoding: str, image_size: Sequence[float], like: Floats) -> Floats:
+    """Return what one unit of the encoding is in pixels, for each of the four numbers."""
+    width, height = pixel_size(image_size)
+    return np.array([width, height] * 2 if encoding.endswith(NORM_SUFFIX) else [1.0] * 4, dtype=like.dtype)
+
+
+def _require_order(edges: Edges, numbers: Floats, encoding: str, name: str) -> None:
+    wrong = np.flatnonzero((edges.width < 0) | (edges.height < 0))
+    if len(wrong):
+        row = int(wrong[0])
+        corners = encoding.startswith("xyxy")
+        what = "x2 < x1 or y2 < y1 (is it xywh? pass encoding='xywh')" if corners else "a negative width or height"
+        more = f"; so have {len(wrong) - 1:,} more boxes" if len(wrong) > 1 else ""
+        raise UsageError(f"{name}[{row}] is {numbers[row].tolist()}, which has {what}{more}")
