@@ -17,6 +17,7 @@ from typing import Any
 from typing import Protocol as TypingProtocol
 
 MAX_EXAMPLES = 20  # examples kept per finding; the count goes on
+SHOWN_EXAMPLES = 5  # of these, a text shows the first few
 SHOWN_VALUE_LENGTH = 80  # characters of a user's value repeated in a message
 
 
@@ -106,23 +107,29 @@ class Finding:
     table: Rows = ()
 
     @property
-    def message(self) -> str:
-        """The finding in one line: place, what is wrong, how often, and the fix."""
+    def statement(self) -> str:
+        """Place, what is wrong, and how often, in one line."""
         first = self.examples[0]
-        if self.summary:
-            line = f"{printable(first.where.path)}: {printable(self.summary)}"
-            line += f"; first: {first}" if first.detail else ""
-        else:
-            line = str(first)
-        return f"{line}. {printable(self.fix)}" if self.fix else line
+        if not self.summary:
+            return str(first)
+        line = f"{printable(first.where.path)}: {printable(self.summary)}"
+        return f"{line}; first: {first}" if first.detail else line
+
+    @property
+    def message(self) -> str:
+        """The statement and the fix, in one line."""
+        return f"{self.statement}. {printable(self.fix)}" if self.fix else self.statement
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """Lines that follow the message: some more examples, and how many there are beyond these."""
+        lines = [str(example) for example in self.examples[1:SHOWN_EXAMPLES]]
+        hidden = self.count - min(len(self.examples), SHOWN_EXAMPLES)
+        return (*lines, f"and {hidden:,} more") if hidden > 0 and not self.summary else tuple(lines)
 
     def __str__(self) -> str:
-        shown = [f"{self.severity}[{self.code}]: {self.message}"]
-        shown += [f"  {example}" for example in self.examples[1:5]]
-        hidden = self.count - min(len(self.examples), 5)
-        if hidden > 0 and not self.summary:
-            shown.append(f"  and {hidden:,} more")
-        return "\n".join([*shown, *(f"  {line}" for line in aligned(self.table))])
+        below = (*self.further, *aligned(self.table))
+        return "\n".join([f"{self.severity}[{self.code}]: {self.message}", *(f"  {line}" for line in below)])
 
 
 @dataclass(slots=True)

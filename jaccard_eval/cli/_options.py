@@ -76,6 +76,23 @@ def _complete_format(_: click.Context, __: click.Parameter, start: str) -> list[
     return [CompletionItem(name) for name in format_names() if name.startswith(start)]
 
 
+def _known_codes(_: click.Context, __: click.Parameter, codes: tuple[str, ...]) -> tuple[str, ...]:
+    from jaccard_eval.codes import CODES
+    from jaccard_eval.errors import did_you_mean, shown
+
+    for code in codes:
+        if code not in CODES:
+            hint = did_you_mean(code, CODES) or " docs/findings.md lists all."
+            raise click.BadParameter(f"{shown(code)} is no code of a finding.{hint}")
+    return codes
+
+
+def _complete_code(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+    from jaccard_eval.codes import CODES
+
+    return [CompletionItem(code) for code in sorted(CODES) if code.startswith(start)]
+
+
 def _side_options(side: str, what: str) -> list[click.Parameter]:
     """Return how one side is read, where looking at it does not settle it."""
     option = _section(f"Reading the {what} (found by looking when not given)")
@@ -100,6 +117,7 @@ _both = _section("Reading both sides")
 _pair = _section("How the two sides correspond")
 _rule = _section("Protocol")
 _show = _section("Output")
+_find = _section("Findings (each has a code, explained in docs/findings.md)")
 
 PATH_OPTIONS: list[click.Parameter] = [
     _path("--gt", type=PATH, multiple=True, metavar="PATH", help="Ground truth."),
@@ -171,7 +189,7 @@ PROTOCOL_OPTIONS: list[click.Parameter] = [
     ),
 ]
 
-OUTPUT_OPTIONS: list[click.Parameter] = [
+CLASS_OPTIONS: list[click.Parameter] = [
     _show("--per-class", is_flag=True, help="List every class."),
     _show(
         "--sort",
@@ -179,6 +197,9 @@ OUTPUT_OPTIONS: list[click.Parameter] = [
         callback=parsed_by(parse_sort),
         help="Order of the classes, such as AP or name; implies --per-class.",
     ),
+]
+
+OUTPUT_OPTIONS: list[click.Parameter] = [
     _show(
         "-o",
         "--output",
@@ -188,7 +209,18 @@ OUTPUT_OPTIONS: list[click.Parameter] = [
         help="Also write PATH, by its suffix: .json .csv .md .txt; '-' is the standard output. Repeatable.",
     ),
     _show("--json", "as_json", is_flag=True, help="Print the JSON document and nothing else."),
-    _show("--strict", is_flag=True, help="Take warnings for errors (exit code 3)."),
-    _show("-q", "--quiet", is_flag=True, help="Leave out the notes on what was decided."),
     _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colours in the report."),
+]
+
+FINDING_OPTIONS: list[click.Parameter] = [
+    _find("--strict", is_flag=True, help="Take warnings for errors (exit code 3)."),
+    _find(
+        "--allow",
+        multiple=True,
+        metavar="CODE",
+        callback=_known_codes,
+        shell_complete=_complete_code,
+        help="Let warnings of this code pass under --strict. Repeatable.",
+    ),
+    _find("-q", "--quiet", is_flag=True, help="Leave out the notes on what was decided."),
 ]

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from jaccard_eval.cli import _streams
+from jaccard_eval.cli._findings import findings_text
 from jaccard_eval.errors import DataError, ExitCode, JaccardEvalError, Severity, printable
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def _diagnose(error: BaseException) -> tuple[int, str]:
     from click import ClickException
 
     if isinstance(error, DataError):
-        return error.exit_code, _streams.findings_text(error.findings, (Severity.ERROR, Severity.WARNING))
+        severities = (Severity.ERROR, Severity.WARNING)
+        return error.exit_code, findings_text(error.findings, severities, width=_streams.message_width())
     if isinstance(error, JaccardEvalError):
         return error.exit_code, _line(str(error))
     if isinstance(error, ClickException):

@@ -7,13 +7,14 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from jaccard_eval.errors import Finding, MachineError, Severity
+from jaccard_eval.errors import MachineError
 
 DEFAULT_WIDTH = 80  # columns, where there is no terminal
+NARROWEST = 40  # columns that messages are wrapped at; a narrower terminal breaks lines itself
 
 
 def prepare() -> None:
@@ -67,11 +68,6 @@ def discard() -> None:
         os.close(nowhere)
 
 
-def findings_text(findings: Iterable[Finding], severities: Collection[Severity]) -> str:
-    """Return the findings of some severities, one or more lines each."""
-    return "\n".join(str(one) for one in findings if one.severity in severities)
-
-
 def wants_color(choice: str, stream: TextIO) -> bool:
     """Return whether escapes may be written: as chosen, else as NO_COLOR, FORCE_COLOR, TERM and the stream say."""
     if choice != "auto":
@@ -87,6 +83,15 @@ def result_width() -> int:
     """Columns that a text report may use: the terminal's, at least 80 elsewhere."""
     columns = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
     return columns if sys.stdout.isatty() else max(columns, DEFAULT_WIDTH)
+
+
+def message_width() -> int | None:
+    """Columns of the terminal behind the standard error; None where there is none, so that lines stay whole."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else 0
+    except (OSError, ValueError):
+        return None
+    return max(columns, NARROWEST) if columns else None
 
 
 def _nowhere() -> TextIO:

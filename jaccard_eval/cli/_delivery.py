@@ -1,0 +1,51 @@
+"""Bringing a result to its readers: files first, checked before anything is computed, then the standard output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jaccard_eval.cli import _streams
+
+if TYPE_CHECKING:
+    from jaccard_eval.report import Reportable, ReportOptions
+    from jaccard_eval.report._write import Output
+
+STDOUT_PATHS = (Path("-"), Path("/dev/stdout"))
+
+
+def plan_files(paths: Sequence[Path], inputs: Sequence[Path]) -> list[Output]:
+    """Check the outputs before anything is computed; the standard output needs no plan."""
+    if not any(path not in STDOUT_PATHS for path in paths):
+        return []
+    from jaccard_eval.report._write import plan_outputs
+
+    return plan_outputs([path for path in paths if path not in STDOUT_PATHS], inputs)
+
+
+def deliver(result: Reportable, outputs: Sequence[Output], options: dict[str, Any], shape: ReportOptions) -> None:
+    """Write all files, then the standard output: a closed pipe costs no file."""
+    if outputs:
+        from jaccard_eval.report._write import write_outputs
+
+        write_outputs([(output, output.reporter.render(result, shape)) for output in outputs])
+    _streams.write_result(_stdout_text(result, options, shape))
+
+
+def _stdout_text(result: Reportable, options: dict[str, Any], shape: ReportOptions) -> str:
+    from jaccard_eval.report import reporter_for
+
+    suffix = ".json" if options["as_json"] else ".txt"
+    return reporter_for(suffix).render(result, _for_stream(shape, options["color"]))
+
+
+def _for_stream(options: ReportOptions, color: str) -> ReportOptions:
+    return replace(
+        options,
+        color=_streams.wants_color(color, sys.stdout),
+        width=_streams.result_width(),
+        encoding=sys.stdout.encoding or "utf-8",
+    )
