@@ -126,9 +126,10 @@ def detect_format(path: Path) -> str:
     DataError
         When no format recognises it, or more than one does.
     """
-    from jaccard_eval.formats import _files
+    from jaccard_eval.formats._files import require_readable
+    from jaccard_eval.formats._unknown import explain_unknown
 
-    _files.require_readable(path)
+    require_readable(path)
     matches = [name for name in sorted(_own_modules()) if format_module(name).sniff(path)]
     if not matches:  # looking for installed packages reads the metadata of every one of them
         matches = [name for name in sorted(_foreign_modules()) if format_module(name).sniff(path)]
@@ -142,14 +143,7 @@ def detect_format(path: Path) -> str:
             f"looks like {' and like '.join(matches)}",
             fix="Name it with --gt-format or --pred-format.",
         )
-    _files.explain_unknown(path)
-    known = ", ".join(format_names())
-    raise DataError.single(
-        "format-unknown",
-        where,
-        f"not recognised as any known format ({known})",
-        fix="Name it with --gt-format or --pred-format.",
-    )
+    raise explain_unknown(path, format_names())
 
 
 def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None = None) -> Dataset:

@@ -7,10 +7,11 @@ import gzip
 import os
 import stat
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from jaccard_eval.errors import DataError, Where
+from jaccard_eval.errors import DataError, Example, FindingLog, Severity, Where
 
 SNIFF_BYTES = 65536
 
@@ -115,20 +116,15 @@ def read_text(path: Path) -> str:
     return decode(path, read_bytes(path))
 
 
-def explain_unknown(path: Path) -> None:
-    """Raise the most telling DataError for a file that no format recognises; return when there is none."""
-    if path.is_dir():
-        return
-    data = read_bytes(path)
-    if not data.strip():
-        raise DataError.single(
-            "file-empty", Where(str(path)), "the file is empty but for blanks", fix="Export it again."
-        )
-    decode(path, data[:SNIFF_BYTES] if len(data) <= SNIFF_BYTES else _whole_lines(data[:SNIFF_BYTES]))
-
-
-def _whole_lines(data: bytes) -> bytes:
-    return data[: data.rfind(b"\n") + 1]
+def record_failures(errors: Iterable[DataError], findings: FindingLog, *, severity: Severity = Severity.ERROR) -> None:
+    """Record that files of an input cannot be used: one finding for each kind of problem, however many files."""
+    problems: dict[tuple[str, str], list[Example]] = {}
+    for error in errors:
+        first = error.findings[0]
+        problems.setdefault((first.code, first.fix), []).append(first.examples[0])
+    for (code, fix), examples in problems.items():
+        places = [(one.where, one.detail) for one in examples]
+        findings.add_rows(severity, code, range(len(places)), places.__getitem__, fix=fix)
 
 
 def _open(path: Path) -> int:

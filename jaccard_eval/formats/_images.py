@@ -102,18 +102,15 @@ class ImageFolder:
     ) -> FloatArray:
         """Return sizes (n, 2) of pictures, NaN where there is none or it cannot be read; the latter are findings."""
         sizes = unknown_sizes(len(names))
-        problems: dict[tuple[str, str], list[tuple[Where, str]]] = {}
+        failures: list[DataError] = []
         for row, name in enumerate(names):
             if name is None:
                 continue
             try:
                 sizes[row] = self.size(name)
             except DataError as error:
-                first = error.findings[0]
-                places = problems.setdefault((first.code, first.fix), [])
-                places.append((first.examples[0].where, first.examples[0].detail))
-        for (code, fix), places in problems.items():
-            findings.add_rows(severity, code, range(len(places)), places.__getitem__, fix=fix)
+                failures.append(error)
+        _files.record_failures(failures, findings, severity=severity)
         return sizes
 
     @cached_property

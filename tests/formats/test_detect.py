@@ -120,6 +120,34 @@ def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
 
 def test_an_empty_folder_is_no_format(tmp_path: Path) -> None:
     assert "not recognised as any known format" in _error(tmp_path)
+    assert "the folder is empty" in _error(tmp_path)
+
+
+def test_a_folder_is_described_by_what_lies_in_it(tmp_path: Path) -> None:
+    for name in ("a.png", "b.PNG", "notes.md", "READ_ME", "train/a.png", "val\x1b[2J/a.png"):
+        _write(tmp_path / name, "hello\n")
+    message = _error(tmp_path)
+    assert "it holds files (2 .png, 1 without suffix, 1 .md) and folders ('train', 'val\\x1b[2J')" in message
+    assert "Pass the file or folder that holds the boxes" in message
+
+
+def test_a_folder_of_foreign_files_is_called_by_what_they_are(tmp_path: Path) -> None:
+    for name in "abc":
+        _write(tmp_path / f"{name}.txt", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    message = _error(tmp_path)
+    assert "a.txt: holds a Git LFS pointer" in message
+    assert message.count("error[") == 1
+
+
+def test_one_damaged_label_file_does_not_hide_what_a_folder_is(tmp_path: Path) -> None:
+    for name in "bc":
+        _write(tmp_path / f"{name}.txt", "0 0.5 0.5 0.2 0.2\n")
+    _write(tmp_path / "a.txt", "version https://git-lfs.github.com/spec/v1\n")
+    assert detect_format(tmp_path) == "yolo"
+
+
+def test_label_lines_in_a_single_file_are_asked_for_as_a_folder(tmp_path: Path) -> None:
+    assert "pass their folder" in _error(_write(tmp_path / "a.txt", "0 0.5 0.5 0.2 0.2\n"))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

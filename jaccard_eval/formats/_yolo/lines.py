@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.errors import DataError, FindingLog, Severity, Where
+from jaccard_eval.errors import DataError, FindingLog
 from jaccard_eval.formats import _files
 
 IntArray = npt.NDArray[np.int64]
@@ -63,16 +63,13 @@ class LabelLines:
 
 def read_label_files(paths: Sequence[Path], findings: FindingLog) -> LabelLines:
     """Read and split label files; a file that cannot be read is an error in `findings` and has no lines."""
-    failures: dict[tuple[str, str], list[tuple[Where, str]]] = {}
+    failures: list[DataError] = []
     parts = [_split(files) for files in _batches(paths, failures)]
-    for (code, fix), places in failures.items():
-        findings.add_rows(Severity.ERROR, code, range(len(places)), places.__getitem__, fix=fix)
+    _files.record_failures(failures, findings)
     return _concatenate(parts)
 
 
-def _batches(
-    paths: Sequence[Path], failures: dict[tuple[str, str], list[tuple[Where, str]]]
-) -> Iterator[list[tuple[int, bytes]]]:
+def _batches(paths: Sequence[Path], failures: list[DataError]) -> Iterator[list[tuple[int, bytes]]]:
     """Yield rows and contents of the files in batches of limited size."""
     batch: list[tuple[int, bytes]] = []
     n_bytes = 0
@@ -80,9 +77,7 @@ def _batches(
         try:
             data = _read(path)
         except DataError as error:
-            finding = error.findings[0]
-            example = finding.examples[0]
-            failures.setdefault((finding.code, finding.fix), []).append((example.where, example.detail))
+            failures.append(error)
             continue
         batch.append((row, data))
         n_bytes += len(data)
