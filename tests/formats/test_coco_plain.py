@@ -57,6 +57,15 @@ def test_what_is_not_plain_is_left_to_the_other_readers(text: str) -> None:
     assert decode_plain_results(text.encode()) is None
 
 
+def test_a_comma_behind_the_last_record_is_left_to_the_other_readers_wherever_pieces_are_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = json.dumps(listed(3)).replace("}]", "},]").encode()
+    for size in range(1, len(text)):
+        monkeypatch.setattr(strict, "_PIECE_BYTES", size)
+        assert decode_plain_results(text) is None
+
+
 @given(st.integers(1, 4), st.data())
 @example(2, None)
 def test_no_edit_of_a_file_is_read_as_anything_but_what_it_says(n: int, data: Any) -> None:

@@ -96,7 +96,7 @@ def _pieces(data: bytes) -> Iterator[bytes]:
     start, end = 1, data.rfind(b"]")
     if data[end + 1 :].strip(_JSON_BLANKS):
         raise msgspec.DecodeError("trailing characters")
-    while start < end:
+    while start <= end:  # at the end itself after a comma: the piece is empty, which its reader refuses
         cut = data.find(b"},", min(start + _PIECE_BYTES, end), end)
         stop = end if cut < 0 else cut + 1
         yield b"".join((b"[", content[start:stop], b"]"))
