@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jaccard_eval.analysis.evidence import Evidence
+from jaccard_eval.analysis.rounding import check_rounding
+from jaccard_eval.analysis.rows import check_rows
 from jaccard_eval.analysis.sample import take_sample
 from jaccard_eval.analysis.scores import check_scores
 from jaccard_eval.data.align import Alignment
@@ -19,7 +21,7 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 
 Check = Callable[[Evidence, FindingLog], None]
 
-CHECKS: tuple[Check, ...] = (check_scores,)
+CHECKS: tuple[Check, ...] = (check_scores, check_rows, check_rounding)
 
 
 def audit(

@@ -75,8 +75,8 @@ class Draft:
         self.findings.raise_errors()
         raw = self._boxes or _no_boxes(self.path)
         check_numbers(raw, self.findings)
-        if self.options.role == "pred" and self.options.assume_score is None:
-            check_scores(raw, self.findings)
+        if self.options.role == "pred":
+            self._check_scores(raw)
         images, image_rows = self._build_images(raw)
         labels, label_rows = self._build_labels(raw)
         self.findings.raise_errors()
@@ -103,6 +103,15 @@ class Draft:
             ignored=dict(sorted(self.ignored.items())),
             findings=self.findings.findings(),
         )
+
+    def _check_scores(self, raw: RawBoxes) -> None:
+        assumed = self.options.assume_score
+        if assumed is None:
+            check_scores(raw, self.findings)
+        elif raw.score is None and len(raw.coords):
+            where = Where(self.path, field="score")
+            detail = f"none of the {len(raw.coords):,} predictions has one; all rank alike with {assumed:g}"
+            self.findings.note("score-assumed", where, detail)
 
     def _build_images(self, raw: RawBoxes) -> tuple[ImageTable, RowArray]:
         given = self._images or _Images([], [], unknown_sizes(0), False)

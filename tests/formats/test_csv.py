@@ -405,11 +405,9 @@ def test_the_layout_of_keras_retinanet_takes_a_score_and_counts_lines_from_its_f
     assert "gt.csv:2: x2: 'bad' is not" in refuse("a.jpg,1,2,3,4,dog\na.jpg,1,2,bad,4,dog\n")
 
 
-def test_duplicate_rows_are_kept_with_a_warning(load: Load) -> None:
+def test_duplicate_rows_are_kept(load: Load) -> None:
     data = load(HEADER + "a,dog,1,2,3,4\na,cat,1,2,3,4\na,dog,1.0,2,3,4\n")
-    assert (len(data.boxes), codes(data)) == (3, ["box-duplicate"])
-    assert "1 duplicate boxes" in str(data.findings[0])
-    assert "gt.csv:4" in str(data.findings[0])
+    assert (len(data.boxes), codes(data)) == (3, [])
 
 
 def test_a_negative_width_is_an_error_with_its_line(refuse: Refuse) -> None:

@@ -60,7 +60,6 @@ def add_boxes(sheet: Sheet, columns: Columns, cells: BoxCells, draft: Draft) -> 
             ignore=cells.flags.get("ignore"),
         )
     )
-    _warn_duplicates(sheet, cells, image_codes, label_codes, draft)
     _warn_alike_images(images, draft)
     _note_reading(sheet, columns, cells, draft)
 
@@ -179,20 +178,6 @@ def _label_keys(codes: Codes, classes: list[str], draft: Draft) -> Keys:
 def _texts(names: list[str], codes: Codes) -> list[str]:
     texts: list[str] = np.array(names, dtype=np.object_)[codes].tolist()
     return texts
-
-
-def _warn_duplicates(sheet: Sheet, cells: BoxCells, image_codes: Codes, label_codes: Codes, draft: Draft) -> None:
-    import pandas as pd
-
-    columns = [image_codes, label_codes, *cells.coords.T, *([] if cells.score is None else [cells.score])]
-    again = np.flatnonzero(pd.DataFrame(dict(enumerate(columns))).duplicated().to_numpy())
-    draft.findings.add_rows(
-        Severity.WARNING,
-        "box-duplicate",
-        cells.rows[again],
-        lambda row: (sheet.where(row), "repeats an earlier row"),
-        summary=f"{len(again):,} duplicate boxes: image, class and numbers repeat an earlier row; all are kept",
-    )
 
 
 def _warn_alike_images(images: list[str], draft: Draft) -> None:

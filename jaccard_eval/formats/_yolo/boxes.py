@@ -18,7 +18,6 @@ from jaccard_eval.formats._yolo.checks import (
     check_finite,
     check_indices,
     check_units,
-    warn_duplicates,
 )
 from jaccard_eval.formats._yolo.columns import Columns, choose_columns, named_columns, uses_names
 from jaccard_eval.formats._yolo.encoding import FIELDS, choose_normalised, choose_pixels, is_mostly_normalised
@@ -142,8 +141,6 @@ def _add_rows(
     units, encoding = _settle_encoding(one, coords, file_sizes[files])
     boxes = LineBoxes(rows=rows, coords=coords, units=units, encoding=encoding)
     check_units(one.reporter, boxes)
-    codes = np.unique(np.asarray(labels), return_inverse=True)[1]
-    warn_duplicates(one.reporter, rows, np.column_stack([codes, coords, *([] if score is None else [score])]))
     _mention_unused(one, len(rows))
     draft.set_boxes(
         RawBoxes(

@@ -15,7 +15,6 @@ from jaccard_eval.formats._yolo.encoding import FIELDS, HIGH, LOW, PIXEL_LOOK, i
 from jaccard_eval.formats._yolo.lines import IntArray, LabelLines
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "pipes"}
-_HASH_SEEDS = np.random.default_rng(0).integers(1, 2**63, size=8, dtype=np.uint64) | np.uint64(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,23 +140,6 @@ def check_units(reporter: LineReporter, boxes: LineBoxes) -> None:
         f"{len(near):,} {'box leaves its image' if len(near) == 1 else 'boxes leave their images'}; kept as written"
     )
     reporter.warn("coordinate-range", near, describe, summary)
-
-
-def warn_duplicates(reporter: LineReporter, rows: IntArray, columns: FloatArray) -> None:
-    """Warn about lines of one file that are equal in all columns (n, k); the boxes are kept."""
-    keyed = np.column_stack((reporter.lines.file[rows].astype(np.float64), columns)) + 0.0  # -0.0 equals 0.0
-    seeds = np.resize(_HASH_SEEDS, keyed.shape[1])
-    hashes = (keyed.view(np.uint64) * seeds).sum(axis=1)
-    _, inverse, count = np.unique(hashes, return_inverse=True, return_counts=True)
-    candidates = np.flatnonzero(count[inverse] > 1)
-    if not len(candidates):
-        return
-    _, first = np.unique(keyed[candidates], axis=0, return_index=True)
-    repeated = rows[np.delete(candidates, first)]
-    n = len(repeated)
-    summary = f"{n:,} duplicate {'row' if n == 1 else 'rows'}, kept as {'a box' if n == 1 else 'boxes'}"
-    fix = "A tool that appends to label files doubles them; delete the repetitions."
-    reporter.warn("box-duplicate", repeated, lambda _: "repeats an earlier line of the file", summary, fix)
 
 
 def _without_name_numbers(lines: LabelLines, columns: Columns, numbers: IntArray) -> IntArray:
