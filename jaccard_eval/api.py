@@ -13,6 +13,7 @@ import numpy as np
 
 from jaccard_eval import __version__
 from jaccard_eval.analysis.audit import audit
+from jaccard_eval.analysis.rows import repeats_of, without_rows
 from jaccard_eval.data.align import Alignment, align
 from jaccard_eval.data.alignimages import AlignOptions
 from jaccard_eval.data.boxtable import BoxTable
@@ -79,6 +80,7 @@ def evaluate(
     classes: Sequence[str] = (),
     exclude_classes: Sequence[str] = (),
     score_min: float | None = None,
+    drop_duplicates: bool = False,
     score: float | str | None = None,
     class_map: Mapping[str, str] | None = None,
     match_images: str | None = None,
@@ -108,6 +110,8 @@ def evaluate(
         Ground-truth classes to evaluate, or to leave out.
     score_min : float, optional
         Leave out predictions below this score; average precision drops with it.
+    drop_duplicates : bool
+        Leave out rows of either side that equal an earlier one in every column.
     score : float or "best-f1", optional
         Operating point for precision, recall, F1 and counts.
     class_map : mapping of str to str, optional
@@ -144,6 +148,8 @@ def evaluate(
     theirs = load(pred, role="pred", format_name=pred_format, options=pred_options)
     if isinstance(gt, BoxTable) and isinstance(pred, BoxTable):
         ours, theirs = _with_common_images(ours, theirs)
+    if drop_duplicates:
+        ours, theirs = _without_repeats(ours), _without_repeats(theirs)
     if score_min is not None:
         theirs = _above(theirs, score_min)
     options = AlignOptions(
@@ -154,7 +160,8 @@ def evaluate(
         exclude_classes=exclude_classes,
     )
     aligned = align(ours, theirs, options)
-    selection = _selection(classes, exclude_classes, score_min, extra_images)
+    chosen = ("drop_duplicates",) if drop_duplicates else ()
+    selection = chosen + _selection(classes, exclude_classes, score_min, extra_images)
     return _measure(ours, theirs, aligned, protocol=rules, selection=selection, score=score)
 
 
@@ -247,6 +254,13 @@ def _above(pred: Dataset, score_min: float) -> Dataset:
     below = int(np.count_nonzero(~kept))
     ignored = {**pred.ignored, "score-min": below}
     return replace(pred, boxes=pred.boxes.take(kept), ignored=ignored)
+
+
+def _without_repeats(side: Dataset) -> Dataset:
+    """Keep the first of rows that are equal in every column, the others counted."""
+    repeated = repeats_of(side).rows
+    ignored = {**side.ignored, "duplicates": len(repeated)}
+    return replace(side, boxes=without_rows(side.boxes, repeated), ignored=ignored)
 
 
 def _selection(

@@ -36,6 +36,7 @@ PASSED_ON = (
     "max_dets",
     "class_agnostic",
     "score_min",
+    "drop_duplicates",
     "score",
     "class_map",
     "match_images",
