@@ -13,15 +13,18 @@ import numpy as np
 
 from jaccard_eval import __version__
 from jaccard_eval.analysis.audit import audit
+from jaccard_eval.analysis.classmaps import best_class_map
+from jaccard_eval.analysis.failures import explain_failure
 from jaccard_eval.analysis.rows import repeats_of, without_rows
-from jaccard_eval.data.align import Alignment, align
+from jaccard_eval.data.align import Alignment, align, place
 from jaccard_eval.data.alignimages import AlignOptions
 from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.classrules import AUTO
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult, InputSummary
 from jaccard_eval.data.signature import digest_rows, row_hashes, signature
-from jaccard_eval.errors import DataError, UsageError, Where, shown
+from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown
 from jaccard_eval.formats import ReadOptions, read_dataset
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
@@ -82,7 +85,7 @@ def evaluate(
     score_min: float | None = None,
     drop_duplicates: bool = False,
     score: float | str | None = None,
-    class_map: Mapping[str, str] | None = None,
+    class_map: Mapping[str, str] | str | None = None,
     match_images: str | None = None,
     extra_images: str = "error",
     gt_format: str | None = None,
@@ -114,8 +117,9 @@ def evaluate(
         Leave out rows of either side that equal an earlier one in every column.
     score : float or "best-f1", optional
         Operating point for precision, recall, F1 and counts.
-    class_map : mapping of str to str, optional
-        Prediction class to ground-truth class.
+    class_map : mapping of str to str, or str, optional
+        Prediction class to ground-truth class, the name of a rule ("id+1", "contiguous", "alphabetical", ...), or
+        "auto": whatever makes most of the objects that lie in one place agree.
     match_images : {"id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1", "id-1"}, optional
         How images correspond; found by trying when left out.
     extra_images : {"error", "ignore", "empty"}
@@ -159,10 +163,24 @@ def evaluate(
         classes=classes,
         exclude_classes=exclude_classes,
     )
-    aligned = align(ours, theirs, options)
+    aligned = _align(ours, theirs, options)
+    rule = aligned.classes.strategy if isinstance(class_map, str) else ""
     chosen = ("drop_duplicates",) if drop_duplicates else ()
-    selection = chosen + _selection(classes, exclude_classes, score_min, extra_images)
+    selection = chosen + _selection(classes, exclude_classes, score_min, extra_images, rule)
     return _measure(ours, theirs, aligned, protocol=rules, selection=selection, score=score)
+
+
+def _align(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
+    """Align, with the map of classes that the boxes speak for where it is asked for; say why where it fails."""
+    notes = FindingLog()
+    try:
+        if options.class_map == AUTO:
+            placed = place(gt, pred, options, FindingLog())
+            options = replace(options, class_map=best_class_map(gt, pred, placed, notes))
+        aligned = align(gt, pred, options)
+    except DataError as error:
+        raise DataError(explain_failure(error.findings, gt, pred, options)) from None
+    return replace(aligned, findings=(*aligned.findings, *notes.findings()))
 
 
 def _measure(
@@ -264,11 +282,16 @@ def _without_repeats(side: Dataset) -> Dataset:
 
 
 def _selection(
-    classes: Sequence[str], exclude_classes: Sequence[str], score_min: float | None, extra_images: str
+    classes: Sequence[str],
+    exclude_classes: Sequence[str],
+    score_min: float | None,
+    extra_images: str,
+    class_map: str,
 ) -> tuple[str, ...]:
     parts = {"classes": ",".join(classes), "exclude_classes": ",".join(exclude_classes)}
     parts["score_min"] = "" if score_min is None else repr(float(score_min))
     parts["extra_images"] = "" if extra_images == "error" else extra_images
+    parts["class_map"] = class_map
     return tuple(f"{name}={text}" for name, text in parts.items() if text)
 
 

@@ -21,6 +21,8 @@ CODES = frozenset(
         "class-index",
         "class-invalid",
         "class-map",
+        "class-map-auto",
+        "class-mapping",
         "class-none",
         "class-spelling",
         "class-unknown",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from jaccard_eval.analysis.classmaps import check_classes
 from jaccard_eval.analysis.evidence import Evidence
 from jaccard_eval.analysis.rounding import check_rounding
 from jaccard_eval.analysis.rows import check_rows
@@ -21,7 +22,7 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 
 Check = Callable[[Evidence, FindingLog], None]
 
-CHECKS: tuple[Check, ...] = (check_scores, check_rows, check_rounding)
+CHECKS: tuple[Check, ...] = (check_classes, check_scores, check_rows, check_rounding)
 
 
 def audit(

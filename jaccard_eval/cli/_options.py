@@ -148,9 +148,10 @@ PAIR_OPTIONS: list[click.Parameter] = [
     ),
     _pair(
         "--class-map",
-        metavar="PRED=GT,...|FILE",
+        metavar="PRED=GT,...|FILE|RULE|auto",
         callback=parsed_by(parse_class_map),
-        help="Ground-truth class of each prediction class: pairs, or a JSON or YAML file.",
+        help="Ground-truth class of each prediction class: pairs, a JSON or YAML file, a rule such as id+1 or "
+        "contiguous, or auto: what the boxes speak for.",
     ),
 ]
 

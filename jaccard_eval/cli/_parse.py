@@ -162,24 +162,40 @@ def parse_sort(text: str) -> str:
     return text
 
 
-def parse_class_map(text: str) -> dict[str, str]:
-    """Return prediction class -> ground-truth class, from ``cat=kitty,dog=hound`` or a JSON or YAML file.
+def parse_class_map(text: str) -> dict[str, str] | str:
+    """Return prediction class -> ground-truth class, from ``cat=kitty,dog=hound`` or a JSON or YAML file, or a rule.
+
+    A rule is a name such as ``id+1`` or ``auto``, and is returned as it is.
 
     Raises
     ------
     UsageError
-        When an item is no pair, or a class is mapped twice.
+        When an item is no pair and no rule is called so, or a class is mapped twice.
     DataError
         When the file cannot be read, or is no mapping of texts.
     """
     path = Path(text)
     if path.suffix.lower() in _MAP_SUFFIXES and "=" not in text:
         return _class_map_of_file(path)
+    if "=" not in text:
+        return _named_rule(text.strip())
     pairs = [_pair(item) for item in parse_names(text)]
     repeated = _repeated(pairs)
     if repeated:
         raise UsageError(f"classes mapped more than once: {repeated}")
     return dict(pairs)
+
+
+def _named_rule(name: str) -> str:
+    from jaccard_eval.data.classrules import class_map_names
+
+    known = class_map_names()
+    if name not in known:
+        raise UsageError(
+            f"expected pairs such as cat=kitty, a .json or .yaml file, or one of {', '.join(known)}; "
+            f"got {shown(name)}.{did_you_mean(name, known)}"
+        )
+    return name
 
 
 def _pair(item: str) -> tuple[str, str]:

@@ -32,7 +32,7 @@ class AlignOptions:
         What to do with prediction images that the ground truth does not have: stop, leave them out, or count them as
         images without objects.
     class_map : mapping of str to str, or str, optional
-        Prediction class to ground-truth class, or the name of a map (`data.classmaps`).
+        Prediction class to ground-truth class, or the name of a map (`data.classrules`).
     classes, exclude_classes : sequence of str
         Ground-truth classes to evaluate, or to leave out.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaccard_eval.data.boxtable import RowArray
-from jaccard_eval.data.classmaps import NOWHERE, fold_name, rows_of_named
+from jaccard_eval.data.classrules import NOWHERE, fold_name, rows_of_named
 from jaccard_eval.data.dataset import LabelMap
 from jaccard_eval.errors import FindingLog, UsageError, Where, did_you_mean, shown
 
