@@ -277,6 +277,8 @@ def _above(pred: Dataset, score_min: float) -> Dataset:
 def _without_repeats(side: Dataset) -> Dataset:
     """Keep the first of rows that are equal in every column, the others counted."""
     repeated = repeats_of(side).rows
+    if len(repeated) == 0:
+        return side
     ignored = {**side.ignored, "duplicates": len(repeated)}
     return replace(side, boxes=without_rows(side.boxes, repeated), ignored=ignored)
 
