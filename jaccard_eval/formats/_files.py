@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import io
 import os
 import stat
 import zlib
@@ -14,6 +15,7 @@ from typing import BinaryIO
 from jaccard_eval.errors import DataError, Example, FindingLog, Severity, Where
 
 SNIFF_BYTES = 65536
+_BLOCK_BYTES = 1 << 20  # unpacked at a time
 
 # First bytes of what people pass by mistake, and what to tell them.
 _FOREIGN_MAGIC = (
@@ -31,6 +33,8 @@ _FOREIGN_MAGIC = (
     (b"\x80\x05", "a Python pickle", "Pickles are never loaded; export JSON or CSV."),
 )
 _GZIP_MAGIC = b"\x1f\x8b"
+UNPACKED_FLOOR = 64 * 1024 * 1024  # bytes that any compressed file may unpack to
+UNPACKED_RATIO = 32  # beyond that, so many times its size: annotations compress 5 to 15 times, a bomb 1,000 times
 
 
 def require_readable(path: Path) -> None:
@@ -162,8 +166,12 @@ def _open_error(where: Where, path: Path, error: OSError) -> DataError:
 
 
 def _unpack(path: Path, data: bytes) -> bytes:
+    limit = max(UNPACKED_FLOOR, UNPACKED_RATIO * len(data))
+    unpacked = io.BytesIO()
     try:
-        return gzip.decompress(data)
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            while unpacked.tell() <= limit and (block := file.read(_BLOCK_BYTES)):
+                unpacked.write(block)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError.single(
             "gzip",
@@ -171,6 +179,10 @@ def _unpack(path: Path, data: bytes) -> bytes:
             f"the gzip-compressed data is damaged: {error}",
             fix="Copy or compress the file again.",
         ) from None
+    if unpacked.tell() <= limit:
+        return unpacked.getvalue()
+    detail = f"the gzip-compressed data is too large: more than {limit:,} bytes from {len(data):,} (a bomb?)"
+    raise DataError.single("gzip", Where(str(path)), detail, fix="If that is right, unpack the file and pass that.")
 
 
 def _refuse_foreign(path: Path, data: bytes) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import struct
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
 from jaccard_eval.data.boxtable import FloatArray
@@ -80,6 +79,8 @@ class ImageFolder:
     def size(self, name: str) -> tuple[int, int]:
         """Return width and height in pixels of a picture of this folder, as it is shown (EXIF orientation applied).
 
+        Links that lie in the folder are followed, for the user put them there; a `name` that leads out is not.
+
         Raises
         ------
         DataError
@@ -87,7 +88,7 @@ class ImageFolder:
         """
         path = self.root / name
         where = Where(str(path))
-        if not os.path.realpath(path).startswith(self._real_root):
+        if _leads_out(name):
             fix = "Pass the folder that holds the pictures themselves."
             raise DataError.single("image-outside", where, "is outside the folder of images; not opened", fix=fix)
         with _files.open_regular(path) as file, _no_pixel_limit():
@@ -113,10 +114,6 @@ class ImageFolder:
         _files.record_failures(failures, findings, severity=severity)
         return sizes
 
-    @cached_property
-    def _real_root(self) -> str:
-        return os.path.join(os.path.realpath(self.root), "")  # noqa: PTH118 - a Path would lose the final separator
-
     def _index(self, tier: Callable[[str], str]) -> dict[str, list[str]]:
         """Index the pictures by their spelling in a tier, on first use: most keys are found in the first two."""
         if tier not in self._by_tier:
@@ -137,6 +134,11 @@ def strip_suffix(name: str) -> str:
     """Return a path without the suffix of a picture; "frame.5" keeps its ".5"."""
     stem, dot, suffix = name.rpartition(".")
     return stem if dot and f".{suffix.lower()}" in IMAGE_SUFFIXES else name
+
+
+def _leads_out(name: str) -> bool:
+    """Whether a relative path is none, or leads out of the folder that it starts from."""
+    return PurePath(name).is_absolute() or ".." in PurePath(name).parts
 
 
 def _as_written(name: str) -> str:

@@ -112,14 +112,20 @@ def test_a_large_picture_is_no_attack_and_pillows_own_limit_is_put_back(tmp_path
     assert limit == Image.MAX_IMAGE_PIXELS
 
 
-@pytest.mark.parametrize("name", ["../secret.png", "link.png"])
-def test_nothing_outside_the_folder_is_opened(tmp_path: Path, name: str) -> None:
-    inside = tmp_path / "images"
+@pytest.mark.parametrize("name", ["../secret.png", "x/../../secret.png", "{root}/secret.png"])
+def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
     folder_of(tmp_path, "secret.png")
-    folder = folder_of(inside, "a.png")
-    (inside / "link.png").symlink_to(tmp_path / "secret.png")
     with pytest.raises(DataError, match="outside the folder of images"):
-        folder.size(name)
+        folder_of(tmp_path / "images", "x/a.png").size(name.format(root=tmp_path))
+
+
+def test_links_that_lie_in_the_folder_are_followed_as_link_farms_need_it(tmp_path: Path) -> None:
+    folder_of(tmp_path / "cache", "train/0a1b.png", size=(640, 480))
+    folder = folder_of(tmp_path / "images", "a.png")
+    (folder.root / "b.png").symlink_to(tmp_path / "cache/train/0a1b.png")
+    (folder.root / "more").symlink_to(tmp_path / "cache/train")
+    assert folder.names == ("a.png", "b.png", "more/0a1b.png")
+    assert folder.size("b.png") == folder.size("more/0a1b.png") == (640, 480)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")

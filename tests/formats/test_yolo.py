@@ -518,6 +518,19 @@ def test_darknet_lists_images_with_labels_beside_them(load: Load) -> None:
     assert said(data) == ["split-train"]
 
 
+@pytest.mark.parametrize("names", ["{outside}", "../../outside.txt"])
+def test_darknet_cannot_name_a_file_outside_of_its_folder(refuse: Refuse, tmp_path: Path, names: str) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("a secret\n")
+    files = {
+        "set/obj.data": f"names = {names.format(outside=outside)}\ntrain = train.txt\n",
+        "set/train.txt": "a.jpg\n",
+    }
+    message = refuse(files, start="set")
+    assert "outside.txt: no such file" in message
+    assert "secret" not in message
+
+
 # ---- finding the format ----
 
 

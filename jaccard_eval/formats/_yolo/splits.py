@@ -80,7 +80,7 @@ def _read_darknet(path: Path, findings: FindingLog) -> _Description:
     if "names" not in content:
         fix = "Add a line 'names = obj.names'."
         raise DataError.single("names-missing", Where(str(path)), "there is no 'names'", fix=fix)
-    names_path = _find_below(path.parent, content["names"]) or path.parent / content["names"]
+    names_path = _find_below(path.parent, content["names"]) or path.parent.joinpath(*_inner_parts(content["names"]))
     return _Description(
         path=path,
         base=path.parent,

@@ -1,0 +1,60 @@
+"""Opening files: what is compressed is unpacked up to a limit, and a file that is damaged says so."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from jaccard_eval.errors import DataError, FindingLog, Severity
+from jaccard_eval.formats import _files
+
+
+def refusal(path: Path, data: bytes) -> str:
+    path.write_bytes(data)
+    with pytest.raises(DataError) as caught:
+        _files.read_bytes(path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("text", [b"x", b"0123456789" * 300_000])
+def test_compressed_files_are_unpacked_whole(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "gt.json").write_bytes(gzip.compress(text))
+    assert _files.read_bytes(tmp_path / "gt.json") == text
+
+
+def test_members_that_follow_each_other_are_one_file_as_gzip_defines_it(tmp_path: Path) -> None:
+    (tmp_path / "gt.json").write_bytes(gzip.compress(b"one ") + gzip.compress(b"two") + bytes(100))
+    assert _files.read_bytes(tmp_path / "gt.json") == b"one two"
+
+
+def test_a_file_that_unpacks_to_far_more_than_itself_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = gzip.compress(bytes(10_000_000))
+    monkeypatch.setattr(_files, "UNPACKED_FLOOR", 5_000_000)
+    text = refusal(tmp_path / "bomb.json", bomb)
+    assert "error[gzip]" in text
+    assert f"too large: more than 5,000,000 bytes from {len(bomb):,}" in text
+    monkeypatch.setattr(_files, "UNPACKED_FLOOR", 10_000_000)
+    assert len((tmp_path / "bomb.json").read_bytes()) < 10_000
+    assert len(_files.read_bytes(tmp_path / "bomb.json")) == 10_000_000
+
+
+@pytest.mark.parametrize("cut", [5, 30, -1])
+def test_compressed_data_that_was_cut_off_is_damaged(tmp_path: Path, cut: int) -> None:
+    assert "the gzip-compressed data is damaged" in refusal(
+        tmp_path / "gt.json", gzip.compress(b"0123456789" * 99)[:cut]
+    )
+
+
+def test_files_that_fail_alike_are_one_finding(tmp_path: Path) -> None:
+    errors = []
+    for name in ("a", "b", "c"):
+        with pytest.raises(DataError) as caught:
+            _files.read_bytes(tmp_path / name)
+        errors.append(caught.value)
+    log = FindingLog()
+    _files.record_failures(errors, log, severity=Severity.WARNING)
+    (warning,) = log.findings()
+    assert (warning.severity, warning.code, warning.count) == (Severity.WARNING, "file-missing", 3)
+    assert [Path(one.where.path).name for one in warning.examples] == ["a", "b", "c"]
