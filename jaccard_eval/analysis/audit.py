@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from jaccard_eval.analysis.classmaps import check_classes
 from jaccard_eval.analysis.evidence import Evidence
+from jaccard_eval.analysis.images import check_images
 from jaccard_eval.analysis.rounding import check_rounding
 from jaccard_eval.analysis.rows import check_rows
 from jaccard_eval.analysis.sample import take_sample
@@ -22,7 +23,7 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 
 Check = Callable[[Evidence, FindingLog], None]
 
-CHECKS: tuple[Check, ...] = (check_classes, check_scores, check_rows, check_rounding)
+CHECKS: tuple[Check, ...] = (check_classes, check_scores, check_rows, check_rounding, check_images)
 
 
 def audit(

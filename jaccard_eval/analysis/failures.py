@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jaccard_eval.analysis.classmaps import Confusion, judge, option_text
+from jaccard_eval.analysis.imagefailures import explain_images
 from jaccard_eval.analysis.sample import take_sample
 from jaccard_eval.data.align import place
 from jaccard_eval.data.alignimages import AlignOptions
@@ -29,7 +30,11 @@ def explain_failure(
     options : AlignOptions
         What the alignment was asked for.
     """
-    return tuple(_explain_classes(one, gt, pred, options) if one.code == "class-none" else one for one in findings)
+    return tuple(_EXPLAINERS.get(one.code, _leave)(one, gt, pred, options) for one in findings)
+
+
+def _leave(finding: Finding, gt: Dataset, pred: Dataset, options: AlignOptions) -> Finding:
+    return finding
 
 
 def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: AlignOptions) -> Finding:
@@ -45,3 +50,6 @@ def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: Alig
         return replace(finding, table=verdict.table())
     fix = f"Rerun with --class-map {option_text((verdict.better or best).class_map)}."
     return replace(finding, table=verdict.table(), fix=fix)
+
+
+_EXPLAINERS = {"class-none": _explain_classes, "image-unknown": explain_images, "image-ambiguous": explain_images}
