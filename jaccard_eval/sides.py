@@ -1,0 +1,255 @@
+"""Both sides of an evaluation: read, chosen from, and brought to common images, classes and units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
+
+from jaccard_eval.analysis.classmaps import best_class_map
+from jaccard_eval.analysis.failures import explain_failure
+from jaccard_eval.analysis.rows import repeats_of, without_rows
+from jaccard_eval.data.align import Alignment, align, place
+from jaccard_eval.data.alignimages import AlignOptions
+from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.classrules import AUTO
+from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.result import InputSummary
+from jaccard_eval.data.signature import Words, digest_rows, row_hashes, signature
+from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError
+from jaccard_eval.formats import ReadOptions, read_dataset
+
+if TYPE_CHECKING:
+    import os
+
+    Source = str | os.PathLike[str] | Dataset | BoxTable
+
+
+class SideOptions(TypedDict, total=False):
+    """How both sides are read, chosen from and brought together; `api.evaluate` explains each."""
+
+    classes: Sequence[str]
+    exclude_classes: Sequence[str]
+    score_min: float | None
+    drop_duplicates: bool
+    class_map: Mapping[str, str] | str | None
+    match_images: str | None
+    extra_images: str
+    gt_format: str | None
+    pred_format: str | None
+    gt_options: ReadOptions | None
+    pred_options: ReadOptions | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sides:
+    """Both sides as read, and what they have in common.
+
+    Parameters
+    ----------
+    gt, pred : Dataset
+    aligned : Alignment
+    selection : tuple of str
+        What was chosen, as a signature names it.
+    hashes : tuple of ndarray of uint64, shape (n,) each
+        A hash of every aligned row, of the ground truth and of the predictions.
+    """
+
+    gt: Dataset
+    pred: Dataset
+    aligned: Alignment
+    selection: tuple[str, ...]
+    hashes: tuple[Words, Words]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What reading and aligning found."""
+        return (*self.gt.findings, *self.pred.findings, *self.aligned.findings)
+
+    def fingerprints(self) -> tuple[str, str]:
+        """Digest the aligned boxes of either side."""
+        gt, pred = self.hashes
+        return digest_rows(gt, "gt", self.aligned.units), digest_rows(pred, "pred", self.aligned.units)
+
+    def summaries(self) -> tuple[InputSummary, InputSummary]:
+        """Return both sides in short, with their fingerprints."""
+        gt, pred = self.fingerprints()
+        return summarise(self.gt, gt), summarise(self.pred, pred)
+
+    def sign(self, protocol: Protocol, *choices: str, version: str) -> str:
+        """Return the signature of a result: the protocol, what was chosen, further choices, and the inputs."""
+        gt, pred = self.fingerprints()
+        return signature(protocol, selection=(*self.selection, *choices), gt=gt, pred=pred, version=version)
+
+
+def load(
+    source: Source, *, role: str = "gt", format_name: str | None = None, options: ReadOptions | None = None
+) -> Dataset:
+    """Read one side of an evaluation.
+
+    Parameters
+    ----------
+    source : path, Dataset or BoxTable
+        A file or folder in any known format; data that is loaded already is passed through.
+    role : {"gt", "pred"}
+    format_name : str, optional
+        Name of the format; found by looking when left out.
+    options : ReadOptions, optional
+        Encoding, units, class names, images.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataError
+        With every problem of the input, each with its place.
+    UsageError
+        When loaded data is to be predictions and has no scores.
+    """
+    if isinstance(source, Dataset | BoxTable):
+        dataset = _wrap(source, role) if isinstance(source, BoxTable) else source
+        if role == "pred" and dataset.boxes.score is None:
+            raise UsageError("predictions need scores: BoxTable.from_arrays(..., score=...) or load(..., role='pred')")
+        return dataset
+    return read_dataset(Path(source), replace(options or ReadOptions(), role=role), format_name)
+
+
+def bring_together(
+    gt: Source,
+    pred: Source,
+    *,
+    classes: Sequence[str] = (),
+    exclude_classes: Sequence[str] = (),
+    score_min: float | None = None,
+    drop_duplicates: bool = False,
+    class_map: Mapping[str, str] | str | None = None,
+    match_images: str | None = None,
+    extra_images: str = "error",
+    gt_format: str | None = None,
+    pred_format: str | None = None,
+    gt_options: ReadOptions | None = None,
+    pred_options: ReadOptions | None = None,
+) -> Sides:
+    """Read both sides and bring them to common images, classes and units; `api.evaluate` explains the options.
+
+    Raises
+    ------
+    DataError
+        When an input cannot be used, or the two do not belong together.
+    UsageError
+        When an option names what does not exist.
+    """
+    ours = load(gt, role="gt", format_name=gt_format, options=gt_options)
+    theirs = load(pred, role="pred", format_name=pred_format, options=pred_options)
+    if isinstance(gt, BoxTable) and isinstance(pred, BoxTable):
+        ours, theirs = _with_common_images(ours, theirs)
+    if drop_duplicates:
+        ours, theirs = _without_repeats(ours), _without_repeats(theirs)
+    if score_min is not None:
+        theirs = _above(theirs, score_min)
+    options = AlignOptions(
+        match_images=match_images,
+        extra_images=extra_images,
+        class_map=class_map,
+        classes=classes,
+        exclude_classes=exclude_classes,
+    )
+    aligned = _align(ours, theirs, options)
+    rule = aligned.classes.strategy if isinstance(class_map, str) else ""
+    chosen = ("drop_duplicates",) if drop_duplicates else ()
+    selection = chosen + _selection(classes, exclude_classes, score_min, extra_images, rule)
+    gt_rows, pred_rows = (
+        row_hashes(boxes, aligned.image_names, aligned.class_names) for boxes in (aligned.gt, aligned.pred)
+    )
+    return Sides(ours, theirs, aligned, selection, (gt_rows, pred_rows))
+
+
+def summarise(side: Dataset, fingerprint: str) -> InputSummary:
+    """Return one side in short."""
+    return InputSummary(
+        path=side.path,
+        format=side.format,
+        units=side.units,
+        images=len(side.images),
+        boxes=len(side.boxes),
+        classes=len(side.labels),
+        fingerprint=fingerprint,
+        details=side.details,
+        ignored=side.ignored,
+    )
+
+
+def _align(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
+    """Align, with the map of classes that the boxes speak for where it is asked for; say why where it fails."""
+    notes = FindingLog()
+    try:
+        if options.class_map == AUTO:
+            placed = place(gt, pred, options, FindingLog())
+            options = replace(options, class_map=best_class_map(gt, pred, placed, notes))
+        aligned = align(gt, pred, options)
+    except DataError as error:
+        raise DataError(explain_failure(error.findings, gt, pred, options)) from None
+    return replace(aligned, findings=(*aligned.findings, *notes.findings()))
+
+
+def _wrap(boxes: BoxTable, role: str) -> Dataset:
+    """Make a dataset of bare arrays: image and class rows are their own keys."""
+    labels = range(int(boxes.label.max(initial=-1)) + 1)
+    return Dataset(
+        path="<arrays>",
+        format="arrays",
+        role=role,
+        images=_counted_images(int(boxes.image.max(initial=-1)) + 1),
+        labels=LabelMap(tuple(labels), tuple(map(str, labels)), named=False),
+        boxes=boxes,
+        reading=Reading("xyxy", "px"),  # what from_arrays takes boxes for unless it is told
+    )
+
+
+def _with_common_images(gt: Dataset, pred: Dataset) -> tuple[Dataset, Dataset]:
+    """Give bare arrays the same images: what only one side uses is an image without boxes on the other."""
+    images = _counted_images(max(len(gt.images), len(pred.images)))
+    return replace(gt, images=images), replace(pred, images=images)
+
+
+def _counted_images(n: int) -> ImageTable:
+    return ImageTable(tuple(range(n)), (None,) * n, unknown_sizes(n), listed=True)
+
+
+def _above(pred: Dataset, score_min: float) -> Dataset:
+    """Leave out predictions below a score, counted."""
+    if pred.boxes.score is None:
+        return pred
+    kept = pred.boxes.score >= score_min
+    below = int(np.count_nonzero(~kept))
+    ignored = {**pred.ignored, "score-min": below}
+    return replace(pred, boxes=pred.boxes.take(kept), ignored=ignored)
+
+
+def _without_repeats(side: Dataset) -> Dataset:
+    """Keep the first of rows that are equal in every column, the others counted."""
+    repeated = repeats_of(side).rows
+    if len(repeated) == 0:
+        return side
+    ignored = {**side.ignored, "duplicates": len(repeated)}
+    return replace(side, boxes=without_rows(side.boxes, repeated), ignored=ignored)
+
+
+def _selection(
+    classes: Sequence[str],
+    exclude_classes: Sequence[str],
+    score_min: float | None,
+    extra_images: str,
+    class_map: str,
+) -> tuple[str, ...]:
+    parts = {"classes": ",".join(classes), "exclude_classes": ",".join(exclude_classes)}
+    parts["score_min"] = "" if score_min is None else repr(float(score_min))
+    parts["extra_images"] = "" if extra_images == "error" else extra_images
+    parts["class_map"] = class_map
+    return tuple(f"{name}={text}" for name, text in parts.items() if text)
