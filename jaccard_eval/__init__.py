@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from jaccard_eval.geometry.losses import ciou_loss, diou_loss, giou_loss, iou_loss
     from jaccard_eval.geometry.transform import clip, scale
+    from jaccard_eval.matching.nms import nms, soft_nms, weighted_nms
 
 __version__ = "0.1.0"
 
@@ -60,8 +61,11 @@ _HOMES = {
     "jaccard_distance": "geometry.iou",
     "jaccard_from_counts": "geometry.iou",
     "load": "api",
+    "nms": "matching.nms",
     "scale": "geometry.transform",
+    "soft_nms": "matching.nms",
     "to_frame": "frames",
+    "weighted_nms": "matching.nms",
 }
 
 __all__ = [
@@ -91,8 +95,11 @@ __all__ = [
     "jaccard_distance",
     "jaccard_from_counts",
     "load",
+    "nms",
     "scale",
+    "soft_nms",
     "to_frame",
+    "weighted_nms",
 ]
 
 

@@ -57,17 +57,38 @@ def overlapping_pairs(
     -----
     Source: pycocotools 2.0.11 ``common/maskApi.c``, ``bbIou``.
     """
+    i, j, intersection = _intersecting(first, second, i, j)
+    union = (first.area[i] + second.area[j]) - intersection
+    if crowd is not None and crowd.any():
+        union = np.where(crowd[j], first.area[i], union)
+    return _reaching(i, j, intersection, union, threshold)
+
+
+def covering_pairs(
+    first: Corners, second: Corners, i: Rows, j: Rows, *, threshold: float = 0.0
+) -> tuple[Rows, Rows, FloatArray]:
+    """Return the pairs of which the larger box covers enough of the smaller one: intersection over the smaller area.
+
+    Parameters and returns are those of `overlapping_pairs`.
+    """
+    i, j, intersection = _intersecting(first, second, i, j)
+    return _reaching(i, j, intersection, np.minimum(first.area[i], second.area[j]), threshold)
+
+
+def _intersecting(first: Corners, second: Corners, i: Rows, j: Rows) -> tuple[Rows, Rows, FloatArray]:
+    """Return the pairs that have more than an edge in common, with the area that they have."""
     width = np.minimum(first.right[i], second.right[j]) - np.maximum(first.left[i], second.left[j])
     reach = np.flatnonzero(width > 0)
     i, j, width = i[reach], j[reach], width[reach]
     height = np.minimum(first.bottom[i], second.bottom[j]) - np.maximum(first.top[i], second.top[j])
     reach = np.flatnonzero(height > 0)
-    i, j = i[reach], j[reach]
-    intersection = width[reach] * height[reach]
-    union = (first.area[i] + second.area[j]) - intersection
-    if crowd is not None and crowd.any():
-        union = np.where(crowd[j], first.area[i], union)
+    return i[reach], j[reach], width[reach] * height[reach]
+
+
+def _reaching(
+    i: Rows, j: Rows, intersection: FloatArray, whole: FloatArray, threshold: float
+) -> tuple[Rows, Rows, FloatArray]:
     with np.errstate(invalid="ignore"):  # sides so short that areas round to 0 give 0 / 0: no overlap
-        overlap = intersection / union
+        overlap = intersection / whole
     reach = np.flatnonzero(overlap >= threshold)
     return i[reach], j[reach], overlap[reach]

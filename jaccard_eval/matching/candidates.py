@@ -67,12 +67,12 @@ def candidate_pairs(
     measure : Measure
         What decides whether boxes agree: IoU.
     """
-    chunks = [measure(det, gt, i, j, crowd=crowd, threshold=threshold) for i, j in _expand(blocks)]
+    chunks = [measure(det, gt, i, j, crowd=crowd, threshold=threshold) for i, j in expand(blocks)]
     columns = [np.concatenate(column) for column in zip(*chunks, strict=True)]
     return Pairs(*columns)
 
 
-def _expand(blocks: Blocks) -> Iterator[tuple[IntArray, IntArray]]:
+def expand(blocks: Blocks) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield the pairs of all blocks, a bounded number at a time, sorted by detection."""
     sizes = blocks.stop - blocks.start
     paired = np.flatnonzero(sizes)
