@@ -375,9 +375,11 @@ def test_x_and_y_are_centres_when_only_so_boxes_stay_in_the_image(load: Load) ->
 def test_decimal_commas_are_read_where_all_fractions_have_them(load: Load) -> None:
     data = load("image;class;xmin;ymin;xmax;ymax\na;dog;10,5;20;40;60,25\n")
     assert (xywh(data), codes(data)) == ([[10.5, 20, 29.5, 40.25]], ["csv-decimal-commas"])
+    quoted = load(HEADER + 'a,dog,"10,5",20,40,"60,25"\n')
+    assert xywh(quoted) == xywh(data)
 
 
-def test_a_decimal_comma_is_refused_where_commas_separate_the_cells(refuse: Refuse) -> None:
+def test_a_single_decimal_comma_is_refused_where_commas_separate_the_cells(refuse: Refuse) -> None:
     assert "xmin: '10,5' is not a plain finite number (a decimal comma?" in refuse(HEADER + 'a,dog,"10,5",20,40,60\n')
 
 

@@ -76,7 +76,7 @@ def read_cells(sheet: Sheet, columns: Columns, draft: Draft) -> BoxCells:
     score = _unless_empty(sheet, columns.score, rows)
     area = _unless_empty(sheet, columns.area, rows)
     others = [sheet.columns[column][rows] for column in (score, area) if column is not None]
-    commas = sheet.delimiter != "," and has_decimal_commas([*box, *others])
+    commas = has_decimal_commas([*box, *others], sheet.delimiter)
     reader = _NumberReader(sheet, draft.findings, commas)
     positions = columns.box if len(columns.box) == len(box) else columns.box * len(box)
     coords = [reader.parse(cells, column, rows) for cells, column in zip(box, positions, strict=True)]
@@ -107,7 +107,7 @@ class _NumberReader:
 
         def describe(index: int) -> tuple[Where, str]:
             cell = cells[index]
-            comma = " (a decimal comma? read where another mark separates the cells)" if "," in cell else ""
+            comma = " (a decimal comma? read where half of all numbers have one)" if "," in cell else ""
             detail = f"{shown(cell)} is not a plain finite number{comma}" if cell.strip() else "the cell is empty"
             return self.sheet.where(int(rows[index]), column), detail
 

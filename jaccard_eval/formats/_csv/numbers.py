@@ -55,10 +55,14 @@ def split_packed(cells: TextArray) -> tuple[list[TextArray], RowIndices]:
     return [table[:, column] for column in range(4)], np.array(bad, dtype=np.int64)
 
 
-def has_decimal_commas(columns: Sequence[TextArray]) -> bool:
-    """Whether numbers are written 10,5 throughout: some with a comma, none with a point, not all like 1,000."""
+def has_decimal_commas(columns: Sequence[TextArray], delimiter: str) -> bool:
+    """Whether numbers are written 10,5 throughout: some with a comma, none with a point, not all like 1,000.
+
+    Where commas separate the cells, half of the numbers must have one: there a single one is rather a mistake.
+    """
     with_comma = [cell for column in columns if "," in "".join(column) for cell in column if "," in cell]
-    if not with_comma or any("." in "".join(column) for column in columns):
+    enough = 1 if delimiter != "," else max(1, sum(map(len, columns)) / 2)
+    if len(with_comma) < enough or any("." in "".join(column) for column in columns):
         return False
     return not all(map(_THOUSANDS.fullmatch, with_comma))
 
