@@ -22,6 +22,7 @@ from jaccard_eval.data.result import InputSummary
 from jaccard_eval.data.signature import Words, digest_rows, row_hashes, signature
 from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError
 from jaccard_eval.formats import ReadOptions, read_dataset
+from jaccard_eval.matching.suppression import Suppression, suppress
 
 if TYPE_CHECKING:
     import os
@@ -35,6 +36,7 @@ class SideOptions(TypedDict, total=False):
     classes: Sequence[str]
     exclude_classes: Sequence[str]
     score_min: float | None
+    nms: float | None
     drop_duplicates: bool
     class_map: Mapping[str, str] | str | None
     match_images: str | None
@@ -127,6 +129,7 @@ def bring_together(
     classes: Sequence[str] = (),
     exclude_classes: Sequence[str] = (),
     score_min: float | None = None,
+    nms: float | None = None,
     drop_duplicates: bool = False,
     class_map: Mapping[str, str] | str | None = None,
     match_images: str | None = None,
@@ -153,6 +156,8 @@ def bring_together(
         ours, theirs = _without_repeats(ours), _without_repeats(theirs)
     if score_min is not None:
         theirs = _above(theirs, score_min)
+    if nms is not None:
+        theirs = _without_rivals(theirs, nms)
     options = AlignOptions(
         match_images=match_images,
         extra_images=extra_images,
@@ -162,8 +167,8 @@ def bring_together(
     )
     aligned = _align(ours, theirs, options)
     rule = aligned.classes.strategy if isinstance(class_map, str) else ""
-    chosen = ("drop_duplicates",) if drop_duplicates else ()
-    selection = chosen + _selection(classes, exclude_classes, score_min, extra_images, rule)
+    chosen = [*(["drop_duplicates"] if drop_duplicates else []), *([] if nms is None else [f"nms={float(nms)!r}"])]
+    selection = (*chosen, *_selection(classes, exclude_classes, score_min, extra_images, rule))
     gt_rows, pred_rows = (
         row_hashes(boxes, aligned.image_names, aligned.class_names) for boxes in (aligned.gt, aligned.pred)
     )
@@ -230,6 +235,12 @@ def _above(pred: Dataset, score_min: float) -> Dataset:
     below = int(np.count_nonzero(~kept))
     ignored = {**pred.ignored, "score-min": below}
     return replace(pred, boxes=pred.boxes.take(kept), ignored=ignored)
+
+
+def _without_rivals(pred: Dataset, iou: float) -> Dataset:
+    """Leave out predictions that a better one of their image and class overlaps by more than `iou`, counted."""
+    boxes = suppress(pred.boxes, Suppression(iou=iou))
+    return replace(pred, boxes=boxes, ignored={**pred.ignored, "nms": len(pred.boxes) - len(boxes)})
 
 
 def _without_repeats(side: Dataset) -> Dataset:

@@ -181,6 +181,11 @@ PROTOCOL_OPTIONS: list[click.Parameter] = [
     _rule("--classes", **NAMES, help="Evaluate these classes only."),
     _rule("--exclude-classes", **NAMES, help="Evaluate all classes but these."),
     _rule("--score-min", **NUMBER, help="Leave out predictions with a lower score."),
+    _rule(
+        "--nms",
+        **NUMBER,
+        help="First leave out predictions that a better one of their image and class overlaps by more than this IoU.",
+    ),
     _rule("--drop-duplicates", is_flag=True, help="Leave out rows that equal an earlier row of their side."),
     _rule(
         "--score",

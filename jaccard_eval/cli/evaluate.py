@@ -36,6 +36,7 @@ PASSED_ON = (
     "max_dets",
     "class_agnostic",
     "score_min",
+    "nms",
     "drop_duplicates",
     "score",
     "class_map",
