@@ -9,7 +9,7 @@ import numpy as np
 
 from jaccard_eval.analysis.agreement import LOW_AGREEMENT, Way, is_better, ways_to_match
 from jaccard_eval.data.alignimages import AlignOptions, align_images
-from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.dataset import Dataset, ImageTable
 from jaccard_eval.data.imagekeys import OVERLOOKED, WAYS, match_by
 from jaccard_eval.data.imagenames import posix, stem_of
 from jaccard_eval.errors import DataError, Finding, FindingLog, shown
@@ -85,16 +85,24 @@ def _may_replace(best: Way, present: Way | None, gt: Dataset, pred: Dataset) -> 
 
 def _with_repair(finding: Finding, best: Way, present: Way | None, gt: Dataset, pred: Dataset) -> Finding:
     row = int(np.flatnonzero(best.rows >= 0)[0])
-    ours, theirs = gt.images.name(int(best.rows[row])), pred.images.name(row)
+    ours, theirs = (_called(images, at, best) for images, at in ((gt.images, best.rows[row]), (pred.images, row)))
     why = _DIFFERENCE.get(best.name, "")
     if ("\\" in theirs) != ("\\" in ours):
         why += " (and folders are written with backslashes, as on Windows)"
-    pair = f"{shown(theirs)} is {shown(ours)}"
+    pair = f"{theirs} is {ours}"
     proof = f"{best.matched:,} of {best.total:,} prediction images"
     if best.agreement.found:
         before = "" if present is None else f", on {present.agreement.share:.0%} as matched by {present.name}"
         proof += f"; predictions then lie on {best.agreement.share:.0%} of the objects they could find{before}"
     return _extended(finding, f"{why}: {pair}" if why else pair, f"Rerun with {best.flag}: {proof}.")
+
+
+def _called(images: ImageTable, row: int, way: Way) -> str:
+    """Show what a way goes by: the id, with the name beside it if there is one, or the name."""
+    key, name = images.keys[row], images.file_names[row]
+    if not way.name.startswith("id"):
+        return shown(images.name(row))
+    return f"{shown(key)} ({shown(name)})" if name else shown(key)
 
 
 def _shared_names(side: Dataset) -> list[list[str]]:

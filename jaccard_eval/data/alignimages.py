@@ -129,7 +129,7 @@ def _forced(gt: Dataset, pred: Dataset, strategy: str) -> ImageMatch:
 def _note_adapted(gt: Dataset, pred: Dataset, match: ImageMatch, findings: FindingLog) -> None:
     row = int(np.flatnonzero(match.rows >= 0)[0])
     ours, theirs = gt.images.name(int(match.rows[row])), pred.images.name(row)
-    detail = f"{OVERLOOKED[match.strategy]} are overlooked, so that images correspond by {match.strategy}: "
+    detail = f"images correspond by {match.strategy}, overlooking {OVERLOOKED[match.strategy]}: "
     findings.note(
         "image-names-adapted", Where(pred.path, field="image"), f"{detail}{shown(theirs)} is taken for {shown(ours)}"
     )
