@@ -15,12 +15,13 @@ from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import DataError, UsageError, Where, shown
 from jaccard_eval.formats import ReadOptions
+from jaccard_eval.inputs import load
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
-from jaccard_eval.sides import Sides, bring_together, load
+from jaccard_eval.sides import Sides, bring_together
 
 if TYPE_CHECKING:
-    from jaccard_eval.sides import Source
+    from jaccard_eval.inputs import Source
 
 __all__ = ["evaluate", "load"]
 
@@ -37,7 +38,6 @@ def evaluate(
     classes: Sequence[str] = (),
     exclude_classes: Sequence[str] = (),
     score_min: float | None = None,
-    nms: float | None = None,
     drop_duplicates: bool = False,
     score: float | str | None = None,
     class_map: Mapping[str, str] | str | None = None,
@@ -68,8 +68,6 @@ def evaluate(
         Ground-truth classes to evaluate, or to leave out.
     score_min : float, optional
         Leave out predictions below this score; average precision drops with it.
-    nms : float, optional
-        Leave out predictions that a better one of their image and own class overlaps by more than this IoU.
     drop_duplicates : bool
         Leave out rows of either side that equal an earlier one in every column.
     score : float or "best-f1", optional
@@ -103,7 +101,7 @@ def evaluate(
     >>> round(evaluate(gt, pred)["AP50"], 4)
     0.505
     """
-    _require_numbers(score_min=score_min, nms=nms, score=None if score == "best-f1" else score)
+    _require_numbers(score_min=score_min, score=None if score == "best-f1" else score)
     rules = _rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
     sides = bring_together(
         gt,
@@ -111,7 +109,6 @@ def evaluate(
         classes=classes,
         exclude_classes=exclude_classes,
         score_min=score_min,
-        nms=nms,
         drop_duplicates=drop_duplicates,
         class_map=class_map,
         match_images=match_images,

@@ -129,6 +129,7 @@ CODES = frozenset(
         "section-empty",
         "section-missing",
         "section-type",
+        "sides-swapped",
         "size-unknown",
         "split-invalid",
         "split-missing",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
@@ -14,20 +13,18 @@ from jaccard_eval.analysis.failures import explain_failure
 from jaccard_eval.analysis.rows import repeats_of, without_rows
 from jaccard_eval.data.align import Alignment, align, place
 from jaccard_eval.data.alignimages import AlignOptions
-from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classrules import AUTO
-from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
+from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import InputSummary
 from jaccard_eval.data.signature import Words, digest_rows, row_hashes, signature
-from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError
-from jaccard_eval.formats import ReadOptions, read_dataset
+from jaccard_eval.errors import DataError, Finding, FindingLog
+from jaccard_eval.formats import ReadOptions
+from jaccard_eval.inputs import Input, load_both
 from jaccard_eval.matching.suppression import Suppression, suppress
 
 if TYPE_CHECKING:
-    import os
-
-    Source = str | os.PathLike[str] | Dataset | BoxTable
+    from jaccard_eval.inputs import Source
 
 
 class SideOptions(TypedDict, total=False):
@@ -88,40 +85,6 @@ class Sides:
         return signature(protocol, selection=(*self.selection, *choices), gt=gt, pred=pred, version=version)
 
 
-def load(
-    source: Source, *, role: str = "gt", format_name: str | None = None, options: ReadOptions | None = None
-) -> Dataset:
-    """Read one side of an evaluation.
-
-    Parameters
-    ----------
-    source : path, Dataset or BoxTable
-        A file or folder in any known format; data that is loaded already is passed through.
-    role : {"gt", "pred"}
-    format_name : str, optional
-        Name of the format; found by looking when left out.
-    options : ReadOptions, optional
-        Encoding, units, class names, images.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    DataError
-        With every problem of the input, each with its place.
-    UsageError
-        When loaded data is to be predictions and has no scores.
-    """
-    if isinstance(source, Dataset | BoxTable):
-        dataset = _wrap(source, role) if isinstance(source, BoxTable) else source
-        if role == "pred" and dataset.boxes.score is None:
-            raise UsageError("predictions need scores: BoxTable.from_arrays(..., score=...) or load(..., role='pred')")
-        return dataset
-    return read_dataset(Path(source), replace(options or ReadOptions(), role=role), format_name)
-
-
 def bring_together(
     gt: Source,
     pred: Source,
@@ -148,10 +111,7 @@ def bring_together(
     UsageError
         When an option names what does not exist.
     """
-    ours = load(gt, role="gt", format_name=gt_format, options=gt_options)
-    theirs = load(pred, role="pred", format_name=pred_format, options=pred_options)
-    if isinstance(gt, BoxTable) and isinstance(pred, BoxTable):
-        ours, theirs = _with_common_images(ours, theirs)
+    ours, theirs = load_both(Input(gt, gt_format, gt_options), Input(pred, pred_format, pred_options))
     if drop_duplicates:
         ours, theirs = _without_repeats(ours), _without_repeats(theirs)
     if score_min is not None:
@@ -165,7 +125,7 @@ def bring_together(
         classes=classes,
         exclude_classes=exclude_classes,
     )
-    aligned = _align(ours, theirs, options)
+    aligned = align_datasets(ours, theirs, options)
     rule = aligned.classes.strategy if isinstance(class_map, str) else ""
     chosen = [*(["drop_duplicates"] if drop_duplicates else []), *([] if nms is None else [f"nms={float(nms)!r}"])]
     selection = (*chosen, *_selection(classes, exclude_classes, score_min, extra_images, rule))
@@ -190,8 +150,14 @@ def summarise(side: Dataset, fingerprint: str) -> InputSummary:
     )
 
 
-def _align(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
-    """Align, with the map of classes that the boxes speak for where it is asked for; say why where it fails."""
+def align_datasets(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
+    """Align, with the map of classes that the boxes speak for where it is asked for; say why where it fails.
+
+    Raises
+    ------
+    DataError
+        With the evidence that the boxes hold, where the two do not belong together.
+    """
     notes = FindingLog()
     try:
         if options.class_map == AUTO:
@@ -201,30 +167,6 @@ def _align(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
     except DataError as error:
         raise DataError(explain_failure(error.findings, gt, pred, options)) from None
     return replace(aligned, findings=(*aligned.findings, *notes.findings()))
-
-
-def _wrap(boxes: BoxTable, role: str) -> Dataset:
-    """Make a dataset of bare arrays: image and class rows are their own keys."""
-    labels = range(int(boxes.label.max(initial=-1)) + 1)
-    return Dataset(
-        path="<arrays>",
-        format="arrays",
-        role=role,
-        images=_counted_images(int(boxes.image.max(initial=-1)) + 1),
-        labels=LabelMap(tuple(labels), tuple(map(str, labels)), named=False),
-        boxes=boxes,
-        reading=Reading("xyxy", "px"),  # what from_arrays takes boxes for unless it is told
-    )
-
-
-def _with_common_images(gt: Dataset, pred: Dataset) -> tuple[Dataset, Dataset]:
-    """Give bare arrays the same images: what only one side uses is an image without boxes on the other."""
-    images = _counted_images(max(len(gt.images), len(pred.images)))
-    return replace(gt, images=images), replace(pred, images=images)
-
-
-def _counted_images(n: int) -> ImageTable:
-    return ImageTable(tuple(range(n)), (None,) * n, unknown_sizes(n), listed=True)
 
 
 def _above(pred: Dataset, score_min: float) -> Dataset:
