@@ -38,6 +38,7 @@ def evaluate(
     classes: Sequence[str] = (),
     exclude_classes: Sequence[str] = (),
     score_min: float | None = None,
+    nms: float | None = None,
     drop_duplicates: bool = False,
     score: float | str | None = None,
     class_map: Mapping[str, str] | str | None = None,
@@ -68,6 +69,8 @@ def evaluate(
         Ground-truth classes to evaluate, or to leave out.
     score_min : float, optional
         Leave out predictions below this score; average precision drops with it.
+    nms : float, optional
+        Leave out predictions that a better one of their image and own class overlaps by more than this IoU.
     drop_duplicates : bool
         Leave out rows of either side that equal an earlier one in every column.
     score : float or "best-f1", optional
@@ -101,7 +104,7 @@ def evaluate(
     >>> round(evaluate(gt, pred)["AP50"], 4)
     0.505
     """
-    _require_numbers(score_min=score_min, score=None if score == "best-f1" else score)
+    _require_numbers(score_min=score_min, nms=nms, score=None if score == "best-f1" else score)
     rules = _rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
     sides = bring_together(
         gt,
@@ -109,6 +112,7 @@ def evaluate(
         classes=classes,
         exclude_classes=exclude_classes,
         score_min=score_min,
+        nms=nms,
         drop_duplicates=drop_duplicates,
         class_map=class_map,
         match_images=match_images,
