@@ -24,7 +24,7 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 Check = Callable[[Evidence, FindingLog], None]
 
 # check_images is silent where a check before it explains poor agreement by the boxes.
-CHECKS: tuple[Check, ...] = (check_classes, check_scores, check_rows, check_rounding, check_images)
+CHECKS: tuple[Check, ...] = (check_classes, check_rows, check_scores, check_rounding, check_images)
 
 
 def audit(

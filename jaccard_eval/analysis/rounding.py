@@ -90,23 +90,19 @@ def decimal_step(coords: FloatArray, max_decimals: int) -> int | None:
 
 
 def _step_of(evidence: Evidence, side: Dataset, boxes: BoxTable) -> Step | None:
-    """Find the step of one side in pixels, else in the fractions of its file."""
+    """Find the step of one side in the fractions of its file, else in pixels."""
     placed = evidence.aligned.placement
-    if placed.units == "px":
-        decimals = _decimals(boxes.xywh, "px")
+    in_pixels = placed.units == "px"
+    if side.reading.units == "norm":
+        n_images = len(placed.images.table)
+        sizes = common_sizes(evidence.pred, placed.images) if in_pixels else np.ones((n_images, 2))
+        size = sizes[boxes.image]
+        decimals = _decimals(from_xywh(boxes.xywh / np.tile(size, 2), side.reading.encoding), "norm")
         if decimals is not None:
-            return Step(decimals, "px", (0.1**decimals, 0.1**decimals))
-    if side.reading.units == "px":
-        return None
-    sizes = (
-        common_sizes(evidence.pred, placed.images) if placed.units == "px" else np.ones((len(placed.images.table), 2))
-    )
-    fractions = from_xywh(boxes.xywh / np.tile(sizes[boxes.image], 2), side.reading.encoding)
-    decimals = _decimals(fractions, "norm")
-    if decimals is None:
-        return None
-    width, height = np.median(sizes[boxes.image], axis=0) / 10**decimals
-    return Step(decimals, "norm", (float(width), float(height)))
+            width, height = np.median(size, axis=0) / 10**decimals
+            return Step(decimals, "norm", (float(width), float(height)))
+    decimals = _decimals(boxes.xywh, "px") if in_pixels else None
+    return None if decimals is None else Step(decimals, "px", (0.1**decimals, 0.1**decimals))
 
 
 def _decimals(coords: FloatArray, units: str) -> int | None:
@@ -144,11 +140,11 @@ def _is_told(side: Dataset, step: Step, smallest: float) -> bool:
 
 
 def _message(side: Dataset, step: Step, sides: FloatArray, losses: tuple[float, float]) -> str:
-    what = "ground truth" if side.role == "gt" else "predictions"
-    other = "predictions" if side.role == "gt" else "the ground truth"
+    what = "ground truth is" if side.role == "gt" else "predictions are"
+    other = "predictions are" if side.role == "gt" else "the ground truth is"
     lengths = np.quantile(np.sqrt(sides.prod(axis=1)), (0.5, 0.1))
     return (
-        f"{what} are rounded to {step}, {other} not: this can cost up to {losses[0]:.3f} IoU at the median object "
+        f"{what} rounded to {step}, {other} not: this can cost up to {losses[0]:.3f} IoU at the median object "
         f"(side {lengths[0]:.3g}) and {losses[1]:.3f} or more at the smallest tenth (side {lengths[1]:.3g}), twice "
         "that if digits were cut off"
     )

@@ -191,7 +191,7 @@ def _area_above(curves: MatchCurves, final: FloatArray) -> FloatArray:
 def _note_ties(evidence: Evidence, score: FloatArray, findings: FindingLog) -> None:
     """Note that many detections share their score with another one of their class."""
     table = evidence.metrics.table
-    if len(table) < FEWEST:
+    if len(table) < FEWEST or findings.has("pred-duplicate"):  # a repeated row has its score twice
         return
     equal = (table.score[1:] == table.score[:-1]) & (table.label[1:] == table.label[:-1])
     tied = np.zeros(len(table), dtype=np.bool_)
