@@ -1,0 +1,211 @@
+"""What an evaluation of label maps gives, and the rules that it goes by. Nothing is computed here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+from jaccard_eval.data.result import SCHEMA, MetricValue, finding_dict, plain
+from jaccard_eval.errors import Finding, UsageError, did_you_mean, shown
+
+DROPS = ("gt", "pred", "both")  # whose background pixels are left out
+REDUCTIONS = ("gt", "both")  # whose values count from 1, with 0 for pixels to ignore
+OVERALL = ("mIoU", "fwIoU", "pixel_accuracy", "mean_accuracy")
+OF_CLASS = ("IoU", "precision", "recall", "Dice")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PixelProtocol:
+    """The rules by which pixels are counted.
+
+    Parameters
+    ----------
+    classes : tuple of str, optional
+        Name of each class, by its value; None takes every value that occurs for a class.
+    colors : str, optional
+        Digest of the table that gives colours their classes, where there is one.
+    ignore : tuple of int
+        Values, as the files have them, that are no class: a pixel of the ground truth with one is left out; a
+        prediction of one is a miss of the true class and a false alarm of none. Cityscapes' scripts and MMSegmentation
+        count so.
+    reduce_zero : {"gt", "both"}, optional
+        Whose values count from 1: there 0 is ignored and all others are taken minus one, as ADE20K's are. "gt" is
+        MMSegmentation's ``reduce_zero_label``.
+    background : int, optional
+        Class that the means leave out; a class as reported, after `reduce_zero`.
+    drop_background : {"gt", "pred", "both"}, optional
+        Whose background pixels are left out of all counts: those where the ground truth is background, those where the
+        prediction is, or all of these. None counts them, so that a false alarm on background costs IoU.
+    """
+
+    classes: tuple[str, ...] | None = None
+    colors: str | None = None
+    ignore: tuple[int, ...] = ()
+    reduce_zero: str | None = None
+    background: int | None = None
+    drop_background: str | None = None
+
+    def __post_init__(self) -> None:
+        _require_one_of("drop_background", self.drop_background, DROPS)
+        _require_one_of("reduce_zero", self.reduce_zero, REDUCTIONS)
+        if self.drop_background and self.background is None:
+            raise UsageError("drop_background needs to know which class is background")
+        if self.background is not None and not 0 <= self.background < len(self.classes or range(2**63)):
+            raise UsageError(f"background {self.background} is no class; classes are {self.known_classes}")
+
+    @property
+    def known_classes(self) -> str:
+        """The values that are classes, for messages."""
+        return "0 and above" if self.classes is None else f"0 to {len(self.classes) - 1}"
+
+    @property
+    def background_rule(self) -> str:
+        """What is done about background, in words."""
+        if self.background is None:
+            return "every class counts alike; none is background"
+        name = shown(self.background if self.classes is None else self.classes[self.background])
+        left_out = f"background is {name} and left out of the means"
+        if self.drop_background is None:
+            return f"{left_out}; its pixels count, so a false alarm on background lowers IoU"
+        sides = {"gt": "ground truth is", "pred": "prediction is", "both": "ground truth or prediction is"}
+        return f"{left_out}; pixels whose {sides[self.drop_background]} background are not counted"
+
+    def signature_parts(self) -> list[str]:
+        """Return the rules as texts such as ``background=0``."""
+        return [
+            "pixels",
+            f"classes={'values' if self.classes is None else len(self.classes)}",
+            f"colors={self.colors or 'none'}",
+            f"ignore={','.join(map(str, self.ignore)) or 'none'}",
+            f"reduce_zero={self.reduce_zero or 'none'}",
+            f"background={'none' if self.background is None else self.background}",
+            f"drop_background={self.drop_background or 'none'}",
+            "means=present",
+        ]
+
+
+def _require_one_of(name: str, given: str | None, known: tuple[str, ...]) -> None:
+    if given is not None and given not in known:
+        raise UsageError(f"{name} must be one of {', '.join(known)}; got {shown(given)}.{did_you_mean(given, known)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PixelClassRow:
+    """One class: its pixels on both sides and its values, `OF_CLASS`."""
+
+    name: str
+    gt_pixels: int
+    pred_pixels: int
+    values: Mapping[str, MetricValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapsSummary:
+    """The label maps of one side as they were read.
+
+    Parameters
+    ----------
+    path : str
+        The input as the user named it.
+    format : str
+        "png", "npy", or both.
+    images : int
+        Label maps that were counted.
+    pixels : int
+        Pixels in them.
+    classes : int
+        Classes that occur.
+    fingerprint : str
+        Digest of the names and bytes of the files.
+    ignored : mapping of str to int
+        What was set aside, counted by reason.
+    """
+
+    path: str
+    format: str
+    images: int
+    pixels: int
+    classes: int
+    fingerprint: str
+    ignored: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PixelsResult:
+    """The result of one evaluation of label maps.
+
+    ``result["mIoU"]`` and ``result["IoU[class=road]"]`` give single values as floats, NaN where undefined.
+
+    Parameters
+    ----------
+    protocol : PixelProtocol
+    signature : str
+        Everything that can change the numbers, in one line.
+    gt, pred : MapsSummary
+    image_strategy : str
+        What the maps of the two sides have in common: "name", "path", "basename", "stem", "list" or "single files".
+    metrics : mapping of str to MetricValue
+        `OVERALL`.
+    per_class : tuple of PixelClassRow
+    confusion : tuple of (str, str or None, int)
+        Class of the ground truth, class of the prediction (None: no class) and pixels, where there are any.
+    findings : tuple of Finding
+        Warnings and notes.
+    """
+
+    kind: ClassVar[str] = "pixels"
+
+    protocol: PixelProtocol
+    signature: str
+    version: str
+    gt: MapsSummary
+    pred: MapsSummary
+    image_strategy: str
+    metrics: Mapping[str, MetricValue]
+    per_class: tuple[PixelClassRow, ...]
+    confusion: tuple[tuple[str, str | None, int], ...]
+    findings: tuple[Finding, ...]
+
+    def __getitem__(self, ref: str) -> float:
+        """Return the value of ``mIoU``, ``IoU[class=road]`` and their like; NaN when undefined.
+
+        Raises
+        ------
+        UsageError
+            When there is no such metric or class.
+        """
+        values = self._values()
+        if ref not in values:
+            raise UsageError(f"unknown metric {shown(ref)} of label maps.{did_you_mean(ref, values)}")
+        return values[ref].value
+
+    def _values(self) -> dict[str, MetricValue]:
+        of_classes = (one for row in self.per_class for one in row.values.values())
+        return {one.ref: one for one in (*self.metrics.values(), *of_classes)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document, schema 1: plain types, None where undefined."""
+        document = {
+            "schema": SCHEMA,
+            "kind": self.kind,
+            "tool": {"name": "jaccard-eval", "version": self.version},
+            "signature": self.signature,
+            "protocol": asdict(self.protocol) | {"background_rule": self.protocol.background_rule},
+            "inputs": {"gt": asdict(self.gt), "pred": asdict(self.pred)},
+            "correspondence": {"image_strategy": self.image_strategy, "matched_images": self.gt.images},
+            "metrics": {name: one.value for name, one in self.metrics.items()},
+            "undefined": {name: one.reason for name, one in self.metrics.items() if math.isnan(one.value)},
+            "per_class": [_class_dict(row) for row in self.per_class],
+            "confusion": [{"gt": gt, "pred": pred, "pixels": pixels} for gt, pred, pixels in self.confusion],
+            "warnings": [finding_dict(finding) for finding in self.findings],
+            "gates": [],
+        }
+        plain_document: dict[str, Any] = plain(document)
+        return plain_document
+
+
+def _class_dict(row: PixelClassRow) -> dict[str, Any]:
+    counts = {"class": row.name, "gt_pixels": row.gt_pixels, "pred_pixels": row.pred_pixels}
+    return counts | {name: one.value for name, one in row.values.items()}
