@@ -1,0 +1,159 @@
+"""Outputs that are whole or untouched: written aside in the folder of their target, then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from jaccard_eval.errors import MachineError, UsageError, shown
+
+_TEMPORARY_PREFIX = ".jaccard-eval-"
+_NEW_FILE_MODE = 0o666  # before the umask
+_NEW_FOLDER_MODE = 0o777
+
+
+def require_free(path: Path, inputs: Sequence[Path], *, replace: bool) -> None:
+    """Check, before anything is computed, that a file or folder can be written without harm.
+
+    Raises
+    ------
+    UsageError
+        When it exists and is not to be replaced, is no regular file or folder, or is, holds or lies in an input.
+    MachineError
+        When its folder is missing or read-only.
+    """
+    target = Path(os.path.realpath(path))
+    for source in inputs:
+        origin = Path(os.path.realpath(source))
+        if target == origin or target in origin.parents or (origin in target.parents and origin.is_dir()):
+            raise UsageError(f"output {shown(str(path))} and input {shown(str(source))} must not lie in each other")
+    with explained(path):
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            raise UsageError(f"output {shown(str(path))} is neither a file nor a folder")
+        if target.exists() and not replace:
+            raise UsageError(f"output {shown(str(path))} exists; it is replaced with --force only")
+        probe(target)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file, or leave what was there.
+
+    Raises
+    ------
+    MachineError
+        With the path and the reason of the system.
+    """
+    target = Path(os.path.realpath(path))
+    with contextlib.ExitStack() as cleanup, explained(path):
+        if target.is_dir():
+            raise IsADirectoryError(0, "it is a folder; name a file inside it")
+        write_aside(target, data, cleanup).replace(target)
+
+
+def replace_folder(path: Path, files: Mapping[str, bytes], is_own: Callable[[str], bool]) -> None:
+    """Write a folder of files, by relative path, or leave what was there.
+
+    The files are not forced to the disk one by one, which takes minutes for thousands of them.
+
+    Parameters
+    ----------
+    path : Path
+    files : mapping of str to bytes
+    is_own : callable
+        Whether a file of this relative path may be replaced: a folder that holds anything else is refused.
+
+    Raises
+    ------
+    UsageError
+        When a folder that stands there holds other files than those that are to be replaced.
+    MachineError
+        With the path and the reason of the system.
+    """
+    target = Path(os.path.realpath(path))
+    with contextlib.ExitStack() as cleanup, explained(path):
+        _refuse_foreign(path, target, is_own)
+        scratch = Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX, dir=target.parent))
+        cleanup.callback(shutil.rmtree, scratch, ignore_errors=True)
+        new, old = scratch / "new", scratch / "old"
+        new.mkdir(_NEW_FOLDER_MODE)
+        for name, data in files.items():
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            (new / name).write_bytes(data)
+        _swap(new, target, old)
+
+
+def write_aside(target: Path, data: bytes, cleanup: contextlib.ExitStack) -> Path:
+    """Write to a temporary file in the target's folder, down to the disk; `cleanup` removes what is left of it."""
+    descriptor, name = tempfile.mkstemp(prefix=_TEMPORARY_PREFIX, dir=target.parent)
+    temporary = Path(name)
+    cleanup.callback(temporary.unlink, missing_ok=True)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.chmod(_mode_of(target))
+    return temporary
+
+
+def probe(target: Path) -> None:
+    """Raise an OSError unless the target can be written."""
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(0, "the file is read-only")
+    descriptor, name = tempfile.mkstemp(prefix=_TEMPORARY_PREFIX, dir=target.parent)
+    os.close(descriptor)
+    Path(name).unlink()
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn errors of the system into messages that name the output."""
+    try:
+        yield
+    except OSError as error:
+        raise MachineError(write_message(path, error)) from None
+
+
+def write_message(path: Path, error: OSError) -> str:
+    """Say that an output cannot be written, and why."""
+    reason = (error.strerror or str(error)).lower()
+    fix = "; make the folder first" if isinstance(error, FileNotFoundError) else ""
+    return f"cannot write {shown(str(path))}: {reason}{fix}"
+
+
+def _mode_of(target: Path) -> int:
+    """Permissions of the file to replace, else those that any new file gets."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    umask = os.umask(0)
+    os.umask(umask)
+    return _NEW_FILE_MODE & ~umask
+
+
+def _refuse_foreign(path: Path, target: Path, is_own: Callable[[str], bool]) -> None:
+    if target.is_file():
+        raise NotADirectoryError(0, "it is a file, and a folder is to be written")
+    names = (
+        entry.relative_to(target).as_posix() for entry in target.rglob("*") if entry.is_symlink() or not entry.is_dir()
+    )
+    foreign = sorted(name for name in names if not is_own(name))
+    if foreign:
+        raise UsageError(
+            f"output folder {shown(str(path))} holds other files, such as {shown(foreign[0])}, and is not replaced"
+        )
+
+
+def _swap(new: Path, target: Path, old: Path) -> None:
+    """Put a folder in the place of another, which is kept aside; undone when that fails half-way."""
+    try:
+        if target.exists():
+            target.rename(old)
+        new.rename(target)
+    except BaseException:  # an interrupt between the two must not cost the folder that was there
+        if old.exists() and not target.exists():
+            old.rename(target)
+        raise

@@ -1,0 +1,88 @@
+"""Outputs are whole or untouched."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from jaccard_eval.atomic import replace_file, replace_folder, require_free
+from jaccard_eval.errors import MachineError, UsageError
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(one.relative_to(folder)): one.read_text() for one in sorted(folder.rglob("*")) if one.is_file()}
+
+
+def is_text(name: str) -> bool:
+    return name.endswith(".txt")
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old")
+    replace_file(tmp_path / "a", b"new")
+    assert contents(tmp_path) == {"a": "new"}
+
+
+def test_a_folder_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    for data in (b"old", b"new"):
+        replace_folder(tmp_path / "out", {f"{data.decode()}/b.txt": data, "a.txt": data}, is_text)
+    assert contents(tmp_path) == {"out/a.txt": "new", "out/new/b.txt": "new"}
+    assert (tmp_path / "out").stat().st_mode == (tmp_path / "out/new").stat().st_mode
+
+
+def test_a_folder_with_other_files_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/photo.png").write_text("mine")
+    with pytest.raises(UsageError, match=r"holds other files, such as 'photo\.png'"):
+        replace_folder(tmp_path / "out", {"a.txt": b"new"}, is_text)
+    assert contents(tmp_path) == {"out/photo.png": "mine"}
+
+
+def test_a_link_to_a_folder_inside_counts_as_another_file(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out/link").symlink_to("../elsewhere")
+    with pytest.raises(UsageError, match="such as 'link'"):
+        replace_folder(tmp_path / "out", {}, is_text)
+
+
+def test_a_folder_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None:
+    replace_folder(tmp_path / "out", {"a.txt": b"old"}, is_text)
+    with pytest.raises(MachineError, match="cannot write"):
+        replace_folder(tmp_path / "out", {"a.txt": b"new", "a.txt/b.txt": b"no folder"}, is_text)
+    assert contents(tmp_path) == {"out/a.txt": "old"}
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_file_does_not_take_the_place_of_a_folder_nor_a_folder_that_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(MachineError, match="it is a folder"):
+        replace_file(tmp_path / "folder", b"")
+    with pytest.raises(MachineError, match="it is a file"):
+        replace_folder(tmp_path / "file", {}, is_text)
+
+
+def test_what_exists_is_replaced_on_request_only(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old")
+    require_free(tmp_path / "b", [], replace=False)
+    require_free(tmp_path / "a", [], replace=True)
+    with pytest.raises(UsageError, match="exists; it is replaced with --force only"):
+        require_free(tmp_path / "a", [], replace=False)
+    assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("output", ["labels", "labels/out", ".", "alias"])
+def test_an_output_must_not_touch_an_input(output: str, tmp_path: Path) -> None:
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "alias").symlink_to("labels")
+    with pytest.raises(UsageError, match="must not lie in each other"):
+        require_free(tmp_path / output, [tmp_path / "labels"], replace=True)
+
+
+def test_a_missing_folder_and_a_fifo_are_refused_before_anything_is_computed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(MachineError, match="make the folder first"):
+        require_free(tmp_path / "missing/a", [], replace=False)
+    with pytest.raises(UsageError, match="neither a file nor a folder"):
+        require_free(tmp_path / "fifo", [], replace=True)
