@@ -25,6 +25,8 @@ IntArray = npt.NDArray[np.int64]
 SAME_OBJECT = 0.95  # IoU from which two boxes of a class are one object: closer than people draw a box twice
 MAX_NEIGHBOURS = 64  # boxes compared with each one, so that thousands at one place stay cheap
 CANNOT_MATCH = ("box-empty", "box-negative")  # loaders say of boxes without an area that they can match nothing
+# Findings of other checks that explain boxes out of their image: told by them, or read wrongly.
+EXPLAINED = ("box-outside", "box-gigantic", "box-encoding", "box-units", "box-axes")
 ADVICE = "Rerun with --drop-duplicates, and mend the export that wrote them."
 
 
@@ -221,7 +223,7 @@ def _check_unmatchable(evidence: Evidence, findings: FindingLog) -> None:
     gt, table = evidence.aligned.gt, evidence.metrics.table
     counts = ~table.gt_ignored[0]
     threshold = table.protocol.iou_thresholds[0]
-    beyond = counts & (inside_share(evidence) < threshold)
+    beyond = counts & (inside_share(evidence) < threshold) & (not findings.has(*EXPLAINED))
     if not any(finding.code in CANNOT_MATCH for finding in evidence.gt.findings):
         beyond |= counts & (gt.xywh[:, 2:] <= 0).any(axis=1)
     lost = np.flatnonzero(beyond)

@@ -154,7 +154,7 @@ def test_ground_truth_out_of_the_image_cannot_be_matched() -> None:
     loose = evaluate_sides(_side(truth, sizes=sizes), _side(pred), iou=[0.3])
     assert _said(loose, "gt-unmatchable")[0].count == 1
     assert _said(evaluate_sides(_side(truth), _side(pred)), "gt-unmatchable") == []  # sizes are not known
-    unknown = np.zeros((2, 2))  # written as 0 by some exporters
+    unknown = np.zeros((2, 2))  # as some exporters write it
     assert _said(evaluate_sides(_side(truth, sizes=unknown), _side(pred)), "gt-unmatchable") == []
 
 
