@@ -9,12 +9,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaccard_eval.api import evaluate, load
+    from jaccard_eval.api import evaluate, load, sensitivity
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.data.metricref import MetricRef
     from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
     from jaccard_eval.data.result import EvaluationResult
+    from jaccard_eval.data.sensitivity import ScaleOptions
     from jaccard_eval.errors import DataError, JaccardEvalError, UsageError
     from jaccard_eval.formats import ReadOptions
     from jaccard_eval.frames import to_frame
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from jaccard_eval.geometry.losses import ciou_loss, diou_loss, giou_loss, iou_loss
     from jaccard_eval.geometry.transform import clip, scale
     from jaccard_eval.matching.nms import nms, soft_nms, weighted_nms
+    from jaccard_eval.metrics.displacement import displaced_iou, smallest_side
+    from jaccard_eval.metrics.sensitivity import exchange_rate, jaccard_from_error
 
 __version__ = "0.1.0"
 
@@ -44,6 +47,7 @@ _HOMES = {
     "MetricRef": "data.metricref",
     "Protocol": "data.protocol",
     "ReadOptions": "formats",
+    "ScaleOptions": "data.sensitivity",
     "UsageError": "errors",
     "box_ciou": "geometry.iou",
     "box_diou": "geometry.iou",
@@ -54,15 +58,20 @@ _HOMES = {
     "clip": "geometry.transform",
     "decode_grid": "geometry.grid",
     "diou_loss": "geometry.losses",
+    "displaced_iou": "metrics.displacement",
     "evaluate": "api",
+    "exchange_rate": "metrics.sensitivity",
     "get_protocol": "data.protocol",
     "giou_loss": "geometry.losses",
     "iou_loss": "geometry.losses",
     "jaccard_distance": "geometry.iou",
     "jaccard_from_counts": "geometry.iou",
+    "jaccard_from_error": "metrics.sensitivity",
     "load": "api",
     "nms": "matching.nms",
     "scale": "geometry.transform",
+    "sensitivity": "api",
+    "smallest_side": "metrics.displacement",
     "soft_nms": "matching.nms",
     "to_frame": "frames",
     "weighted_nms": "matching.nms",
@@ -78,6 +87,7 @@ __all__ = [
     "MetricRef",
     "Protocol",
     "ReadOptions",
+    "ScaleOptions",
     "UsageError",
     "box_ciou",
     "box_diou",
@@ -88,15 +98,20 @@ __all__ = [
     "clip",
     "decode_grid",
     "diou_loss",
+    "displaced_iou",
     "evaluate",
+    "exchange_rate",
     "get_protocol",
     "giou_loss",
     "iou_loss",
     "jaccard_distance",
     "jaccard_from_counts",
+    "jaccard_from_error",
     "load",
     "nms",
     "scale",
+    "sensitivity",
+    "smallest_side",
     "soft_nms",
     "to_frame",
     "weighted_nms",

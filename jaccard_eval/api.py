@@ -1,4 +1,4 @@
-"""The library's verbs: load and evaluate, each an orchestration of the layers below."""
+"""The library's verbs: load, evaluate, sensitivity, each an orchestration of the layers below."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from jaccard_eval import __version__
 from jaccard_eval.analysis.audit import audit
+from jaccard_eval.analysis.losses import FOUND_IOU
+from jaccard_eval.analysis.scene import make_scene
+from jaccard_eval.analysis.sensitivity import analyse_scale
 from jaccard_eval.data.align import Alignment
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
 from jaccard_eval.errors import DataError, UsageError, Where, shown
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.inputs import load
@@ -21,9 +25,12 @@ from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary
 from jaccard_eval.sides import Sides, bring_together
 
 if TYPE_CHECKING:
-    from jaccard_eval.inputs import Source
+    from typing import Unpack
 
-__all__ = ["evaluate", "load"]
+    from jaccard_eval.inputs import Source
+    from jaccard_eval.sides import SideOptions
+
+__all__ = ["evaluate", "load", "sensitivity"]
 
 
 def evaluate(
@@ -125,6 +132,84 @@ def evaluate(
     return _measure(sides, rules, score)
 
 
+def sensitivity(
+    gt: Source,
+    pred: Source,
+    *,
+    scale: ScaleOptions | None = None,
+    protocol: str | Protocol = "coco",
+    iou: Sequence[float] | None = None,
+    max_dets: Sequence[int] | None = None,
+    class_agnostic: bool = False,
+    **sides: Unpack[SideOptions],
+) -> SensitivityResult:
+    """Analyse what the size of objects does to the score: errors in pixels, what they cost, and the ceiling.
+
+    Parameters
+    ----------
+    gt, pred : path, Dataset or BoxTable
+        As in `evaluate`.
+    scale : ScaleOptions, optional
+        Size bins, distances in pixels, annotation noise and its seed.
+    protocol, iou, max_dets, class_agnostic
+        As in `evaluate`; area ranges give way to the size bins.
+    **sides
+        How both sides are read, chosen from and brought together, as in `evaluate`.
+
+    Returns
+    -------
+    SensitivityResult
+
+    Raises
+    ------
+    DataError
+        When an input cannot be used, the two do not belong together, or sizes in pixels are unknown.
+    UsageError
+        When an option names what does not exist.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, sensitivity
+    >>> gt = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]])
+    >>> pred = BoxTable.from_arrays([0], [0], [[1, 1, 11, 11]], score=[0.9])
+    >>> row = sensitivity(gt, pred).placement[0]
+    >>> row.dx, row.dy, round(row.iou, 4)
+    (1.0, 1.0, 0.6807)
+    """
+    options = scale or ScaleOptions()
+    _require_numbers(score_min=sides.get("score_min"))
+    rules = _rules(protocol, iou=iou, max_dets=max_dets, areas=None, class_agnostic=class_agnostic)
+    both = bring_together(gt, pred, **sides)
+    aligned = both.aligned
+    _require_sizes(both.gt, aligned)
+    scene = make_scene(
+        aligned.gt,
+        aligned.pred,
+        rules,
+        n_images=len(aligned.image_names),
+        class_names=aligned.class_names,
+        n_bins=options.bins,
+        edges=options.edges,
+    )
+    found = analyse_scale(scene, options)
+    choices = ("kind=sensitivity", f"found={FOUND_IOU:g}", *options.chosen())
+    summaries = both.summaries()
+    return SensitivityResult(
+        protocol=scene.protocol,
+        options=options,
+        signature=both.sign(scene.protocol, *choices, version=__version__),
+        version=__version__,
+        gt=summaries[0],
+        pred=summaries[1],
+        correspondence=aligned.correspondence,
+        losses=found.losses,
+        placement=found.placement,
+        tolerance=found.tolerance,
+        survivors=found.survivors,
+        findings=both.findings,
+    )
+
+
 def _measure(sides: Sides, protocol: Protocol, score: float | str | None) -> EvaluationResult:
     aligned = sides.aligned
     _require_pixels(sides.gt, aligned, protocol)
@@ -174,6 +259,16 @@ def _require_pixels(gt: Dataset, aligned: Alignment, protocol: Protocol) -> None
             "size-unknown",
             Where(gt.path),
             f"protocol {protocol.name} adds a pixel to every side, but boxes are normalised and image sizes unknown",
+            fix="Give the pictures with --images DIR.",
+        )
+
+
+def _require_sizes(gt: Dataset, aligned: Alignment) -> None:
+    if aligned.units == "norm":
+        raise DataError.single(
+            "size-unknown",
+            Where(gt.path),
+            "errors are measured in pixels, but boxes are normalised and image sizes unknown",
             fix="Give the pictures with --images DIR.",
         )
 

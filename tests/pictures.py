@@ -13,6 +13,7 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.metrics.curves import MatchCurves
 from jaccard_eval.metrics.detection import DetectionMetrics
@@ -56,6 +57,14 @@ def evaluate(
     """Evaluate through the public interface; `images` and `names` add images and classes without boxes."""
     scene = _Scene.of(truth, detections, images, names)
     return jaccard_eval.evaluate(scene.side("gt", truth), scene.side("pred", detections), **options)
+
+
+def sensitivity(truth: Sequence[Picture], detections: Sequence[Picture], **options: Any) -> SensitivityResult:
+    """Analyse scale through the public interface; options of `ScaleOptions` and of the verb alike."""
+    scene = _Scene.of(truth, detections)
+    scale = {name: options.pop(name) for name in tuple(options) if name in ScaleOptions.__slots__}
+    sides = scene.side("gt", truth), scene.side("pred", detections)
+    return jaccard_eval.sensitivity(*sides, scale=ScaleOptions(**scale), **options)
 
 
 def match(truth: Sequence[Picture], detections: Sequence[Picture], protocol: Protocol = COCO) -> MatchTable:

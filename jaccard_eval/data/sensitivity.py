@@ -1,0 +1,280 @@
+"""What an analysis of scale gives: where boxes are off, what each size loses to what. Nothing is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.result import SCHEMA, Correspondence, InputSummary, finding_dict, plain
+from jaccard_eval.errors import Finding, UsageError
+
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleOptions:
+    """What an analysis of scale looks at.
+
+    Parameters
+    ----------
+    bins : int
+        Size bins of equal counts.
+    edges : tuple of float
+        Edges between size bins instead: sides in px of the square with the area of the box.
+    pixels : tuple of float
+        Distances k in px: tolerances at the edges, displacements.
+    ious : tuple of float
+        IoU thresholds that a displaced box is to survive.
+    pair_iou : float
+        IoU from which a prediction stands for an object when the errors of its box are measured.
+    sigmas : tuple of float
+        Standard deviations in px of the jitter of annotations.
+    n_rounds : int
+        How often the jitter is drawn.
+    seed : int
+        Of the jitter.
+    """
+
+    bins: int = 4
+    edges: tuple[float, ...] = ()
+    pixels: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
+    ious: tuple[float, ...] = (0.5, 0.75)
+    pair_iou: float = 0.5
+    sigmas: tuple[float, ...] = (1.0, 2.0, 4.0)
+    n_rounds: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _require(self.bins >= 1, "bins", "a whole number from 1 on", self.bins)
+        _require(_ascends(self.edges), "edges", "sides in pixels that ascend from above 0", self.edges)
+        _require(_ascends(self.pixels), "pixels", "distances in pixels that ascend from above 0", self.pixels)
+        _require(_ascends(self.sigmas), "sigmas", "standard deviations that ascend from above 0", self.sigmas)
+        _require(all(0 < iou < 1 for iou in (*self.ious, self.pair_iou)), "ious", "between 0 and 1", self.ious)
+        _require(self.n_rounds >= 1, "n_rounds", "a whole number from 1 on", self.n_rounds)
+        _require(self.seed >= 0, "seed", "a whole number from 0 on", self.seed)
+
+    def chosen(self) -> tuple[str, ...]:
+        """Return what can change a number, as a signature names it; the bins are area ranges of the protocol."""
+        noise = f"noise={_listed(self.sigmas)}x{self.n_rounds}" if self.sigmas else "noise=none"
+        return f"pair={self.pair_iou:g}", f"pixels={_listed(self.pixels)}", noise, f"seed={self.seed}"
+
+
+def _listed(values: tuple[float, ...]) -> str:
+    return ",".join(f"{value:g}" for value in values) or "none"
+
+
+def _ascends(values: tuple[float, ...]) -> bool:
+    return all(low < high for low, high in zip((0.0, *values), (*values, float("inf")), strict=True))
+
+
+def _require(holds: bool, name: str, meaning: str, got: object) -> None:
+    if not holds:
+        raise UsageError(f"{name} must be {meaning}, got {got}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementRow:
+    """How the boxes of found objects are off, over the pairs of a class and size; None stands for all.
+
+    Parameters
+    ----------
+    class_name, size : str, optional
+    n : int
+        Matched pairs.
+    iou, missing, extra, shift_loss, size_loss : float
+        Means; ``missing + extra`` and ``shift_loss + size_loss`` are both 1 - `iou`.
+    dx, dy, dx_relative, dy_relative, width_error, height_error, width_ratio, height_ratio, edge_error : float
+        Medians of the errors that `metrics.boxerrors.BoxErrors` explains; px, but for the relative ones and ratios.
+    consistent : tuple of str
+        Those of dx, dy, width_error and height_error whose sign is not a matter of chance.
+    """
+
+    class_name: str | None
+    size: str | None
+    n: int
+    iou: float
+    missing: float
+    extra: float
+    shift_loss: float
+    size_loss: float
+    dx: float
+    dy: float
+    dx_relative: float
+    dy_relative: float
+    width_error: float
+    height_error: float
+    width_ratio: float
+    height_ratio: float
+    edge_error: float
+    consistent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossRow:
+    """What average precision a size loses to what: ``ap + localisation + false_positives + misses`` is 1.
+
+    Parameters
+    ----------
+    size : str
+        Name of the bin, in px, or "all".
+    gt : int
+        Objects that count.
+    side : float
+        Their median side in px.
+    ap : float
+        Average precision under the protocol.
+    localisation : float
+        What perfect boxes for all that is found would add.
+    false_positives : float
+        What leaving out all other detections would add after that.
+    misses : float
+        What is not found at all.
+    within : mapping of float to float
+        Average precision with matches accepted at an edge error of at most k px, by k.
+    explained_by : float, optional
+        The smallest k that wins back half of what is lost to localisation; None when none does.
+    ceiling, ceiling_sd : mapping of float to float
+        Average precision of the ground truth against itself under jitter, by sigma: mean and standard deviation over
+        the rounds.
+    """
+
+    size: str
+    gt: int
+    side: float
+    ap: float
+    localisation: float
+    false_positives: float
+    misses: float
+    within: Mapping[float, float]
+    explained_by: float | None
+    ceiling: Mapping[float, float]
+    ceiling_sd: Mapping[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToleranceRow:
+    """What a displacement of k px leaves of the objects of a size.
+
+    Parameters
+    ----------
+    size : str
+        Name of the bin, in px, or "all".
+    displacement : {"shift", "dilation", "erosion", "jitter"}
+    pixels : float
+        k.
+    typical : float
+        IoU left of a square with the median side of the bin, in closed form.
+    mean : float
+        Mean IoU left of the objects of the bin.
+    surviving : mapping of float to float
+        Share of the objects whose IoU stays at or above a threshold, by threshold.
+    """
+
+    size: str
+    displacement: str
+    pixels: float
+    typical: float
+    mean: float
+    surviving: Mapping[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurvivorRow:
+    """Side in px of the smallest square whose IoU is still `iou` after a displacement of `pixels`, by displacement."""
+
+    pixels: float
+    iou: float
+    side: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SensitivityResult:
+    """The result of an analysis of scale.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        Its area ranges are the size bins, the first one holds all.
+    options : ScaleOptions
+    signature, version : str
+    gt, pred : InputSummary
+    correspondence : Correspondence
+    losses : tuple of LossRow
+        All sizes, then each bin.
+    placement : tuple of PlacementRow
+        All pairs, then by size, by class, and by both.
+    tolerance : tuple of ToleranceRow
+    survivors : tuple of SurvivorRow
+    findings : tuple of Finding
+    """
+
+    kind: ClassVar[str] = "sensitivity"
+
+    protocol: Protocol
+    options: ScaleOptions
+    signature: str
+    version: str
+    gt: InputSummary
+    pred: InputSummary
+    correspondence: Correspondence
+    losses: tuple[LossRow, ...]
+    placement: tuple[PlacementRow, ...]
+    tolerance: tuple[ToleranceRow, ...]
+    survivors: tuple[SurvivorRow, ...]
+    findings: tuple[Finding, ...] = field(default=())
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Numbers over all sizes by name: AP, what it loses to what, AP within k px, and the ceilings; NaN: undefined.
+
+        ``AP``, ``AP_within_2px``, ``AP_ceiling_1px``, ``lost_to_localisation``, ``lost_to_false_positives``,
+        ``lost_to_misses``.
+        """
+        row = self.losses[0]
+        lost = {name: getattr(row, name) for name in ("localisation", "false_positives", "misses")}
+        within = {f"AP_within_{k:g}px": ap for k, ap in row.within.items()}
+        ceiling = {f"AP_ceiling_{sigma:g}px": ap for sigma, ap in row.ceiling.items()}
+        return {"AP": row.ap} | {f"lost_to_{name}": value for name, value in lost.items()} | within | ceiling
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document, schema 1: plain types, None where undefined."""
+        protocol = asdict(self.protocol)
+        del protocol["sources"]
+        metrics = self.metrics
+        document: dict[str, Any] = plain(
+            {
+                "schema": SCHEMA,
+                "kind": self.kind,
+                "tool": {"name": "jaccard-eval", "version": self.version},
+                "signature": self.signature,
+                "protocol": protocol,
+                "options": asdict(self.options),
+                "inputs": {"gt": asdict(self.gt), "pred": asdict(self.pred)},
+                "correspondence": asdict(self.correspondence),
+                "metrics": metrics,
+                "undefined": {name: "no ground truth" for name, value in metrics.items() if value != value},  # noqa: PLR0124 - NaN
+                "sizes": [_numbered(row) for row in self.losses],
+                "placement": [_named(row) for row in self.placement],
+                "tolerance": [_numbered(row) for row in self.tolerance],
+                "survivors": [asdict(row) for row in self.survivors],
+                "warnings": [finding_dict(finding) for finding in self.findings],
+                "gates": [],
+            }
+        )
+        return document
+
+
+def _named(row: PlacementRow) -> dict[str, Any]:
+    fields = asdict(row)
+    return {"class": fields.pop("class_name")} | fields
+
+
+def _numbered(row: LossRow | ToleranceRow) -> dict[str, Any]:
+    """Return the fields with short keys: ``{"2": 0.5}``, not ``{"2.0": 0.5}``."""
+    items = asdict(row).items()
+    return {
+        name: {f"{key:g}": one for key, one in value.items()} if isinstance(value, dict) else value
+        for name, value in items
+    }
