@@ -11,6 +11,9 @@ from collections.abc import Callable, Sequence
 from jaccard_eval.analysis.classmaps import check_classes
 from jaccard_eval.analysis.evidence import Evidence
 from jaccard_eval.analysis.images import check_images
+from jaccard_eval.analysis.offsets import check_offsets
+from jaccard_eval.analysis.outside import check_outside
+from jaccard_eval.analysis.readings import check_readings
 from jaccard_eval.analysis.rounding import check_rounding
 from jaccard_eval.analysis.rows import check_rows
 from jaccard_eval.analysis.sample import take_sample
@@ -23,8 +26,17 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 
 Check = Callable[[Evidence, FindingLog], None]
 
-# check_images is silent where a check before it explains poor agreement by the boxes.
-CHECKS: tuple[Check, ...] = (check_classes, check_rows, check_scores, check_rounding, check_images)
+# Where check_readings explains poor agreement by the boxes, the others do not blame classes or images for it.
+CHECKS: tuple[Check, ...] = (
+    check_readings,
+    check_rows,
+    check_outside,
+    check_offsets,
+    check_classes,
+    check_scores,
+    check_rounding,
+    check_images,
+)
 
 
 def audit(
