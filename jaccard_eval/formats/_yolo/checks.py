@@ -147,9 +147,8 @@ def _without_name_numbers(lines: LabelLines, columns: Columns, numbers: IntArray
     expected = columns.box_width
     spare = np.flatnonzero((numbers > expected) & (columns.shape == "box"))
     end = lines.first + lines.count
-    belongs = [
-        line for line in spare if np.all(lines.values[end[line] - numbers[line] : end[line] - expected] % 1 == 0)
-    ]
+    names = {line: lines.values[end[line] - numbers[line] : end[line] - expected] for line in spare.tolist()}
+    belongs = [line for line, part in names.items() if (np.isfinite(part) & (part == np.floor(part))).all()]
     return np.where(np.isin(np.arange(len(numbers)), belongs), expected, numbers)
 
 
