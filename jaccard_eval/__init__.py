@@ -9,9 +9,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaccard_eval.api import evaluate, load, sensitivity
+    from jaccard_eval.api import evaluate, inspect, load, sensitivity
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.dataset import Dataset
+    from jaccard_eval.data.inspection import Inspection
     from jaccard_eval.data.metricref import MetricRef
     from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
     from jaccard_eval.data.result import EvaluationResult
@@ -43,6 +44,7 @@ _HOMES = {
     "DataError": "errors",
     "Dataset": "data.dataset",
     "EvaluationResult": "data.result",
+    "Inspection": "data.inspection",
     "JaccardEvalError": "errors",
     "MetricRef": "data.metricref",
     "Protocol": "data.protocol",
@@ -63,6 +65,7 @@ _HOMES = {
     "exchange_rate": "metrics.sensitivity",
     "get_protocol": "data.protocol",
     "giou_loss": "geometry.losses",
+    "inspect": "api",
     "iou_loss": "geometry.losses",
     "jaccard_distance": "geometry.iou",
     "jaccard_from_counts": "geometry.iou",
@@ -83,6 +86,7 @@ __all__ = [
     "DataError",
     "Dataset",
     "EvaluationResult",
+    "Inspection",
     "JaccardEvalError",
     "MetricRef",
     "Protocol",
@@ -103,6 +107,7 @@ __all__ = [
     "exchange_rate",
     "get_protocol",
     "giou_loss",
+    "inspect",
     "iou_loss",
     "jaccard_distance",
     "jaccard_from_counts",

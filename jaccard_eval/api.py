@@ -13,13 +13,16 @@ from jaccard_eval.analysis.losses import FOUND_IOU
 from jaccard_eval.analysis.scene import make_scene
 from jaccard_eval.analysis.sensitivity import analyse_scale
 from jaccard_eval.data.align import Alignment
+from jaccard_eval.data.alignimages import AlignOptions
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.inspection import Inspection
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
 from jaccard_eval.errors import DataError, UsageError, Where, shown
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.inputs import load
+from jaccard_eval.inputs import Input, load
+from jaccard_eval.inspecting import inspect_alone, inspect_both
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.sides import Sides, bring_together
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from jaccard_eval.inputs import Source
     from jaccard_eval.sides import SideOptions
 
-__all__ = ["evaluate", "load", "sensitivity"]
+__all__ = ["evaluate", "inspect", "load", "sensitivity"]
 
 
 def evaluate(
@@ -130,6 +133,53 @@ def evaluate(
         pred_options=pred_options,
     )
     return _measure(sides, rules, score)
+
+
+def inspect(
+    path: Source,
+    pred: Source | None = None,
+    *,
+    role: str | None = None,
+    class_map: Mapping[str, str] | str | None = None,
+    match_images: str | None = None,
+    extra_images: str = "error",
+    gt_format: str | None = None,
+    pred_format: str | None = None,
+    gt_options: ReadOptions | None = None,
+    pred_options: ReadOptions | None = None,
+) -> Inspection:
+    """Read one input, or both sides of an evaluation, and tell what they hold and what is odd about them.
+
+    Nothing is measured. Where one of two sides cannot be read, or the two do not correspond, what was read is described
+    and the errors are among the findings.
+
+    Parameters
+    ----------
+    path : path, Dataset or BoxTable
+        Ground truth; predictions as well, where it is alone.
+    pred : path, Dataset or BoxTable, optional
+        Predictions.
+    role : {"gt", "pred"}, optional
+        What `path` is where it is alone; found by looking for scores when left out.
+    class_map, match_images, extra_images, gt_format, pred_format, gt_options, pred_options
+        As for `evaluate`.
+
+    Returns
+    -------
+    Inspection
+
+    Raises
+    ------
+    DataError
+        When nothing can be read.
+    UsageError
+        When an option names what does not exist.
+    """
+    ours, theirs = Input(path, gt_format, gt_options), Input(path if pred is None else pred, pred_format, pred_options)
+    if pred is None:
+        return inspect_alone(theirs if role == "pred" else ours, role)
+    options = AlignOptions(match_images=match_images, extra_images=extra_images, class_map=class_map)
+    return inspect_both(ours, theirs, options)
 
 
 def sensitivity(

@@ -11,6 +11,7 @@ import numpy as np
 import jaccard_eval
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
+from jaccard_eval.data.inspection import Inspection
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
@@ -65,6 +66,12 @@ def sensitivity(truth: Sequence[Picture], detections: Sequence[Picture], **optio
     scale = {name: options.pop(name) for name in tuple(options) if name in ScaleOptions.__slots__}
     sides = scene.side("gt", truth), scene.side("pred", detections)
     return jaccard_eval.sensitivity(*sides, scale=ScaleOptions(**scale), **options)
+
+
+def inspect(truth: Sequence[Picture], detections: Sequence[Picture], *, names: Sequence[str] = ()) -> Inspection:
+    """Inspect both sides through the public interface; `names` adds classes without boxes."""
+    scene = _Scene.of(truth, detections, names=names)
+    return jaccard_eval.inspect(scene.side("gt", truth), scene.side("pred", detections))
 
 
 def match(truth: Sequence[Picture], detections: Sequence[Picture], protocol: Protocol = COCO) -> MatchTable:

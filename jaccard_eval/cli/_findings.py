@@ -22,10 +22,22 @@ def report_findings(findings: Iterable[Finding], options: dict[str, Any]) -> Non
         With ``--strict``, when any warning is not among those of ``--allow``.
     """
     findings = tuple(findings)
-    if options["strict"]:
-        _refuse_warnings(findings, options["allow"])
+    refused = as_errors(findings, options)
+    if refused:
+        raise DataError(refused)
     severities = (Severity.WARNING,) if options["quiet"] else (Severity.WARNING, Severity.NOTE)
     say_findings(findings, severities)
+
+
+def as_errors(findings: Iterable[Finding], options: dict[str, Any]) -> tuple[Finding, ...]:
+    """Return what ends a run: errors, with ``--strict`` also warnings; empty, or with the warnings that are allowed."""
+    taken = [_taken(one, options) for one in findings if one.severity is not Severity.NOTE]
+    return tuple(taken) if any(one.severity is Severity.ERROR for one in taken) else ()
+
+
+def _taken(finding: Finding, options: dict[str, Any]) -> Finding:
+    passes = not options["strict"] or finding.code in options["allow"]
+    return finding if passes else replace(finding, severity=Severity.ERROR)
 
 
 def say_findings(findings: Iterable[Finding], severities: Collection[Severity]) -> None:
@@ -51,14 +63,6 @@ def findings_text(findings: Iterable[Finding], severities: Collection[Severity],
 
 def _weight(finding: Finding) -> int:
     return list(Severity).index(finding.severity)
-
-
-def _refuse_warnings(findings: Iterable[Finding], allowed: Collection[str]) -> None:
-    """Take warnings for errors, but for the codes that are allowed."""
-    warnings = [one for one in findings if one.severity is Severity.WARNING]
-    taken = [one if one.code in allowed else replace(one, severity=Severity.ERROR) for one in warnings]
-    if any(one.severity is Severity.ERROR for one in taken):
-        raise DataError(taken)
 
 
 def _wrapped(finding: Finding, width: int) -> list[str]:

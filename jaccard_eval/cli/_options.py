@@ -196,8 +196,10 @@ PROTOCOL_OPTIONS: list[click.Parameter] = [
     ),
 ]
 
+PER_CLASS = _show("--per-class", is_flag=True, help="List every class.")
+
 CLASS_OPTIONS: list[click.Parameter] = [
-    _show("--per-class", is_flag=True, help="List every class."),
+    PER_CLASS,
     _show(
         "--sort",
         metavar="name|gt|pred|METRIC",

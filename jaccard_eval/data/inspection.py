@@ -1,0 +1,206 @@
+"""What an inspection tells of one input or two: counts, ranges, how they correspond, findings. Nothing is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from jaccard_eval.data.result import SCHEMA, Correspondence, InputSummary, finding_dict, plain
+from jaccard_eval.errors import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How a column of numbers spreads; all NaN when there are none.
+
+    Parameters
+    ----------
+    min, q05, median, mean, q95, max : float
+        `q05` and `q95` are the 5 % and 95 % quantiles.
+    """
+
+    min: float
+    q05: float
+    median: float
+    mean: float
+    q95: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageCounts:
+    """Images of one side.
+
+    Parameters
+    ----------
+    total : int
+    listed : bool
+        Whether the input lists its images, those without boxes included.
+    with_boxes : int
+    with_size : int
+        Images whose width and height are known.
+    sizes : tuple of (str, int)
+        The most frequent sizes, as "640 x 480", with their number of images.
+    per_image : Spread
+        Boxes per image, images without boxes included.
+    most_crowded : str
+        Name of the image with most boxes; empty without boxes.
+    """
+
+    total: int
+    listed: bool
+    with_boxes: int
+    with_size: int
+    sizes: tuple[tuple[str, int], ...]
+    per_image: Spread
+    most_crowded: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxCounts:
+    """Boxes of one side.
+
+    Parameters
+    ----------
+    total : int
+    units : {"px", "norm"}
+        Of the ranges and sizes that follow: those of both sides, where two correspond.
+    encoding, file_units : str
+        What the four numbers of the file's boxes were taken for.
+    x, y : tuple of float
+        Lowest and highest coordinate that a side of a box has.
+    width, height, area, aspect : Spread
+        `aspect` is width by height, of boxes that have an area.
+    buckets : mapping of str to int
+        Boxes per size range of COCO; empty where areas are not in square pixels.
+    decimals : int or None
+        Decimals that the numbers of the file have; None for more than six.
+    outside : int
+        Boxes that leave their image, as far as its size is known.
+    flags : mapping of str to int
+        Boxes that are crowd, difficult, ignore or group_of.
+    """
+
+    total: int
+    units: str
+    encoding: str
+    file_units: str
+    x: tuple[float, float]
+    y: tuple[float, float]
+    width: Spread
+    height: Spread
+    area: Spread
+    aspect: Spread
+    buckets: Mapping[str, int]
+    decimals: int | None
+    outside: int
+    flags: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassCount:
+    """Boxes of one class, and the images that they are in."""
+
+    name: str
+    key: str
+    boxes: int
+    images: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreCounts:
+    """Scores of predictions: their spread, how many values differ, and their decimals, None for more than six."""
+
+    spread: Spread
+    distinct: int
+    decimals: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """One side as it was read; `scores` is None for ground truth."""
+
+    role: str
+    summary: InputSummary
+    images: ImageCounts
+    boxes: BoxCounts
+    classes: tuple[ClassCount, ...]
+    scores: ScoreCounts | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """Both sides together.
+
+    Parameters
+    ----------
+    correspondence : Correspondence
+    cap : int or None
+        Detections per image and class that take part; None without a cap.
+    beyond_cap, images_beyond_cap : int
+        Detections that do not, and the images that they are in.
+    objects, located : int
+        Objects of the sampled images that a prediction could be for, and those in whose place (IoU >= 0.5) there is
+        one, whatever its class.
+    compared, same_class : int
+        Objects that a prediction was taken to be for, and those of which it has the class.
+    sampled : float
+        Share of the images that was looked at.
+    """
+
+    correspondence: Correspondence
+    cap: int | None
+    beyond_cap: int
+    images_beyond_cap: int
+    objects: int
+    located: int
+    compared: int
+    same_class: int
+    sampled: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """What an inspection found.
+
+    Parameters
+    ----------
+    version : str
+    gt, pred : Description, optional
+        None for a side that was not given or could not be read.
+    pairing : Pairing, optional
+        None where there are no two sides, or they do not correspond.
+    findings : tuple of Finding
+        Errors included: an inspection shows what it can.
+    """
+
+    version: str
+    gt: Description | None
+    pred: Description | None
+    pairing: Pairing | None
+    findings: tuple[Finding, ...]
+
+    kind: ClassVar[str] = "inspection"
+
+    @property
+    def sides(self) -> tuple[Description, ...]:
+        """The sides that were read, ground truth first."""
+        return tuple(side for side in (self.gt, self.pred) if side is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document, schema 1: plain types, None where undefined."""
+        return {
+            "schema": SCHEMA,
+            "kind": self.kind,
+            "tool": {"name": "jaccard-eval", "version": self.version},
+            "inputs": {side.role: plain(asdict(side.summary)) for side in self.sides},
+            "contents": {side.role: _contents(side) for side in self.sides},
+            "pairing": None if self.pairing is None else plain(asdict(self.pairing)),
+            "warnings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+def _contents(side: Description) -> dict[str, Any]:
+    fields: dict[str, Any] = plain(asdict(side))
+    return {name: value for name, value in fields.items() if name not in ("role", "summary")}

@@ -1,0 +1,92 @@
+"""Inspections: what inputs hold, how they correspond and what is odd about them, as far as they can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jaccard_eval import __version__
+from jaccard_eval.analysis.audit import audit
+from jaccard_eval.analysis.describe import BoxView, describe
+from jaccard_eval.analysis.pairing import describe_pair
+from jaccard_eval.data.align import Alignment, common_sizes
+from jaccard_eval.data.alignimages import AlignOptions
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.inspection import Inspection
+from jaccard_eval.data.protocol import COCO
+from jaccard_eval.data.result import InputSummary
+from jaccard_eval.data.signature import digest_rows, row_hashes
+from jaccard_eval.errors import DataError, Finding, Severity
+from jaccard_eval.inputs import Input, Readings, read_alone, read_both
+from jaccard_eval.matching.matchtable import match_boxes
+from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.sides import align_datasets, summarise
+
+
+def inspect_alone(given: Input, role: str | None) -> Inspection:
+    """Inspect one input; see `inputs.read_alone` for its role and the errors."""
+    side = read_alone(given, role)
+    return _inspect(Readings(side, None) if side.role == "gt" else Readings(None, side), AlignOptions())
+
+
+def inspect_both(gt: Input, pred: Input, options: AlignOptions) -> Inspection:
+    """Inspect two inputs together.
+
+    Raises
+    ------
+    DataError
+        When neither can be read.
+    UsageError
+        When an option names what does not exist.
+    """
+    readings = read_both(gt, pred)
+    if readings.gt is None and readings.pred is None:
+        raise DataError(readings.errors)
+    return _inspect(readings, options)
+
+
+def _inspect(readings: Readings, options: AlignOptions) -> Inspection:
+    gt, pred = readings.gt, readings.pred
+    aligned: Alignment | None = None
+    odd: tuple[Finding, ...] = ()
+    if gt is not None and pred is not None:
+        aligned, odd = _align(gt, pred, options)
+    own = (finding for side in (gt, pred) if side is not None for finding in side.findings)
+    return Inspection(
+        version=__version__,
+        gt=None if gt is None else describe(gt, _summary(gt), _view(gt, pred, aligned)),
+        pred=None if pred is None else describe(pred, _summary(pred), _view(pred, pred, aligned)),
+        pairing=None if aligned is None else describe_pair(aligned, COCO),
+        findings=_by_severity((*readings.errors, *own, *odd)),
+    )
+
+
+def _align(gt: Dataset, pred: Dataset, options: AlignOptions) -> tuple[Alignment | None, tuple[Finding, ...]]:
+    """Bring two sides together and audit them; or say why that cannot be done."""
+    try:
+        aligned = align_datasets(gt, pred, options)
+    except DataError as error:
+        return None, error.findings
+    names = aligned.image_names, aligned.class_names
+    table = match_boxes(aligned.gt, aligned.pred, COCO, n_images=len(names[0]), n_labels=len(names[1]))
+    metrics = DetectionMetrics(table, names[1], names[0], area_known=aligned.units == "px")
+    hashes = [row_hashes(boxes, *names) for boxes in (aligned.gt, aligned.pred)]
+    return aligned, (*aligned.findings, *audit(gt, pred, aligned, metrics, hashes))
+
+
+def _view(side: Dataset, pred: Dataset | None, aligned: Alignment | None) -> BoxView:
+    """Return the boxes of one side as read; in common units, where alignment has converted them."""
+    if aligned is None or pred is None or aligned.units == side.units:
+        return BoxView.of(side)
+    placed = aligned.placement
+    boxes = placed.gt if side.role == "gt" else placed.pred
+    return BoxView(boxes, common_sizes(pred, placed.images)[boxes.image], placed.units)
+
+
+def _summary(side: Dataset) -> InputSummary:
+    """Summarise one side by itself; its fingerprint is that of its own names."""
+    images = [side.images.name(row) for row in range(len(side.images))]
+    return summarise(side, digest_rows(row_hashes(side.boxes, images, side.labels.names), side.role, side.units))
+
+
+def _by_severity(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda finding: list(Severity).index(finding.severity)))
