@@ -532,7 +532,7 @@ def test_darknet_cannot_name_a_file_outside_of_its_folder(refuse: Refuse, tmp_pa
 
 
 def test_a_number_that_overflows_ends_no_class_name(refuse: Refuse) -> None:
-    assert "a.txt:1: expected 5 columns (class x y w h), got 7 columns" in refuse({"labels/a.txt": "cat 1e400 0 0 0 0 0\n"})
+    assert "a.txt:1: expected 6 columns (class x y w h conf), got 7 columns" in refuse({"labels/a.txt": "cat 1e400 0 0 0 0 0\n"})
 
 
 # ---- finding the format ----
