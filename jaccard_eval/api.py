@@ -177,9 +177,9 @@ def inspect(
     """
     ours, theirs = Input(path, gt_format, gt_options), Input(path if pred is None else pred, pred_format, pred_options)
     if pred is None:
-        return inspect_alone(theirs if role == "pred" else ours, role)
+        return inspect_alone(theirs if role == "pred" else ours, role, version=__version__)
     options = AlignOptions(match_images=match_images, extra_images=extra_images, class_map=class_map)
-    return inspect_both(ours, theirs, options)
+    return inspect_both(ours, theirs, options, version=__version__)
 
 
 def sensitivity(

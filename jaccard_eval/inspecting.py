@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jaccard_eval import __version__
 from jaccard_eval.analysis.audit import audit
 from jaccard_eval.analysis.describe import BoxView, describe
 from jaccard_eval.analysis.pairing import describe_pair
@@ -22,14 +21,15 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.sides import align_datasets, summarise
 
 
-def inspect_alone(given: Input, role: str | None) -> Inspection:
-    """Inspect one input; see `inputs.read_alone` for its role and the errors."""
+def inspect_alone(given: Input, role: str | None, *, version: str) -> Inspection:
+    """Inspect one input; see `inputs.read_alone` for its role and the errors. `version` is that of the tool."""
     side = read_alone(given, role)
-    return _inspect(Readings(side, None) if side.role == "gt" else Readings(None, side), AlignOptions())
+    readings = Readings(side, None) if side.role == "gt" else Readings(None, side)
+    return _inspect(readings, AlignOptions(), version)
 
 
-def inspect_both(gt: Input, pred: Input, options: AlignOptions) -> Inspection:
-    """Inspect two inputs together.
+def inspect_both(gt: Input, pred: Input, options: AlignOptions, *, version: str) -> Inspection:
+    """Inspect two inputs together. `version` is that of the tool.
 
     Raises
     ------
@@ -41,10 +41,10 @@ def inspect_both(gt: Input, pred: Input, options: AlignOptions) -> Inspection:
     readings = read_both(gt, pred)
     if readings.gt is None and readings.pred is None:
         raise DataError(readings.errors)
-    return _inspect(readings, options)
+    return _inspect(readings, options, version)
 
 
-def _inspect(readings: Readings, options: AlignOptions) -> Inspection:
+def _inspect(readings: Readings, options: AlignOptions, version: str) -> Inspection:
     gt, pred = readings.gt, readings.pred
     aligned: Alignment | None = None
     odd: tuple[Finding, ...] = ()
@@ -52,7 +52,7 @@ def _inspect(readings: Readings, options: AlignOptions) -> Inspection:
         aligned, odd = _align(gt, pred, options)
     own = (finding for side in (gt, pred) if side is not None for finding in side.findings)
     return Inspection(
-        version=__version__,
+        version=version,
         gt=None if gt is None else describe(gt, _summary(gt), _view(gt, pred, aligned)),
         pred=None if pred is None else describe(pred, _summary(pred), _view(pred, pred, aligned)),
         pairing=None if aligned is None else describe_pair(aligned, COCO),
