@@ -1,0 +1,177 @@
+"""Mistakes about boxes, planted into good data: what is said, and that the flag it names restores the true AP."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from planting import SETS, Pair, suggested_flags
+
+Box = list[float]
+Size = tuple[float, float]
+
+CODES = ("box-encoding", "box-units", "box-axes", "box-outside", "box-gigantic", "box-offset")
+LEFT_TO_IMAGES = ("image-mismatch", "image-shifted", "image-number", "class-mapping")
+
+
+def _xyxy(box: Box, _: Size) -> Box:
+    x, y, w, h = box
+    return [x, y, x + w, y + h]
+
+
+def _cxcywh(box: Box, _: Size) -> Box:
+    x, y, w, h = box
+    return [x + w / 2, y + h / 2, w, h]
+
+
+def _xxyy(box: Box, _: Size) -> Box:
+    x, y, w, h = box
+    return [x, x + w, y, y + h]
+
+
+def _yxyx(box: Box, _: Size) -> Box:
+    x, y, w, h = box
+    return [y, x, y + h, x + w]
+
+
+def _fractions(box: Box, size: Size) -> Box:
+    return [value / size[axis % 2] for axis, value in enumerate(box)]
+
+
+def _fractions_of_corners(box: Box, size: Size) -> Box:
+    return _xyxy(_fractions(box, size), size)
+
+
+def _fractions_of_centres(box: Box, size: Size) -> Box:
+    return _cxcywh(_fractions(box, size), size)
+
+
+READINGS = {  # mistake: what is planted, the finding's code, the name of the reading, the flags for the side
+    "corners": (_xyxy, "box-encoding", "xyxy", "--{}-box xyxy"),
+    "centres": (_cxcywh, "box-encoding", "cxcywh", "--{}-box cxcywh"),
+    "x1 x2 y1 y2": (_xxyy, "box-axes", "xxyy", "--{}-box xxyy"),
+    "y1 x1 y2 x2": (_yxyx, "box-axes", "yxyx", "--{}-box yxyx"),
+    "fractions": (_fractions, "box-units", "fractions", "--{}-units norm"),
+    "corners in fractions": (_fractions_of_corners, "box-units", "xyxy", "--{}-box xyxy --{}-units norm"),
+    "centres in fractions": (_fractions_of_centres, "box-units", "cxcywh", "--{}-box cxcywh --{}-units norm"),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("side", ["gt", "pred"])
+@pytest.mark.parametrize("mistake", READINGS)
+def test_boxes_read_wrongly_are_named_with_ap50_as_given_and_as_read_rightly(
+    mistake: str, side: str, name: str, good_pair: Callable[[str], Pair]
+) -> None:
+    pair = good_pair(name)
+    true = pair.evaluate()
+    plant, code, reading, flags = READINGS[mistake]
+    pair.change_boxes(side, plant)
+    wrong = pair.evaluate()
+    assert wrong.code == 0
+    assert wrong.ap < 0.1 * true.ap
+    (warning,) = wrong.warnings(*CODES)
+    assert warning["code"] == code
+    given, right = wrong.result["metrics"]["AP50"], true.result["metrics"]["AP50"]
+    assert f"AP50 {given:.3f} as given, {right:.3f} as {reading}" in warning["message"]
+    assert f"{side}.json: box: boxes look like" in warning["message"]
+    assert wrong.warnings(*LEFT_TO_IMAGES) == []
+    assert suggested_flags(warning["message"]) == flags.replace("{}", side).split()
+    mended = pair.evaluate(*suggested_flags(warning["message"]))
+    # Fractions do not give back whole pixels to the last bit: an IoU that lies on a threshold falls to either side.
+    assert mended.ap == pytest.approx(true.ap, rel=0, abs=5e-4 if "fractions" in mistake else 1e-12)
+    assert mended.warnings(*CODES) == []
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(("mistake", "code"), [(_xyxy, "box-encoding"), (_fractions, "box-units")])
+def test_both_sides_read_wrongly_alike_are_named_though_they_agree(
+    mistake: Callable[[Box, Size], Box], code: str, name: str, good_pair: Callable[[str], Pair]
+) -> None:
+    pair = good_pair(name)
+    true = pair.evaluate()
+    for side in ("gt", "pred"):
+        pair.change_boxes(side, mistake)
+    warnings = pair.evaluate().warnings(*CODES)
+    assert [one["code"] for one in warnings] == [code, code]
+    mended = pair.evaluate(*suggested_flags(*(one["message"] for one in warnings)))
+    assert mended.ap == pytest.approx(true.ap, rel=0, abs=1e-12)
+    assert mended.warnings(*CODES) == []
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_pixels_read_as_fractions_are_named(name: str, good_pair: Callable[[str], Pair]) -> None:
+    pair = good_pair(name)
+    true = pair.evaluate()
+    (warning,) = pair.evaluate("--pred-units", "norm").warnings(*CODES)
+    assert warning["code"] == "box-units"
+    assert re.search(r"boxes look like pixels: AP50 0\.000 as given, 0\.\d+ as pixels", warning["message"])
+    assert pair.evaluate(*suggested_flags(warning["message"])).ap == true.ap
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_an_encoding_that_was_asked_for_wrongly_is_named(name: str, good_pair: Callable[[str], Pair]) -> None:
+    pair = good_pair(name)
+    true = pair.evaluate()
+    (warning,) = pair.evaluate("--pred-box", "cxcywh").warnings(*CODES)
+    assert (warning["code"], suggested_flags(warning["message"])) == ("box-encoding", ["--pred-box", "xywh"])
+    assert pair.evaluate(*suggested_flags(warning["message"])).ap == true.ap
+
+
+def test_boxes_read_wrongly_are_named_though_the_classes_are_wrong_as_well(good_pair: Callable[[str], Pair]) -> None:
+    pair = good_pair("cocoapi")
+    true = pair.evaluate()
+    pair.change_boxes("pred", _xyxy)
+    pair.change_classes(lambda number: number - 1)
+    (warning,) = pair.evaluate().warnings(*CODES)
+    assert "AP50 (classes pooled)" in warning["message"]
+    boxes = suggested_flags(warning["message"])
+    (classes,) = pair.evaluate(*boxes).warnings("class-mapping")  # told once boxes are read rightly
+    mended = pair.evaluate(*boxes, *suggested_flags(classes["message"]))
+    assert mended.ap == pytest.approx(true.ap, rel=0, abs=1e-12)
+
+
+OFFSETS = {  # what is added to x, y, w and h of the predictions; what is said; the repair
+    "counted from 1": ([1, 1, 0, 0], "shifted by +1 px in x and y", "subtract 1 from x and y of the predictions"),
+    "counted from 0": ([-1, -1, 0, 0], "shifted by -1 px in x and y", "add 1 to x and y of the predictions"),
+    "pixel centres": ([0.5, 0.5, 0, 0], "shifted by +0.5 px in x and y", "subtract 0.5 from x and y"),
+    "last pixel as edge": (
+        [0, 0, -1, -1], "shifted by -1 px at the right and bottom", "add 1 to width and height of the predictions"),
+    "width with both ends": (
+        [0, 0, 1, 1], "shifted by +1 px at the right and bottom", "subtract 1 from width and height"),
+    "from 1, with both ends": (
+        [1, 1, -1, -1], "shifted by +1 px at the left and top",
+        "subtract 1 from x and y of the predictions and add 1 to their width and height"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", OFFSETS)
+def test_a_constant_offset_is_named_with_the_ap_that_it_costs_and_its_repair(
+    mistake: str, good_pair: Callable[[str], Pair]
+) -> None:
+    pair = good_pair("cocoapi")
+    true = pair.evaluate()
+    offset, told, repair = OFFSETS[mistake]
+    pair.change_boxes("pred", lambda box, _: [value + by for value, by in zip(box, offset, strict=True)])
+    wrong = pair.evaluate()
+    (found,) = (one for one in wrong.result["warnings"] if one["code"] == "box-offset")
+    given, right = wrong.result["metrics"]["AP75"], true.result["metrics"]["AP75"]
+    assert told in found["message"]
+    assert f"AP75 {given:.3f} as given, {right:.3f} without" in found["message"]
+    assert repair in found["message"]
+    assert found["severity"] == ("warning" if right - given >= 0.01 else "note")
+    pair.change_boxes("pred", lambda box, _: [value - by for value, by in zip(box, offset, strict=True)])
+    assert pair.evaluate().ap == pytest.approx(true.ap, rel=0, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_ground_truth_of_another_picture_size_is_out_of_its_images(name: str, good_pair: Callable[[str], Pair]) -> None:
+    pair = good_pair(name)
+    for image in pair.gt["images"]:
+        image["width"], image["height"] = image["width"] / 4, image["height"] / 4
+    codes = {one["code"] for one in pair.evaluate().warnings()}
+    assert codes & {"box-outside", "box-gigantic", "gt-unmatchable"}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_nothing_is_said_of_good_boxes(name: str, good_pair: Callable[[str], Pair]) -> None:
+    assert good_pair(name).evaluate().warnings(*CODES) == []
