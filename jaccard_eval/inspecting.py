@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jaccard_eval.analysis.audit import audit
+from jaccard_eval.analysis.audit import audit, audit_alone
 from jaccard_eval.analysis.describe import BoxView, describe
 from jaccard_eval.analysis.pairing import describe_pair
 from jaccard_eval.data.align import Alignment, common_sizes
@@ -50,7 +50,10 @@ def _inspect(readings: Readings, options: AlignOptions, version: str) -> Inspect
     odd: tuple[Finding, ...] = ()
     if gt is not None and pred is not None:
         aligned, odd = _align(gt, pred, options)
-    own = (finding for side in (gt, pred) if side is not None for finding in side.findings)
+    sides = [side for side in (gt, pred) if side is not None]
+    own = [finding for side in sides for finding in side.findings]
+    if aligned is None:
+        own += [finding for side in sides for finding in audit_alone(side)]
     return Inspection(
         version=version,
         gt=None if gt is None else describe(gt, _summary(gt), _view(gt, pred, aligned)),

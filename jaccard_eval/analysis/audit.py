@@ -15,7 +15,7 @@ from jaccard_eval.analysis.offsets import check_offsets
 from jaccard_eval.analysis.outside import check_outside
 from jaccard_eval.analysis.readings import check_readings
 from jaccard_eval.analysis.rounding import check_rounding
-from jaccard_eval.analysis.rows import check_rows
+from jaccard_eval.analysis.rows import check_repeats, check_rows
 from jaccard_eval.analysis.sample import take_sample
 from jaccard_eval.analysis.scores import check_scores
 from jaccard_eval.data.align import Alignment
@@ -26,11 +26,12 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 
 Check = Callable[[Evidence, FindingLog], None]
 
-# Where check_readings explains poor agreement by the boxes, the others do not blame classes or images for it.
+# Where check_readings explains poor agreement by the boxes, the others do not blame classes or images for it; what
+# check_outside and check_rows tell is not told again by check_rows and check_scores.
 CHECKS: tuple[Check, ...] = (
     check_readings,
-    check_rows,
     check_outside,
+    check_rows,
     check_offsets,
     check_classes,
     check_scores,
@@ -65,4 +66,11 @@ def audit(
     findings = FindingLog()
     for check in CHECKS:
         check(evidence, findings)
+    return findings.findings()
+
+
+def audit_alone(side: Dataset) -> tuple[Finding, ...]:
+    """Run the checks that one side allows without the other."""
+    findings = FindingLog()
+    check_repeats(side, findings)
     return findings.findings()

@@ -145,6 +145,6 @@ def _message(side: Dataset, step: Step, sides: FloatArray, losses: tuple[float, 
     lengths = np.quantile(np.sqrt(sides.prod(axis=1)), (0.5, 0.1))
     return (
         f"{what} rounded to {step}, {other} not: this can cost up to {losses[0]:.3f} IoU at the median object "
-        f"(side {lengths[0]:.3g}) and {losses[1]:.3f} or more at the smallest tenth (side {lengths[1]:.3g}), twice "
-        "that if digits were cut off"
+        f"(side {lengths[0]:.3g}) and {losses[1]:.3f} or more at the smallest tenth (side {lengths[1]:.3g}), about "
+        "twice that if digits were cut off"
     )

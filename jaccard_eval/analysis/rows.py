@@ -25,8 +25,8 @@ IntArray = npt.NDArray[np.int64]
 SAME_OBJECT = 0.95  # IoU from which two boxes of a class are one object: closer than people draw a box twice
 MAX_NEIGHBOURS = 64  # boxes compared with each one, so that thousands at one place stay cheap
 CANNOT_MATCH = ("box-empty", "box-negative")  # loaders say of boxes without an area that they can match nothing
-# Findings of other checks that explain boxes out of their image: told by them, or read wrongly.
-EXPLAINED = ("box-outside", "box-gigantic", "box-encoding", "box-units", "box-axes")
+OUTSIDE = ("box-outside", "box-gigantic")  # tell of the same boxes: what follows from it is then a note
+MISREAD = ("box-encoding", "box-units", "box-axes")  # where boxes were read wrongly, that is why they lie outside
 ADVICE = "Rerun with --drop-duplicates, and mend the export that wrote them."
 
 
@@ -223,7 +223,7 @@ def _check_unmatchable(evidence: Evidence, findings: FindingLog) -> None:
     gt, table = evidence.aligned.gt, evidence.metrics.table
     counts = ~table.gt_ignored[0]
     threshold = table.protocol.iou_thresholds[0]
-    beyond = counts & (inside_share(evidence) < threshold) & (not findings.has(*EXPLAINED))
+    beyond = counts & (inside_share(evidence) < threshold) & (not findings.has(*MISREAD))
     if not any(finding.code in CANNOT_MATCH for finding in evidence.gt.findings):
         beyond |= counts & (gt.xywh[:, 2:] <= 0).any(axis=1)
     lost = np.flatnonzero(beyond)
@@ -233,7 +233,8 @@ def _check_unmatchable(evidence: Evidence, findings: FindingLog) -> None:
     )
     fix = "Cut boxes at the border of the image, and check its width and height in the ground truth."
     describe = _sides(evidence)[0]
-    findings.add_rows(Severity.WARNING, "gt-unmatchable", lost, describe, summary=summary, fix=fix)
+    severity = Severity.NOTE if findings.has(*OUTSIDE) else Severity.WARNING
+    findings.add_rows(severity, "gt-unmatchable", lost, describe, summary=summary, fix=fix)
     nowhere = np.flatnonzero(table.gt_ignored.all(axis=0) & ~_flagged(evidence))
     summary = f"{counted(len(nowhere), 'ground-truth box', 'ground-truth boxes')} outside every area range: not counted"
     findings.add_rows(Severity.NOTE, "gt-uncounted", nowhere, describe, summary=summary)

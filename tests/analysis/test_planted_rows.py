@@ -133,7 +133,8 @@ EVERYWHERE = {
     "objects drawn twice": Planted(
         _draw_twice, "gt-near-duplicate", WARNING, r"near-duplicate ground-truth boxes: same image and class", True),
     "objects out of the image": Planted(
-        _move_out, "gt-unmatchable", WARNING, r"3 ground-truth boxes cannot be matched", True),
+        _move_out, "gt-unmatchable", NOTE,  # box-outside is the warning
+        r"3 ground-truth boxes cannot be matched", True),
     "scores in percent": Planted(_in_percent, "score-percent", WARNING, r"they look like percent", False),
     "logits": Planted(_as_logits, "score-range", NOTE, r"raw outputs \(logits\)\?", False),
     "two misplaced scores": Planted(_misplace_a_few, "score-range", WARNING, r"2 of \d+ .* to 57", True),

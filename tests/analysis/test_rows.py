@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from pictures import det, evaluate, gt
 
-from jaccard_eval import BoxTable, EvaluationResult, load
+from jaccard_eval import BoxTable, EvaluationResult, inspect, load
 from jaccard_eval import evaluate as evaluate_sides
 from jaccard_eval.analysis.rows import Repeats, check_repeats, near_duplicates, repeats_of
 from jaccard_eval.data.boxtable import FloatArray
@@ -101,6 +101,11 @@ def test_one_side_alone_is_checked_as_well(tmp_path: Path) -> None:
     assert "2 of 3 rows are duplicate ground-truth boxes" in finding.message
 
 
+def test_an_inspection_of_one_file_tells_of_repeats(tmp_path: Path) -> None:
+    (tmp_path / "gt.csv").write_text("image,class,xmin,ymin,xmax,ymax\n" + "a,dog,1,2,3,4\n" * 2)
+    assert [finding.code for finding in inspect(tmp_path / "gt.csv").findings] == ["gt-duplicate"]
+
+
 def test_objects_drawn_twice_are_told_from_neighbours() -> None:
     # IoU with the first: 96/100 (told), 94/100 (not), another class, another image, and a crowd.
     truth = [gt("dog 0 0 100 100"), gt("dog 0 0 100 96"), gt("dog 0 0 100 90", "b"), gt("dog 0 0 100 84.6", "b")]
@@ -148,9 +153,10 @@ def test_ground_truth_out_of_the_image_cannot_be_matched() -> None:
     pred = BoxTable.from_arrays([0], [0], [[0, 0, 100, 100]], score=[0.9])
     sizes = np.array([[100.0, 100.0], [100.0, 100.0]])
     result = evaluate_sides(_side(truth, sizes=sizes), _side(pred))
-    (warning,) = _said(result, "gt-unmatchable")
-    assert (warning.severity, warning.count) == (Severity.WARNING, 2)
-    assert "so far outside the image that no box within it reaches IoU 0.5" in warning.message
+    (note,) = _said(result, "gt-unmatchable")
+    assert (note.severity, note.count) == (Severity.NOTE, 2)
+    assert "so far outside the image that no box within it reaches IoU 0.5" in note.message
+    assert [one.severity for one in _said(result, "box-outside")] == [Severity.WARNING]  # told once as a warning
     loose = evaluate_sides(_side(truth, sizes=sizes), _side(pred), iou=[0.3])
     assert _said(loose, "gt-unmatchable")[0].count == 1
     assert _said(evaluate_sides(_side(truth), _side(pred)), "gt-unmatchable") == []  # sizes are not known
