@@ -51,7 +51,7 @@ def test_a_folder_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None
     with pytest.raises(MachineError, match="cannot write"):
         replace_folder(tmp_path / "out", {"a.txt": b"new", "a.txt/b.txt": b"no folder"}, is_text)
     assert contents(tmp_path) == {"out/a.txt": "old"}
-    assert os.listdir(tmp_path) == ["out"]
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_file_does_not_take_the_place_of_a_folder_nor_a_folder_that_of_a_file(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_what_exists_is_replaced_on_request_only(tmp_path: Path) -> None:
     require_free(tmp_path / "a", [], replace=True)
     with pytest.raises(UsageError, match="exists; it is replaced with --force only"):
         require_free(tmp_path / "a", [], replace=False)
-    assert os.listdir(tmp_path) == ["a"]
+    assert [one.name for one in tmp_path.iterdir()] == ["a"]
 
 
 @pytest.mark.parametrize("output", ["labels", "labels/out", ".", "alias"])

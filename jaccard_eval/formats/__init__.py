@@ -1,19 +1,21 @@
 """The formats: one module per on-disk layout, found by the name of its file.
 
 A format module has ``sniff(path) -> bool`` (cheap, reads at most 64 KB, never raises), ``read(path, draft, options)``
-and one frozen value ``FORMAT``. Modules that start with an underscore are shared parts, not formats. Third parties add
-formats through the entry-point group ``jaccard_eval.formats``.
+and one frozen value ``FORMAT``; one that can be written has ``write(dataset, path, findings)`` as well. Modules that
+start with an underscore are shared parts, not formats. Third parties add formats through the entry-point group
+``jaccard_eval.formats``.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
-from jaccard_eval.errors import DataError, UsageError, Where, did_you_mean, shown
+from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, did_you_mean, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.data.dataset import Dataset
@@ -95,6 +97,13 @@ class FormatModule(Protocol):
         """Add images, classes and boxes to the draft."""
 
 
+class FormatWriter(Protocol):
+    """What the module of a format that can be written offers beside."""
+
+    def write(self, dataset: Dataset, path: Path, findings: FindingLog) -> None:
+        """Write a file or folder, whole or not at all; say what of the data set it cannot carry."""
+
+
 def format_names() -> list[str]:
     """Names of all formats, ours and those of installed packages, without importing them."""
     return sorted({*_own_modules(), *_foreign_modules()})
@@ -161,6 +170,65 @@ def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None
     draft = Draft(str(path), name, options)
     format_module(name).read(path, draft, options)
     return draft.build()
+
+
+def write_dataset(
+    dataset: Dataset,
+    path: Path | str,
+    *,
+    format_name: str | None = None,
+    inputs: Sequence[Path] = (),
+    replace: bool = False,
+) -> tuple[Finding, ...]:
+    """Write a data set, in its own format unless another is named.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    path : path
+        File, or folder where the format is one of folders.
+    format_name : str, optional
+    inputs : sequence of Path
+        What the output must not touch.
+    replace : bool
+        Whether what exists may be replaced.
+
+    Returns
+    -------
+    tuple of Finding
+        What the format cannot carry, and what else is to be known about the output.
+
+    Raises
+    ------
+    UsageError
+        When the format cannot be written, or the place is not free.
+    DataError
+        When the data set cannot be written in this format.
+    MachineError
+        When the machine refuses.
+    """
+    from jaccard_eval.atomic import require_free
+
+    writer = format_writer(format_name or dataset.format)
+    require_free(Path(path), inputs, replace=replace)
+    findings = FindingLog()
+    writer.write(dataset, Path(path), findings)
+    return findings.findings()
+
+
+def format_writer(name: str) -> FormatWriter:
+    """Return the module of a format that can be written.
+
+    Raises
+    ------
+    UsageError
+        When it cannot, naming those that can.
+    """
+    module = format_module(name)
+    if hasattr(module, "write"):
+        return cast("FormatWriter", module)
+    known = [one for one in format_names() if hasattr(format_module(one), "write")]
+    raise UsageError(f"format {shown(name)} cannot be written; those that can are {', '.join(known)}")
 
 
 def _own_modules() -> dict[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.errors import FindingLog
 from jaccard_eval.formats import Format, ReadOptions, _files
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._json.keys import record_keys
@@ -53,3 +55,18 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.formats._coco.reader import read_file  # not needed to look for a format
 
     read_file(path, draft, options)
+
+
+def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write COCO JSON: an object, or a results list for predictions that do not list all images.
+
+    Raises
+    ------
+    DataError
+        When boxes are not in pixels.
+    MachineError
+        When the file cannot be written.
+    """
+    from jaccard_eval.formats._coco.writer import write_file
+
+    write_file(dataset, path, findings)

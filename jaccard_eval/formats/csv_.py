@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.errors import Where
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.errors import FindingLog, Where
 from jaccard_eval.formats import Format, ReadOptions, _files
 from jaccard_eval.formats._csv.columns import is_header, is_keras_row, resolve_columns
 from jaccard_eval.formats._csv.rows import first_line, read_sheet, split_first_line
@@ -52,3 +53,16 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     columns = resolve_columns(sheet.header, options, draft.findings, where)
     if columns is not None:
         add_boxes(sheet, columns, read_cells(sheet, columns, draft), draft)
+
+
+def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write delimited text: tabs for the suffix ``.tsv``, commas for all others.
+
+    Raises
+    ------
+    MachineError
+        When the file cannot be written.
+    """
+    from jaccard_eval.formats._csv.writer import write_file
+
+    write_file(dataset, path, findings)

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.errors import FindingLog
 from jaccard_eval.formats import Format, ReadOptions, _files
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._yolo.sources import (
@@ -65,6 +67,23 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.formats._yolo.reader import read_labels  # not needed to look for a format
 
     read_labels(path, draft, options)
+
+
+def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write a folder of label files, one per image, and ``classes.txt``.
+
+    Raises
+    ------
+    DataError
+        When a name cannot be that of a file or class here.
+    UsageError
+        When the folder holds other files.
+    MachineError
+        When the folder cannot be written.
+    """
+    from jaccard_eval.formats._yolo.writer import write_folder
+
+    write_folder(dataset, path, findings)
 
 
 def _first_label_files(folder: Path) -> Iterator[Path]:

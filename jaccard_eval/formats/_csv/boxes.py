@@ -121,8 +121,7 @@ def _decide_units(coords: FloatArray, draft: Draft) -> str:
     """Return the asked units, else "norm" when all coordinates are at most 1 and some are fractions."""
     if draft.options.units:
         return draft.options.units
-    within = len(coords) > 0 and bool((np.abs(coords) <= NORM_LIMIT).all())
-    if not within or not (coords % 1).any():
+    if not looks_normalised(coords):
         return "px"
     draft.details.append("normalised")
     draft.findings.note(
@@ -132,6 +131,12 @@ def _decide_units(coords: FloatArray, draft: Draft) -> str:
         fix=f"Pass {_flag(draft, 'units')} px if they are pixels.",
     )
     return "norm"
+
+
+def looks_normalised(coords: FloatArray) -> bool:
+    """Whether boxes look like fractions: no number exceeds 1, and some are no whole numbers."""
+    within = len(coords) > 0 and bool((np.abs(coords) <= NORM_LIMIT).all())
+    return within and bool((coords % 1).any())
 
 
 def _decide_encoding(sheet: Sheet, columns: Columns, coords: FloatArray, box_sizes: FloatArray, draft: Draft) -> str:

@@ -1,0 +1,41 @@
+"""What a format cannot carry of a data set that is written to it; nothing is left out without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import numpy as np
+
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.errors import FindingLog, Where
+
+FLAGS = ("crowd", "difficult", "group_of", "ignore")
+UNIVERSE = ("sizes", "images", "names")
+
+
+def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: Collection[str]) -> None:
+    """Say what the data set holds that is not among `carried`: a warning for columns of boxes, a note for the rest."""
+    for what, count in _held(dataset):
+        if count and what not in carried:
+            detail = f"{_TEXTS[what]}: {count:,}; the output does not carry that"
+            say = findings.note if what in UNIVERSE else findings.warning
+            say("write-loss", Where(str(path), field=what), detail)
+
+
+_TEXTS = {
+    **{flag: f"boxes with {flag} set" for flag in FLAGS},
+    "area": "boxes whose area is not width times height",
+    "sizes": "images of known size",
+    "images": "images without boxes",
+    "names": "classes without boxes",
+}
+
+
+def _held(dataset: Dataset) -> Iterable[tuple[str, int]]:
+    boxes = dataset.boxes
+    yield from ((flag, int(getattr(boxes, flag).sum())) for flag in FLAGS)
+    yield "area", int((boxes.area != boxes.xywh[:, 2] * boxes.xywh[:, 3]).sum())
+    yield "sizes", int(np.isfinite(dataset.images.sizes).all(axis=1).sum())
+    yield "images", len(dataset.images) - len(np.unique(boxes.image))
+    yield "names", len(dataset.labels) - len(np.unique(boxes.label))

@@ -1,0 +1,155 @@
+"""A folder of text labels from a data set: a file per image, a line per box, and the names of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from jaccard_eval.atomic import replace_folder
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.formats._exact import exact_coords
+from jaccard_eval.formats._images import strip_suffix
+from jaccard_eval.formats._losses import report_losses
+from jaccard_eval.formats._yolo.sources import is_label_name
+
+CLASSES_FILE = "classes.txt"
+CARRIED = ("sizes", "images", "names")  # sizes: fractions need none
+RESERVED = frozenset('<>:"|?*\\\0')  # in no file name of Windows
+
+
+def write_folder(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write a data set as text labels.
+
+    Boxes are centre-size fractions where the data set was read from fractions or the sizes of all images are known;
+    else pixels as they were read (corners when they were read from another format). Predictions end with their score.
+
+    Raises
+    ------
+    DataError
+        When images share a label file, or a name cannot be that of a file or class here.
+    UsageError
+        When the folder holds other files.
+    MachineError
+        When the folder cannot be written.
+    """
+    report_losses(dataset, path, findings, CARRIED)
+    files = _file_names(dataset, findings)
+    classes = _classes(dataset, path, findings)
+    findings.raise_errors()
+    coords = _coords(dataset, path, findings)
+    lines = _lines(dataset, classes.numbers, coords)
+    labels = {f"{name}.txt": "".join(lines[row]) for row, name in enumerate(files)}
+    names = "".join(f"{name}\n" for name in classes.names)
+    contents = labels | ({CLASSES_FILE: names} if names else {})
+    replace_folder(path, {name: text.encode() for name, text in contents.items()}, _is_own)
+
+
+def _is_own(name: str) -> bool:
+    return is_label_name(name) or name == CLASSES_FILE
+
+
+def _file_names(dataset: Dataset, findings: FindingLog) -> list[str]:
+    """Return the label file of each image, without its suffix: that of its file name, else its key."""
+    images = dataset.images
+    names = [strip_suffix(images.name(row)).replace("\\", "/") for row in range(len(images))]
+    _refuse_names(dataset, names, findings)
+    folded = [name.casefold() for name in names]
+    first = {name: row for row, name in reversed(list(enumerate(folded)))}
+    shared = [row for row, name in enumerate(folded) if first[name] != row]
+    findings.add_rows(
+        Severity.ERROR,
+        "write-name",
+        shared,
+        lambda row: (
+            Where(dataset.path, field="image"),
+            f"images {shown(images.name(first[folded[row]]))} and {shown(images.name(row))} share a label file",
+        ),
+        fix="Give the images different names.",
+    )
+    return names
+
+
+def _refuse_names(dataset: Dataset, names: Sequence[str], findings: FindingLog) -> None:
+    """Refuse names that lead out of the folder, or that no file (or no label file) can have."""
+    bad = [row for row, name in enumerate(names) if not _is_safe(name)]
+    findings.add_rows(
+        Severity.ERROR,
+        "write-name",
+        bad,
+        lambda row: (Where(dataset.path, field="image"), f"{shown(names[row])} cannot be the name of a label file"),
+        fix="Rename the image: relative, without control characters, and none of classes, readme, license.",
+    )
+
+
+def _is_safe(name: str) -> bool:
+    path = PurePosixPath(name)
+    whole = name.isprintable() and not RESERVED & set(name) and not path.is_absolute()
+    return whole and str(path) == name and ".." not in path.parts and is_label_name(f"{name}.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class _Classes:
+    """The number that stands in a label line for each class, and the lines of classes.txt (none: no names)."""
+
+    numbers: list[int]
+    names: tuple[str, ...]
+
+
+def _classes(dataset: Dataset, path: Path, findings: FindingLog) -> _Classes:
+    """Keep indices; where keys are no indices from 0, number the classes in their order and name them."""
+    labels = dataset.labels
+    indices = [key for key in labels.keys if isinstance(key, int) and key >= 0]
+    where = Where(str(path), field="class")
+    if not labels.named and len(indices) == len(labels):
+        return _Classes(indices, ())
+    if indices != list(range(len(labels))):
+        detail = f"classes are numbered 0 to {len(labels) - 1} in the order of their keys; {CLASSES_FILE} names them"
+        findings.note("write-loss", where, detail)
+    broken = [name for name in labels.names if not name.strip() or name != " ".join(name.splitlines()).strip()]
+    findings.add_rows(
+        Severity.ERROR,
+        "write-name",
+        range(len(broken)),
+        lambda row: (Where(dataset.path, field="class"), f"{shown(broken[row])} cannot be a line of {CLASSES_FILE}"),
+        fix="Rename the class: one line, no blanks at its ends.",
+    )
+    return _Classes(list(range(len(labels))), labels.names)
+
+
+def _coords(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
+    """Return the numbers of the boxes (n, 4), and say how they are to be read and which lose their last bits."""
+    sizes = dataset.images.sizes[dataset.boxes.image]
+    kept_pixels = dataset.format == "yolo" and dataset.reading.units == "px"
+    if dataset.units == "norm":
+        coords, exact = exact_coords(dataset.boxes.xywh, "cxcywh")
+    elif np.isfinite(sizes).all() and not kept_pixels:
+        coords, exact = exact_coords(dataset.boxes.xywh, "cxcywh", sizes)
+    else:
+        encoding = dataset.reading.encoding if kept_pixels else "xyxy"
+        coords, exact = exact_coords(dataset.boxes.xywh, encoding)
+        fix = f"Read it with --{dataset.role}-units px --{dataset.role}-box {encoding}."
+        findings.note("write-pixels", Where(str(path)), f"boxes are written in pixels, as {encoding}", fix=fix)
+    rounded = np.flatnonzero(~exact)
+    findings.add_rows(
+        Severity.NOTE,
+        "write-rounded",
+        rounded,
+        lambda row: (Where(str(path)), ""),
+        summary=f"boxes that are not read back to the last bit: {len(rounded):,}; no such numbers lead to them",
+    )
+    return coords
+
+
+def _lines(dataset: Dataset, numbers: Sequence[int], coords: FloatArray) -> list[list[str]]:
+    """Return the lines of each image."""
+    boxes = dataset.boxes
+    lines: list[list[str]] = [[] for _ in range(len(dataset.images))]
+    fields = coords if boxes.score is None else np.column_stack((coords, boxes.score))
+    for image, label, row in zip(boxes.image.tolist(), boxes.label.tolist(), fields.tolist(), strict=True):
+        lines[image].append(f"{numbers[label]} {' '.join(map(repr, row))}\n")
+    return lines

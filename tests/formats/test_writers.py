@@ -1,0 +1,229 @@
+"""Writing and reading again gives the same data set, to the last bit; what a format cannot carry is said."""
+
+import gzip
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaccard_eval import BoxTable, DataError, UsageError, load
+from jaccard_eval.data.boxtable import to_xywh
+from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
+from jaccard_eval.errors import Severity
+from jaccard_eval.formats import ReadOptions, format_module, format_names, write_dataset
+from jaccard_eval.formats._exact import exact_coords
+from jaccard_eval.formats._images import ImageFolder
+
+SAMPLE = Path(__file__).parents[2] / "sample_data"
+SHARED = Path(__file__).parents[2] / "../shared/data"
+
+SAMPLES = [
+    ("gt", "coco/gt.json", "gt.json"),
+    ("pred", "coco/better.json", "pred.json"),
+    ("pred", "coco/better.json", "pred.json.gz"),
+    ("pred", "coco/better.json", "pred.jsonl"),
+    ("gt", "csv/gt.csv", "gt.csv"),
+    ("pred", "csv/better.csv", "pred.csv"),
+    ("pred", "csv/better.csv", "pred.tsv"),
+    ("gt", "yolo/labels/val", "labels"),
+    ("pred", "yolo/better", "predictions"),
+]
+REAL = [
+    ("gt", "faster-coco-eval/tests/dataset/cocoapi/instances_val2014_100.json"),
+    ("pred", "cocoapi/results/instances_val2014_fakebbox100_results.json"),
+    ("gt", "d2-medwaste/data/test/_annotations.coco.json"),
+    ("pred", "d2-medwaste/output/coco_instances_results.json"),
+    ("pred", "sahi/tests/data/coco_evaluate/result.json"),
+    ("pred", "yfpeng-odm/tests/sample/detections_coco.json"),
+]
+
+
+def same(one: Dataset, other: Dataset) -> None:
+    """Require equal tables, images and classes, but for the rows of the file."""
+    assert (one.images.keys, one.images.file_names) == (other.images.keys, other.images.file_names)
+    assert one.images.sizes.tobytes() == other.images.sizes.tobytes()
+    assert (one.images.listed, one.labels, one.units) == (other.images.listed, other.labels, other.units)
+    for column in (field.name for field in fields(BoxTable) if field.name != "source"):
+        values, again = getattr(one.boxes, column), getattr(other.boxes, column)
+        assert (values is None) == (again is None)
+        if values is not None:
+            assert values.tobytes() == again.tobytes(), column
+
+
+def written_again(dataset: Dataset, path: Path, options: ReadOptions | None = None, name: str | None = None) -> Dataset:
+    write_dataset(dataset, path, format_name=name)
+    return load(path, role=dataset.role, format_name=name or dataset.format, options=options)
+
+
+def scene(*boxes: tuple[int, int, list[float]], role: str = "gt", **columns: object) -> Dataset:
+    """Two images of 100 x 50 and the classes cat and dog; boxes as (image, class, xyxy)."""
+    n = len(boxes)
+    score = [0.5] * n if role == "pred" else None
+    table = BoxTable.from_arrays(
+        [box[0] for box in boxes], [box[1] for box in boxes], [box[2] for box in boxes], score=score, **columns
+    )
+    sizes = np.array([[100.0, 50.0]] * 2)
+    images = ImageTable(("a.png", "b.png"), (None, None), sizes, listed=False)
+    return Dataset("memory", "arrays", role, images, LabelMap(("cat", "dog"), ("cat", "dog"), named=True), table)
+
+
+@pytest.mark.parametrize(("role", "source", "target"), SAMPLES, ids=lambda one: one.replace("/", "-"))
+def test_the_sample_survives_writing_and_reading(role: str, source: str, target: str, tmp_path: Path) -> None:
+    dataset = load(SAMPLE / source, role=role)
+    same(written_again(dataset, tmp_path / target), dataset)
+
+
+@pytest.mark.parametrize("side", ["labels/val", "better"])
+def test_label_files_survive_with_the_sizes_of_their_pictures(side: str, tmp_path: Path) -> None:
+    # Fractions times sizes, with a rounding each: the numbers that lead back to the same pixels are found again.
+    options = ReadOptions(images=ImageFolder(SAMPLE / "yolo/images/val"))
+    dataset = load(SAMPLE / "yolo" / side, role="gt" if "labels" in side else "pred", options=options)
+    assert dataset.units == "px"
+    same(written_again(dataset, tmp_path / "out", options), dataset)
+
+
+@pytest.mark.parametrize(("role", "source"), REAL)
+def test_real_files_survive_writing_and_reading(role: str, source: str, tmp_path: Path) -> None:
+    if not SHARED.is_dir():
+        pytest.skip("needs the folder shared/data beside the checkout")
+    dataset = load(SHARED / source, role=role)
+    same(written_again(dataset, tmp_path / "out.json"), dataset)
+
+
+@pytest.mark.parametrize("encoding", ["xywh", "xyxy", "cxcywh"])
+@pytest.mark.parametrize("scaled", [False, True])
+@given(data=st.data())
+def test_boxes_of_any_encoding_are_written_to_the_bit(encoding: str, scaled: bool, data: st.DataObject) -> None:
+    seed = data.draw(st.integers(0, 2**32))
+    rng = np.random.default_rng(seed)
+    coords = rng.uniform(0, 1, (50, 4))
+    sizes = np.floor(rng.uniform(1, 5000, (50, 2))) if scaled else None
+    factor = np.tile(np.ones((50, 2)) if sizes is None else sizes, 2)
+    xywh = to_xywh(coords, encoding) * factor
+    found, exact = exact_coords(xywh, encoding, sizes)
+    assert exact.all()
+    assert (to_xywh(found, encoding) * factor).tobytes() == xywh.tobytes()
+    assert found == pytest.approx(coords, abs=1e-14)
+
+
+def test_boxes_that_no_fraction_reaches_are_named(tmp_path: Path) -> None:
+    dataset = scene((0, 0, [1e-30, 0, 20, 20]))
+    findings = write_dataset(dataset, tmp_path / "out", format_name="yolo")
+    assert any("not read back to the last bit: 1;" in finding.message for finding in findings)
+
+
+@pytest.mark.parametrize("name", [one for one in format_names() if hasattr(format_module(one), "write")])
+def test_every_writer_keeps_boxes_classes_and_scores(name: str, tmp_path: Path) -> None:
+    boxes = (0, 1, [10, 20, 30, 40]), (1, 0, [12.5, 20, 30, 40.25]), (0, 1, [50, 0, 75, 50])
+    dataset = scene(*boxes, role="pred")
+    about = format_module(name).FORMAT
+    path = tmp_path / f"out{about.suffixes[0] if about.suffixes else ''}"
+    pictures = tmp_path / "pictures"
+    again = written_again(dataset, path, ReadOptions(images=_pictures(pictures)), name)
+    assert again.boxes.score.tolist() == [0.5] * 3
+    assert sorted(map(tuple, again.boxes.xywh.tolist())) == sorted(map(tuple, dataset.boxes.xywh.tolist()))
+    assert [again.labels.names[row] for row in np.sort(again.boxes.label)] == ["cat", "dog", "dog"]
+
+
+def _pictures(folder: Path) -> ImageFolder:
+    from PIL import Image
+
+    folder.mkdir()
+    for name in ("a.png", "b.png"):
+        Image.new("1", (100, 50)).save(folder / name)
+    return ImageFolder(folder)
+
+
+def test_flags_and_areas_survive_where_a_format_has_them(tmp_path: Path) -> None:
+    flags = {flag: [True, False] for flag in ("crowd", "difficult", "group_of", "ignore")}
+    dataset = scene((0, 0, [0, 0, 10, 10]), (0, 1, [0, 0, 5, 5]), area=[60.5, 25], **flags)
+    again = written_again(dataset, tmp_path / "a.csv", name="csv")
+    same(replace(again, labels=dataset.labels, images=dataset.images), dataset)
+    assert again.images.sizes.tolist() == [[100, 50]] * 2
+    findings = write_dataset(dataset, tmp_path / "a.json", format_name="coco")
+    assert [one.message for one in findings if one.severity is Severity.WARNING] == [
+        f"{tmp_path}/a.json: difficult: boxes with difficult set: 1; the output does not carry that",
+        f"{tmp_path}/a.json: group_of: boxes with group_of set: 1; the output does not carry that",
+    ]
+
+
+def test_an_image_without_boxes_survives(tmp_path: Path) -> None:
+    dataset = scene((0, 0, [0, 0, 10, 10]), (0, 1, [0, 0, 10, 20]))
+    assert written_again(dataset, tmp_path / "a.csv", name="csv").images.keys == ("a.png", "b.png")
+    assert written_again(dataset, tmp_path / "a", name="yolo").images.keys == ("a", "b")
+
+
+def test_names_that_a_spreadsheet_would_run_are_made_inert(tmp_path: Path) -> None:
+    labels = LabelMap(("=1+1", "x,y"), ("=1+1", "x,y"), named=True)
+    dataset = replace(scene((0, 0, [0, 0, 10, 10]), (1, 1, [0, 0, 10, 20])), labels=labels)
+    (warning,) = (one for one in write_dataset(dataset, tmp_path / "a.csv", format_name="csv") if one.count == 1)
+    assert warning.code == "write-formula"
+    assert "'=1+1" in (tmp_path / "a.csv").read_text()
+    assert load(tmp_path / "a.csv").labels.names == ("'=1+1", "x,y")
+
+
+def test_ids_that_csv_does_not_carry_are_said(tmp_path: Path) -> None:
+    dataset = load(SAMPLE / "coco/gt.json")
+    findings = write_dataset(dataset, tmp_path / "a.csv", format_name="csv")
+    assert {one.message.split(": ", 2)[2] for one in findings} == {
+        "classes without boxes: 1; the output does not carry that",
+        "classes are written by name; their ids are not carried",
+        "images are written by file name, else by id as text",
+    }
+
+
+def test_class_ids_with_gaps_are_numbered_anew_and_named(tmp_path: Path) -> None:
+    dataset = load(SAMPLE / "coco/gt.json")
+    findings = write_dataset(dataset, tmp_path / "labels", format_name="yolo")
+    assert any("numbered 0 to 4 in the order of their keys" in one.message for one in findings)
+    assert (tmp_path / "labels/classes.txt").read_text().splitlines() == list(dataset.labels.names)
+
+
+def test_pixels_without_sizes_are_written_as_they_are_and_said(tmp_path: Path) -> None:
+    images = ImageTable(("a", "b"), (None, None), unknown_sizes(2), listed=False)
+    dataset = replace(scene((0, 0, [1, 2, 30, 40]), (1, 0, [2, 3, 40, 50])), images=images)
+    findings = write_dataset(dataset, tmp_path / "labels", format_name="yolo")
+    assert any("Read it with --gt-units px --gt-box xyxy" in one.message for one in findings)
+    assert (tmp_path / "labels/a.txt").read_text() == "0 1.0 2.0 30.0 40.0\n"
+
+
+def test_fractions_without_sizes_cannot_be_coco(tmp_path: Path) -> None:
+    dataset = load(SAMPLE / "yolo/better", role="pred")
+    with pytest.raises(DataError, match="COCO JSON holds pixels"):
+        write_dataset(dataset, tmp_path / "a.json", format_name="coco")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["../a.png", "/a.png", "a/../b.png", "classes.png", "a\n.png", "./a.png", "con|.png"])
+def test_images_cannot_lead_label_files_elsewhere(name: str, tmp_path: Path) -> None:
+    images = ImageTable((name, "b.png"), (None, None), np.array([[100.0, 50.0]] * 2), listed=False)
+    dataset = replace(scene((0, 0, [0, 0, 10, 10])), images=images)
+    with pytest.raises(DataError, match="cannot be the name of a label file"):
+        write_dataset(dataset, tmp_path / "out", format_name="yolo")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_images_that_share_a_label_file_and_broken_class_names_are_named_in_one_pass(tmp_path: Path) -> None:
+    images = ImageTable(("a.jpg", "A.png"), (None, None), np.array([[100.0, 50.0]] * 2), listed=False)
+    labels = LabelMap(("cat\ndog", "x"), ("cat\ndog", "x"), named=True)
+    dataset = replace(scene((0, 0, [0, 0, 10, 10])), images=images, labels=labels)
+    with pytest.raises(DataError, match="share a label file") as caught:
+        write_dataset(dataset, tmp_path / "out", format_name="yolo")
+    assert "cannot be a line of classes.txt" in str(caught.value)
+
+
+def test_arrays_need_the_name_of_a_format_to_be_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="unknown format 'arrays'"):
+        write_dataset(scene(), tmp_path / "a")
+
+
+def test_a_compressed_file_is_the_same_every_time(tmp_path: Path) -> None:
+    dataset = load(SAMPLE / "coco/better.json", role="pred")
+    for name in ("a.json.gz", "b.json.gz"):
+        write_dataset(dataset, tmp_path / name)
+    assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
+    assert len(json.loads(gzip.decompress((tmp_path / "a.json.gz").read_bytes()))) == len(dataset.boxes)
