@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 from typing import Protocol as TypingProtocol
@@ -130,6 +130,13 @@ class Measured(TypingProtocol):
 
     def value(self, ref: MetricRef) -> MetricValue:
         """Measure any metric reference."""
+
+    def restrict(self, images: Sequence[int]) -> Measured:
+        """Measure some images alone, given as ascending rows."""
+
+    @property
+    def image_names(self) -> Sequence[str]:
+        """Name of each image."""
 
     @property
     def curves(self) -> Curves:

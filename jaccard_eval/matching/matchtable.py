@@ -100,6 +100,14 @@ class MatchTable:
         """Ground-truth boxes that count, shape (A, K)."""
         return np.stack([np.bincount(self.gt_label[~ignored], minlength=self.n_labels) for ignored in self.gt_ignored])
 
+    def restrict(self, images: IntArray) -> MatchTable:
+        """Return the table of some images, ascending rows that are then counted from 0.
+
+        Matching never looks beyond an image, so this equals matching the boxes of these images alone, bit for bit.
+        """
+        kept = _with_rows(self, np.isin(self.image, images), np.isin(self.gt_image, images))
+        return replace(kept, image=np.searchsorted(images, kept.image), gt_image=np.searchsorted(images, kept.gt_image))
+
 
 def match_boxes(
     gt: BoxTable,
@@ -294,3 +302,25 @@ def _inverse(order: IntArray) -> IntArray:
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return place
+
+
+def _with_rows(table: MatchTable, detections: BoolArray, truth: BoolArray) -> MatchTable:
+    """Keep some detections and ground truth; both ends of a pair are kept or neither is."""
+    pairs, candidates = detections[table.pair_detection], detections[table.candidate]
+    choice = table.choice[:, :, candidates]
+    columns: dict[str, Any] = {name: getattr(table, name)[detections] for name in _DETECTION_COLUMNS}
+    columns |= {name: getattr(table, name)[..., truth] for name in _TRUTH_COLUMNS}
+    return replace(
+        table,
+        **columns,
+        candidate=_new_rows(detections)[table.candidate[candidates]],
+        choice=np.where(choice == NO_PAIR, NO_PAIR, _new_rows(pairs)[choice]).astype(choice.dtype),
+        pair_detection=_new_rows(detections)[table.pair_detection[pairs]],
+        pair_gt=_new_rows(truth)[table.pair_gt[pairs]],
+        pair_overlap=table.pair_overlap[pairs],
+    )
+
+
+def _new_rows(kept: BoolArray) -> IntArray:
+    """Return the row that each one has among those that are kept."""
+    return np.cumsum(kept) - 1

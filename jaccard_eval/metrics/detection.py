@@ -40,7 +40,7 @@ class DetectionMetrics:
     ) -> None:
         self.table = table
         self.class_names = tuple(class_names)
-        self.image_names = image_names
+        self.image_names = tuple(image_names)
         self.area_known = area_known
         self.curves = MatchCurves(table)
         self.axes = Axes(table.protocol, self.class_names)
@@ -62,6 +62,12 @@ class DetectionMetrics:
         if ref.name in ("AP", "AR"):
             return self._average(ref)
         return self._at_operating_point(ref)
+
+    def restrict(self, images: Sequence[int]) -> DetectionMetrics:
+        """Return the metrics of some images alone, given as ascending rows."""
+        table = self.table.restrict(np.asarray(images, dtype=np.int64))
+        names = [self.image_names[row] for row in images]
+        return DetectionMetrics(table, self.class_names, names, area_known=self.area_known)
 
     def per_class(self, metrics: Sequence[MetricRef]) -> tuple[ClassRow, ...]:
         """Measure every class; one row each, in class order."""

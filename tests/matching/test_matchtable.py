@@ -108,3 +108,16 @@ def test_rows_are_those_of_the_source_when_boxes_were_left_out() -> None:
 def test_custom_area_ranges_set_the_axis() -> None:
     protocol = COCO.with_options(areas=(AreaRange("any", 0.0, 1e9), AreaRange("tiny", 0.0, 100.0)))
     assert match([gt("dog 0 0 10 10"), gt("dog 0 0 10 11")], [], protocol).positives.tolist() == [[2], [1]]
+
+
+def test_a_table_restricted_to_images_counts_them_from_0_and_keeps_the_rows_of_the_source() -> None:
+    truth = [gt("dog 0 0 10 10", "a"), gt("dog 0 0 10 10", "b"), gt("cat 0 0 10 10", "c")]
+    detections = [det("dog 0 0 10 10", 0.9, "a"), det("dog 0 0 10 10", 0.8, "b"), det("cat 0 0 10 10", 0.7, "c")]
+    table = match(truth, detections).restrict(np.array([1, 2]))
+    assert (table.image.tolist(), table.gt_image.tolist()) == ([1, 0], [0, 1])  # cat of c, then dog of b
+    assert matched(table) == {1: 1, 2: 2}
+
+
+def test_a_table_restricted_to_no_image_is_empty() -> None:
+    table = match([gt("dog 0 0 10 10")], [det("dog 0 0 10 10", 0.9)]).restrict(np.array([], dtype=np.int64))
+    assert (len(table), table.positives.tolist()) == (0, [[0]] * 4)

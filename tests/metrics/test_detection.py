@@ -116,3 +116,15 @@ def test_the_summary_shows_custom_thresholds_caps_and_areas() -> None:
     )
     assert [str(one) for one in summary_refs(protocol)] == ["AP", "AP30", "AP60", "AP_tiny", "AR5", "AR_tiny"]
     assert [str(one) for one in class_refs(protocol)] == ["AP", "AP30", "AP60", "AR5"]
+
+
+def test_the_metrics_of_some_images_are_those_of_an_evaluation_of_these_alone() -> None:
+    truth = [gt("dog 0 0 10 10", "a"), gt("dog 0 0 10 10", "b"), gt("dog 0 0 10 10", "c")]
+    detections = [det("dog 0 0 10 10", 0.9, "a"), det("dog 50 0 10 10", 0.8, "b"), det("dog 0 0 10 10", 0.7, "c")]
+    later = evaluate(truth, detections).measured.restrict([1, 2])
+    alone = evaluate(truth[1:], detections[1:])
+    assert later.image_names == ("b", "c")
+    assert [later.value(MetricRef.parse(ref)).value for ref in COCO_SUMMARY[:3]] == [
+        alone[ref] for ref in COCO_SUMMARY[:3]
+    ]
+    assert alone["AP50"] == pytest.approx(51 / 101 / 2, abs=1e-12)  # one of two is found, second in rank

@@ -99,6 +99,12 @@ def _joined(first: BoxTable, second: BoxTable) -> BoxTable:
     return BoxTable(**columns)
 
 
+def _of_images(boxes: BoxTable, images: np.ndarray) -> BoxTable:
+    """The boxes of some images, counted from 0."""
+    kept = boxes.take(np.isin(boxes.image, images))
+    return dataclasses.replace(kept, image=np.searchsorted(images, kept.image).astype(np.int32))
+
+
 @given(scenes(distinct_scores=True), protocols, st.data())
 def test_the_order_of_detections_does_not_matter_while_scores_differ(
     scene: Scene, protocol: Protocol, data: st.DataObject
@@ -152,6 +158,15 @@ def test_any_partition_of_the_images_merges_to_the_same_table(
     merged = concat(parts)
     assert _bytes(merged) == _bytes(whole)
     assert _curves(merged) == _curves(whole)
+
+
+@given(scenes(), protocols, st.sets(st.integers(0, N_IMAGES - 1)))
+def test_a_restricted_table_is_that_of_the_images_alone(scene: Scene, protocol: Protocol, chosen: set[int]) -> None:
+    images = np.array(sorted(chosen), dtype=np.int64)
+    alone = match_boxes(
+        *(_of_images(side, images) for side in scene), protocol, n_images=len(images), n_labels=N_LABELS
+    )
+    assert _bytes(_match(*scene, protocol).restrict(images)) == _bytes(alone)
 
 
 @given(scenes(), protocols, st.permutations(range(N_IMAGES)))
