@@ -122,10 +122,15 @@ class Finding:
 
     @property
     def further(self) -> tuple[str, ...]:
-        """Lines that follow the message: some more examples, and how many there are beyond these."""
+        """Lines that follow the message: some more examples, and how many there are beyond these.
+
+        Notes have none, nor warnings that a summary counts: the first example is enough to look into.
+        """
+        if self.severity is Severity.NOTE or (self.summary and self.severity is not Severity.ERROR):
+            return ()
         lines = [str(example) for example in self.examples[1:SHOWN_EXAMPLES]]
         hidden = self.count - min(len(self.examples), SHOWN_EXAMPLES)
-        return (*lines, f"and {hidden:,} more") if hidden > 0 and not self.summary else tuple(lines)
+        return (*lines, f"and {hidden:,} more") if hidden > 0 else tuple(lines)
 
     def __str__(self) -> str:
         below = (*self.further, *aligned(self.table))

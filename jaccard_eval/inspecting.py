@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from jaccard_eval.analysis.audit import audit, audit_alone
 from jaccard_eval.analysis.describe import BoxView, describe
 from jaccard_eval.analysis.pairing import describe_pair
@@ -77,12 +79,16 @@ def _align(gt: Dataset, pred: Dataset, options: AlignOptions) -> tuple[Alignment
 
 
 def _view(side: Dataset, pred: Dataset | None, aligned: Alignment | None) -> BoxView:
-    """Return the boxes of one side as read; in common units, where alignment has converted them."""
-    if aligned is None or pred is None or aligned.units == side.units:
+    """Return the boxes of one side as read, with all sizes that either side knows, or in common units if converted."""
+    if aligned is None or pred is None:
         return BoxView.of(side)
     placed = aligned.placement
-    boxes = placed.gt if side.role == "gt" else placed.pred
-    return BoxView(boxes, common_sizes(pred, placed.images)[boxes.image], placed.units)
+    sizes = common_sizes(pred, placed.images)
+    boxes, rows = (placed.gt, placed.images.gt_rows) if side.role == "gt" else (placed.pred, placed.images.pred_rows)
+    if placed.units != side.units:
+        return BoxView(boxes, sizes[boxes.image], placed.units)
+    own = rows[side.boxes.image]  # -1: the image is on this side only
+    return BoxView(side.boxes, np.where(own[:, np.newaxis] >= 0, sizes[own], np.nan), side.units)
 
 
 def _summary(side: Dataset) -> InputSummary:

@@ -61,3 +61,24 @@ def test_problems_of_one_kind_are_grouped_by_file_and_field():
         (2, "p.json: [0].bbox[0]"),
         (1, "p.json: [2].score"),
     ]
+
+
+def many_rows(severity: Severity, summary: str = "") -> str:
+    findings = FindingLog()
+    findings.add_rows(
+        severity, "box-empty", range(7), lambda row: (Where("p.json", line=row), "no width"), summary=summary
+    )
+    return str(findings.findings()[0])
+
+
+def test_errors_show_five_examples_and_count_the_rest():
+    assert many_rows(Severity.ERROR).split("\n")[1:] == [
+        *(f"  p.json:{row}: no width" for row in range(1, 5)),
+        "  and 2 more",  # 7 - 5
+    ]
+
+
+def test_notes_and_counted_warnings_keep_to_their_first_example():
+    assert "\n" not in many_rows(Severity.NOTE)
+    assert many_rows(Severity.WARNING, "7 boxes") == "warning[box-empty]: p.json: 7 boxes; first: p.json:0: no width"
+    assert len(many_rows(Severity.WARNING).split("\n")) == 6

@@ -108,6 +108,7 @@ def count_boxes(view: BoxView, reading: Reading) -> BoxCounts:
         aspect=spread(width[solid] / height[solid]),
         buckets=_buckets(boxes.area, COCO_AREAS[1:]) if in_pixels else {},
         decimals=decimals(_as_written(view, reading)),
+        sized=int(np.count_nonzero(np.isfinite(image).all(axis=1))),
         outside=int(np.count_nonzero(leaving(boxes.xywh, image, view.units).any(axis=1))),
         flags={name: int(np.count_nonzero(getattr(boxes, name))) for name in FLAGS},
     )

@@ -76,8 +76,8 @@ class BoxCounts:
         Boxes per size range of COCO; empty where areas are not in square pixels.
     decimals : int or None
         Decimals that the numbers of the file have; None for more than six.
-    outside : int
-        Boxes that leave their image, as far as its size is known.
+    sized, outside : int
+        Boxes of images of known size (all, where units are fractions), and those of them that leave their image.
     flags : mapping of str to int
         Boxes that are crowd, difficult, ignore or group_of.
     """
@@ -94,6 +94,7 @@ class BoxCounts:
     aspect: Spread
     buckets: Mapping[str, int]
     decimals: int | None
+    sized: int
     outside: int
     flags: Mapping[str, int]
 

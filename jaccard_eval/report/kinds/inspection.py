@@ -66,7 +66,7 @@ def _boxes(sides: Sequence[Description]) -> Section:
         ("decimals", lambda side: _decimals(side.boxes.decimals)),
         ("x", lambda side: _range(side.boxes.x, DECIMALS[side.boxes.units])),
         ("y", lambda side: _range(side.boxes.y, DECIMALS[side.boxes.units])),
-        ("leave their image", lambda side: _share(side.boxes.outside, side.boxes.total)),
+        ("leave their image", lambda side: _share(side.boxes.outside if side.boxes.sized else None, side.boxes.sized)),
     ]
     buckets = dict.fromkeys(name for side in sides for name in side.boxes.buckets)
     flags = [name for name in sides[0].boxes.flags if any(side.boxes.flags[name] for side in sides)]
@@ -162,7 +162,7 @@ def _weight(row: ClassRow) -> int:
 
 
 def _agreement(pairing: Pairing) -> Section:
-    looked_at = "" if pairing.sampled == 1 else f" (in {pairing.sampled:.1%} of the images)"
+    looked_at = "" if pairing.sampled == 1 else f" (in {100 * pairing.sampled:.1f} % of the images)"
     objects = f"{_share(pairing.located, pairing.objects)} of {pairing.objects:,} objects{looked_at}"
     pairs = [
         ("place", f"{objects} share it with a prediction: IoU >= 0.5, whatever the class"),
