@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from jaccard_eval import __version__
 from jaccard_eval.analysis.audit import audit
-from jaccard_eval.analysis.losses import FOUND_IOU
-from jaccard_eval.analysis.scene import make_scene
-from jaccard_eval.analysis.sensitivity import analyse_scale
 from jaccard_eval.data.align import Alignment
 from jaccard_eval.data.alignimages import AlignOptions
 from jaccard_eval.data.dataset import Dataset
@@ -25,6 +22,7 @@ from jaccard_eval.inputs import Input, load
 from jaccard_eval.inspecting import inspect_alone, inspect_both
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
+from jaccard_eval.scaling import analyse_sides
 from jaccard_eval.sides import Sides, bring_together
 
 if TYPE_CHECKING:
@@ -226,38 +224,9 @@ def sensitivity(
     >>> row.dx, row.dy, round(row.iou, 4)
     (1.0, 1.0, 0.6807)
     """
-    options = scale or ScaleOptions()
-    _require_numbers(score_min=sides.get("score_min"))
+    _require_numbers(score_min=sides.get("score_min"), nms=sides.get("nms"))
     rules = _rules(protocol, iou=iou, max_dets=max_dets, areas=None, class_agnostic=class_agnostic)
-    both = bring_together(gt, pred, **sides)
-    aligned = both.aligned
-    _require_sizes(both.gt, aligned)
-    scene = make_scene(
-        aligned.gt,
-        aligned.pred,
-        rules,
-        n_images=len(aligned.image_names),
-        class_names=aligned.class_names,
-        n_bins=options.bins,
-        edges=options.edges,
-    )
-    found = analyse_scale(scene, options)
-    choices = ("kind=sensitivity", f"found={FOUND_IOU:g}", *options.chosen())
-    summaries = both.summaries()
-    return SensitivityResult(
-        protocol=scene.protocol,
-        options=options,
-        signature=both.sign(scene.protocol, *choices, version=__version__),
-        version=__version__,
-        gt=summaries[0],
-        pred=summaries[1],
-        correspondence=aligned.correspondence,
-        losses=found.losses,
-        placement=found.placement,
-        tolerance=found.tolerance,
-        survivors=found.survivors,
-        findings=both.findings,
-    )
+    return analyse_sides(bring_together(gt, pred, **sides), rules, scale or ScaleOptions(), version=__version__)
 
 
 def _measure(sides: Sides, protocol: Protocol, score: float | str | None) -> EvaluationResult:
@@ -309,16 +278,6 @@ def _require_pixels(gt: Dataset, aligned: Alignment, protocol: Protocol) -> None
             "size-unknown",
             Where(gt.path),
             f"protocol {protocol.name} adds a pixel to every side, but boxes are normalised and image sizes unknown",
-            fix="Give the pictures with --images DIR.",
-        )
-
-
-def _require_sizes(gt: Dataset, aligned: Alignment) -> None:
-    if aligned.units == "norm":
-        raise DataError.single(
-            "size-unknown",
-            Where(gt.path),
-            "errors are measured in pixels, but boxes are normalised and image sizes unknown",
             fix="Give the pictures with --images DIR.",
         )
 

@@ -36,10 +36,12 @@ def deliver(result: Reportable, outputs: Sequence[Output], options: dict[str, An
 
 
 def _stdout_text(result: Reportable, options: dict[str, Any], shape: ReportOptions) -> str:
-    from jaccard_eval.report import reporter_for
+    if options["as_json"]:
+        from jaccard_eval.report.json_ import render
+    else:
+        from jaccard_eval.report.terminal import render
 
-    suffix = ".json" if options["as_json"] else ".txt"
-    return reporter_for(suffix).render(result, _for_stream(shape, options["color"]))
+    return render(result, _for_stream(shape, options["color"]))
 
 
 def _for_stream(options: ReportOptions, color: str) -> ReportOptions:

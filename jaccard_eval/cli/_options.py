@@ -215,7 +215,8 @@ OUTPUT_OPTIONS: list[click.Parameter] = [
         type=PATH,
         multiple=True,
         metavar="PATH",
-        help="Also write PATH, by its suffix: .json .csv .md .txt; '-' is the standard output. Repeatable.",
+        help="Also write PATH, by its suffix: .json .csv .md .txt, and .svg .png where there is a picture; '-' is the"
+        " standard output. Repeatable.",
     ),
     _show("--json", "as_json", is_flag=True, help="Print the JSON document and nothing else."),
     _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colours in the report."),

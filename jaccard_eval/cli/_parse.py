@@ -68,6 +68,18 @@ def parse_number(text: str) -> float:
     return number
 
 
+def parse_numbers(text: str) -> tuple[float, ...]:
+    """Return numbers from ``1,2.5``; ``none`` is an empty tuple."""
+    return () if text.strip().lower() == "none" else tuple(parse_number(part) for part in text.split(","))
+
+
+def parse_whole(text: str) -> int:
+    """Return a whole number from 0 on."""
+    if not re.fullmatch(r"\d{1,18}", text.strip(), re.ASCII):
+        raise UsageError(f"{shown(text)} is not a whole number")
+    return int(text)
+
+
 def parse_iou(text: str) -> tuple[float, ...]:
     """Return IoU thresholds from ``0.5``, ``0.5,0.75`` or ``start:stop:step``, the stop included.
 

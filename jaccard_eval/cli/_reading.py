@@ -1,9 +1,12 @@
-"""From the options of a command line to how each side is read; what both sides share is loaded once."""
+"""From a command line to both sides: which paths they are, and how each is read; what both share is loaded once."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from jaccard_eval.errors import FindingLog
 
@@ -12,6 +15,27 @@ if TYPE_CHECKING:
     from jaccard_eval.formats._images import ImageFolder
 
 ROLES = ("gt", "pred")
+
+
+def two_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path, Path]:
+    """Take ground truth and predictions each from its option, else from the next path.
+
+    Raises
+    ------
+    click.UsageError
+        When a side is missing or given more than once.
+    """
+    rest = list(paths)
+    sides = []
+    for name, given in (("GT", gt), ("PRED", pred)):
+        if len(given) > 1:
+            raise click.UsageError(f"{name} is given {len(given)} times", click.get_current_context())
+        if not given and not rest:
+            raise click.UsageError(f"Missing argument '{name}'.", click.get_current_context())
+        sides.append(given[0] if given else rest.pop(0))
+    if rest:
+        raise click.UsageError(f"Got unexpected extra argument ({rest[0]})", click.get_current_context())
+    return sides[0], sides[1]
 
 
 def read_options(options: dict[str, Any], log: FindingLog) -> tuple[ReadOptions, ReadOptions]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from jaccard_eval.cli._options import (
     PROTOCOL_OPTIONS,
     SectionedCommand,
 )
-from jaccard_eval.cli._reading import read_options
+from jaccard_eval.cli._reading import read_options, two_sides
 from jaccard_eval.errors import FindingLog
 
 if TYPE_CHECKING:
@@ -59,26 +58,11 @@ Examples:
 
 def evaluate(**options: Any) -> None:
     """Run the command."""
-    gt, pred = _sides(options["paths"], options["gt"], options["pred"])
+    gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
     outputs = plan_files(options["output"], [gt, pred])
     result = _compute(gt, pred, options)
     report_findings(result.findings, options)
     deliver(result, outputs, options, _report_options(options))
-
-
-def _sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path, Path]:
-    """Take each side from its option, else from the next path."""
-    rest = list(paths)
-    sides = []
-    for name, given in (("GT", gt), ("PRED", pred)):
-        if len(given) > 1:
-            raise click.UsageError(f"{name} is given {len(given)} times", click.get_current_context())
-        if not given and not rest:
-            raise click.UsageError(f"Missing argument '{name}'.", click.get_current_context())
-        sides.append(given[0] if given else rest.pop(0))
-    if rest:
-        raise click.UsageError(f"Got unexpected extra argument ({rest[0]})", click.get_current_context())
-    return sides[0], sides[1]
 
 
 def _compute(gt: Path, pred: Path, options: dict[str, Any]) -> EvaluationResult:

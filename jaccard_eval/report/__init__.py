@@ -1,8 +1,9 @@
 """The outputs: one module per format of a report, found by the name of its file and picked by the suffix of a path.
 
-A reporter module has ``SUFFIXES`` (with the dot, lower case) and ``render(result, options) -> str`` for a result of any
-kind; what is said about each kind is the business of ``kinds``. Modules that start with an underscore, and `model`, are
-shared parts. Adding a module here adds an output; nothing else changes.
+A reporter module has ``SUFFIXES`` (with the dot, lower case) and ``render(result, options)`` for a result of any kind,
+which returns text or bytes; what is said about each kind is the business of ``kinds``. A reporter that needs optional
+libraries names their modules in ``REQUIRES``, and the extra that installs them in ``EXTRA``. Modules that start with an
+underscore, and `model`, are shared parts. Adding a module here adds an output; nothing else changes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from jaccard_eval.errors import UsageError, did_you_mean, shown
+from jaccard_eval.extras import require
 
 _SHARED = "model"
 
@@ -59,8 +61,8 @@ class Reporter(Protocol):
 
     SUFFIXES: tuple[str, ...]
 
-    def render(self, result: Reportable, options: ReportOptions) -> str:
-        """Return the whole report as text."""
+    def render(self, result: Reportable, options: ReportOptions) -> str | bytes:
+        """Return the whole report, as text or as the bytes of a picture."""
 
 
 def reporter_for(suffix: str) -> Reporter:
@@ -70,10 +72,14 @@ def reporter_for(suffix: str) -> Reporter:
     ------
     UsageError
         When no reporter has the suffix, naming those that exist.
+    MachineError
+        When a library that it needs is not installed.
     """
     known: list[str] = []
     for module in _modules():
         if suffix.lower() in module.SUFFIXES:
+            for needed in getattr(module, "REQUIRES", ()):
+                require(needed, extra=getattr(module, "EXTRA", ""))
             return module
         known += module.SUFFIXES
     got = shown(suffix) if suffix else "no suffix"

@@ -49,7 +49,7 @@ def plan_outputs(paths: Sequence[Path], inputs: Sequence[Path]) -> list[Output]:
     return outputs
 
 
-def write_outputs(documents: Sequence[tuple[Output, str]]) -> None:
+def write_outputs(documents: Sequence[tuple[Output, str | bytes]]) -> None:
     """Write all documents aside, then rename all; when anything fails, files that stood there before are intact.
 
     Raises
@@ -84,7 +84,7 @@ def _refuse_input(output: Output, inputs: Sequence[Path]) -> None:
             raise UsageError(f"output {shown(str(output.path))} is also an input; it would be overwritten")
 
 
-def _aside(output: Output, text: str, cleanup: contextlib.ExitStack) -> Path:
+def _aside(output: Output, text: str | bytes, cleanup: contextlib.ExitStack) -> Path:
     with explained(output.path):
         return write_aside(output.target, _encoded(text), cleanup)
 
@@ -99,7 +99,7 @@ def _rename_all(written: Sequence[tuple[Output, Path]]) -> None:
             raise MachineError(write_message(output.path, error) + already) from None
 
 
-def _write_device(output: Output, text: str) -> None:
+def _write_device(output: Output, text: str | bytes) -> None:
     with explained(output.path):
         # Opening a FIFO that nobody reads must fail instead of waiting for ever.
         descriptor = os.open(output.target, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
@@ -108,6 +108,6 @@ def _write_device(output: Output, text: str) -> None:
             file.write(_encoded(text))
 
 
-def _encoded(text: str) -> bytes:
+def _encoded(document: str | bytes) -> bytes:
     # Lone surrogates come from odd file names.
-    return text.encode("utf-8", "backslashreplace")
+    return document.encode("utf-8", "backslashreplace") if isinstance(document, str) else document

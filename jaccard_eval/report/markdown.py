@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from jaccard_eval.errors import printable
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report._numbers import metric_text
-from jaccard_eval.report.model import Cell, KeyValues, Note, Section, Table, build_report
+from jaccard_eval.report.model import Block, Cell, Drawing, Note, Section, Table, build_report
 
 SUFFIXES = (".md", ".markdown")
 _SPECIAL = re.compile(r"([\\`*\[\]|~$#]|(?<!\w)_|_(?!\w))")
@@ -28,11 +28,13 @@ def _section(section: Section) -> str:
     return "\n\n".join([f"### {_escape(section.title)}", *map(_block, section.blocks)])
 
 
-def _block(block: Table | KeyValues | Note) -> str:
+def _block(block: Block) -> str:
     if isinstance(block, Table):
         return _table(block)
     if isinstance(block, Note):
         return _escape(block.text)
+    if isinstance(block, Drawing):
+        return "\n".join(["```text", *block.lines, "```"])
     return _bullets(f"{term}: {text}" for term, text in block.pairs)
 
 

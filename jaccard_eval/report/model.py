@@ -10,6 +10,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from jaccard_eval.errors import UsageError
 from jaccard_eval.report import Reportable, ReportOptions
 
 Cell = str | int | float  # a float is a metric in [0, 1], NaN when undefined
@@ -46,11 +47,22 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Drawing:
+    """Lines of characters that make a picture, and the same in ASCII for streams that hold no more."""
+
+    lines: tuple[str, ...]
+    ascii_lines: tuple[str, ...]
+
+
+Block = Table | KeyValues | Note | Drawing
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """A titled part of a report."""
 
     title: str
-    blocks: tuple[Table | KeyValues | Note, ...]
+    blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +83,10 @@ class Sheet:
 
 
 class Kind(Protocol):
-    """What a module of ``report/kinds`` offers; `result` is of the kind that it is named after."""
+    """What a module of ``report/kinds`` offers; `result` is of the kind that it is named after.
+
+    Where results can be drawn, it also has ``draw(figure, result)``, which fills an empty ``matplotlib.figure.Figure``.
+    """
 
     def build_report(self, result: Any, options: ReportOptions) -> Report:
         """Return what a summary for people says."""
@@ -94,6 +109,20 @@ def build_report(result: Reportable, options: ReportOptions) -> Report:
 def build_sheet(result: Reportable, options: ReportOptions) -> Sheet:
     """Return the one table of `result` for machines; see `build_report` for the errors."""
     return _kind(result).build_sheet(result, options)
+
+
+def draw(figure: Any, result: Reportable) -> None:
+    """Draw a result on an empty ``matplotlib.figure.Figure``.
+
+    Raises
+    ------
+    UsageError
+        When there is no picture of results of this kind.
+    """
+    kind = _kind(result)
+    if not hasattr(kind, "draw"):
+        raise UsageError(f"there is no picture of results of the kind {result.kind}; use .txt, .md, .json or .csv")
+    kind.draw(figure, result)
 
 
 def _kind(result: Reportable) -> Kind:

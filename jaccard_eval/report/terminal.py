@@ -17,7 +17,7 @@ from rich.text import Text
 from jaccard_eval.errors import printable
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report._numbers import UNDEFINED, metric_text
-from jaccard_eval.report.model import Cell, KeyValues, Note, Report, Table, build_report
+from jaccard_eval.report.model import Block, Cell, Drawing, Note, Report, Table, build_report
 
 SUFFIXES = (".txt",)
 MAX_WIDTH = 160  # columns; wider lines are hard to read across
@@ -75,11 +75,13 @@ class _Page:
         inert = printable(text)
         return Text(inert.encode(self._encoding, "backslashreplace").decode(self._encoding), style, overflow="fold")
 
-    def _block(self, block: Table | KeyValues | Note) -> RenderableType:
+    def _block(self, block: Block) -> RenderableType:
         if isinstance(block, Table):
             return self._table(block)
         if isinstance(block, Note):
             return self.text(block.text, "dim")
+        if isinstance(block, Drawing):
+            return self.text("\n".join(block.lines if self._is_unicode else block.ascii_lines))
         facts = RichTable.grid(padding=(0, GAP, 0, 0))
         facts.add_column(no_wrap=True)
         facts.add_column(overflow="fold")

@@ -11,7 +11,7 @@ def test_a_reporter_is_found_by_suffix(suffix: str) -> None:
 
 def test_an_unknown_suffix_names_the_known_ones() -> None:
     with pytest.raises(
-        UsageError, match=r"got '.jsn', known are .csv, .json, .markdown, .md, .txt. Did you mean '.json'"
+        UsageError, match=r"got '.jsn', known are .csv, .json, .markdown, .md, .png, .svg, .txt. Did you mean '.json'"
     ):
         reporter_for(".jsn")
 

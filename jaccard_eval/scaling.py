@@ -1,0 +1,60 @@
+"""Scale and overlap of what two inputs hold: from both sides, brought together, to their results."""
+
+from __future__ import annotations
+
+from jaccard_eval.analysis.losses import FOUND_IOU
+from jaccard_eval.analysis.scene import make_scene
+from jaccard_eval.analysis.sensitivity import analyse_scale
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
+from jaccard_eval.errors import DataError, Where
+from jaccard_eval.sides import Sides
+
+
+def analyse_sides(sides: Sides, protocol: Protocol, options: ScaleOptions, *, version: str) -> SensitivityResult:
+    """Analyse what the size of objects does to the score; `version` is that of the tool.
+
+    Raises
+    ------
+    DataError
+        When sizes in pixels are unknown.
+    """
+    require_pixels(sides)
+    aligned = sides.aligned
+    scene = make_scene(
+        aligned.gt,
+        aligned.pred,
+        protocol,
+        n_images=len(aligned.image_names),
+        class_names=aligned.class_names,
+        n_bins=options.bins,
+        edges=options.edges,
+    )
+    found = analyse_scale(scene, options)
+    choices = ("kind=sensitivity", f"found={FOUND_IOU:g}", *options.chosen())
+    gt, pred = sides.summaries()
+    return SensitivityResult(
+        protocol=scene.protocol,
+        options=options,
+        signature=sides.sign(scene.protocol, *choices, version=version),
+        version=version,
+        gt=gt,
+        pred=pred,
+        correspondence=aligned.correspondence,
+        losses=found.losses,
+        placement=found.placement,
+        tolerance=found.tolerance,
+        survivors=found.survivors,
+        findings=sides.findings,
+    )
+
+
+def require_pixels(sides: Sides) -> None:
+    """Raise a DataError when boxes are fractions of images whose size is unknown."""
+    if sides.aligned.units == "norm":
+        raise DataError.single(
+            "size-unknown",
+            Where(sides.gt.path),
+            "errors are measured in pixels, but boxes are normalised and image sizes unknown",
+            fix="Give the pictures with --images DIR.",
+        )
