@@ -97,8 +97,7 @@ def _report_outside(images: _Images, boxes: BoxTable, rows: IntArray, findings: 
     centre = xywh[:, :2] + xywh[:, 2:] / 2
     far = int(np.count_nonzero(((centre < 0) | (centre > size)).any(axis=1)))
     beyond = f"; the centre of {far:,} lies outside" if far else ""
-    lost = images.side.role == "gt" and far > 0 and not findings.has("gt-unmatchable")  # which says so of each
-    is_wrong = lost or len(rows) > MANY * len(boxes)
+    is_wrong = len(rows) > MANY * len(boxes) or (images.side.role == "gt" and far > 0)
     findings.add_rows(
         Severity.WARNING if is_wrong else Severity.NOTE,
         "box-outside",
@@ -112,8 +111,7 @@ def _report_outside(images: _Images, boxes: BoxTable, rows: IntArray, findings: 
 def _report_large(images: _Images, boxes: BoxTable, rows: IntArray, findings: FindingLog) -> None:
     size = images.sizes[boxes.image[rows]]
     large = rows[boxes.xywh[rows, 2] * boxes.xywh[rows, 3] > LARGER * size[:, 0] * size[:, 1]]
-    lost = images.side.role == "gt" and not findings.has("gt-unmatchable")
-    is_wrong = lost or len(large) > MANY * len(boxes)
+    is_wrong = images.side.role == "gt" or len(large) > MANY * len(boxes)
     findings.add_rows(
         Severity.WARNING if is_wrong else Severity.NOTE,
         "box-gigantic",
