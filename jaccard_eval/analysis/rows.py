@@ -27,7 +27,7 @@ MAX_NEIGHBOURS = 64  # boxes compared with each one, so that thousands at one pl
 CANNOT_MATCH = ("box-empty", "box-negative")  # loaders say of boxes without an area that they can match nothing
 OUTSIDE = ("box-outside", "box-gigantic")  # tell of the same boxes: what follows from it is then a note
 MISREAD = ("box-encoding", "box-units", "box-axes")  # where boxes were read wrongly, that is why they lie outside
-ADVICE = "Rerun with --drop-duplicates, and mend the export that wrote them."
+ADVICE = "Evaluate with --drop-duplicates, and mend the export that wrote them."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
