@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jaccard_eval.errors import UsageError, did_you_mean, shown
 
-METRIC_NAMES = ("AP", "AR", "precision", "recall", "F1", "TP", "FP", "FN")
+METRIC_NAMES = ("AP", "AR", "precision", "recall", "F1", "TP", "FP", "FN", "FPPI")
 QUALIFIERS = ("iou", "area", "max_dets", "score", "class")
 COCO_SUMMARY = (
     "AP",
@@ -31,6 +32,9 @@ IOU_DIGITS = 9  # thresholds that differ beyond are one: 0.9 is 0.89999999999999
 _AREA_SUFFIX = re.compile(r"[A-Za-z]\w*")
 _HEAD = re.compile(rf"(?P<name>{'|'.join(METRIC_NAMES)})(?P<number>\d+)?(?:_(?P<area>{_AREA_SUFFIX.pattern}))?")
 _ITEM = re.compile(r'\s*(?P<key>\w+)\s*=\s*(?P<value>"(?:[^"\\]|\\.)*"|[^,"]*?)\s*(?:,|$)')
+_FULL_RANGE = re.compile(r"@?0?\.50?:0?\.95|50-95")  # of the thresholds that plain AP stands for
+_AT_IOU = re.compile(r"@0?\.(\d)(\d?)")
+_SAME = {"fpperimage": "fppi"}
 _PLAIN_VALUE = re.compile(r"[^\s\[\],=\"]+(?: [^\s\[\],=\"]+)*")
 
 
@@ -49,7 +53,7 @@ class MetricRef:
     max_dets : int, optional
         Cap on detections per image and class; None takes the protocol's largest.
     score : float or "best-f1", optional
-        Operating point of precision, recall, F1 and the counts.
+        Operating point of precision, recall, F1, the counts, and FPPI, the false positives per image.
     class_name : str, optional
         One class; None averages over classes (AP, AR) or pools them (operating points).
 
@@ -79,11 +83,9 @@ class MetricRef:
         UsageError
             When the text is no reference, with a suggestion.
         """
-        head, bracket, tail = text.strip().partition("[")
-        if bracket and not tail.endswith("]"):
-            raise UsageError(f"metric {shown(text)}: the bracket is not closed")
-        fields = _parse_head(head.strip(), text)
-        for key, value in _parse_items(tail.removesuffix("]"), text):
+        head, items = split_ref(text)
+        fields = _parse_head(head, text)
+        for key, value in items.items():
             if fields.get(key) is not None:
                 raise UsageError(f"metric {shown(text)}: {key} is given twice")
             fields[key] = value
@@ -109,12 +111,65 @@ class MetricRef:
         return text, hidden
 
 
+def split_ref(text: str) -> tuple[str, dict[str, str | float | int]]:
+    """Return the part of a reference before its bracket, and the keys and values in it.
+
+    Raises
+    ------
+    UsageError
+        When the bracket cannot be read, or a key in it is unknown or given twice.
+    """
+    head, bracket, tail = text.strip().partition("[")
+    if bracket and not tail.endswith("]"):
+        raise UsageError(f"metric {shown(text)}: the bracket is not closed")
+    items: dict[str, str | float | int] = {}
+    for key, value in _parse_items(tail.removesuffix("]"), text):
+        if key in items:
+            raise UsageError(f"metric {shown(text)}: {key} is given twice")
+        items[key] = value
+    return head.strip(), items
+
+
+def qualified(metric: str, items: Mapping[str, float | str | None]) -> str:
+    """Return the text of a metric with further keys; those that are None are left out.
+
+    Examples
+    --------
+    >>> qualified("recall[iou=0.5]", {"score": 0.4, "class": "traffic light, red"})
+    'recall[iou=0.5,score=0.4,class="traffic light, red"]'
+    """
+    parts = [f"{key}={_text(value)}" for key, value in items.items() if value is not None]
+    if not parts:
+        return metric
+    head, bracket, tail = metric.strip().partition("[")
+    return f"{head}[{','.join([tail.removesuffix(']')] * bool(bracket) + parts)}]"
+
+
+def suggest_metric(word: str, known: Sequence[str]) -> str:
+    """Return " Did you mean 'AP50'?" for another tool's spelling of a known metric, else for a similar word.
+
+    Examples
+    --------
+    >>> suggest_metric("map50", COCO_SUMMARY), suggest_metric("mAP@0.5:0.95", COCO_SUMMARY)
+    (" Did you mean 'AP50'?", " Did you mean 'AP'?")
+    """
+    alike = [one for one in known if _bare(one) == _bare(word)]
+    return f" Did you mean {shown(alike[0])}?" if alike else did_you_mean(word, known)
+
+
+def _bare(name: str) -> str:
+    """Spell a metric without what tools differ in: case, separators, an m for mean, how thresholds are written."""
+    text = _AT_IOU.sub(lambda match: match[1] + (match[2] or "0"), _FULL_RANGE.sub("", name.casefold()))
+    bare = re.sub(r"[^a-z0-9]", "", text.removeprefix("class."))
+    return _SAME.get(bare, re.sub(r"^m(?=a[pr])", "", bare))
+
+
 def _parse_head(head: str, text: str) -> dict[str, str | float | int | None]:
     match = _HEAD.fullmatch(head)
     if match is None or (match["number"] and match["name"] not in ("AP", "AR")):
         known = (*METRIC_NAMES, *COCO_SUMMARY)
         raise UsageError(
-            f"unknown metric {shown(text)}; known are {', '.join(METRIC_NAMES)}.{did_you_mean(head, known)}"
+            f"unknown metric {shown(text)}; known are {', '.join(METRIC_NAMES)}.{suggest_metric(head, known)}"
         )
     fields: dict[str, str | float | int | None] = {"name": match["name"], "area": match["area"]}
     if match["number"]:

@@ -141,7 +141,12 @@ class DetectionMetrics:
             class_name=ref.class_name,
             iou=self.protocol.iou_thresholds[t],
         )
-        return self._defined(ref, float(getattr(point, ref.name.lower())), point.tp + point.fn)
+        return self._defined(ref, self._counted(ref, point), point.tp + point.fn)
+
+    def _counted(self, ref: MetricRef, point: OperatingPoint) -> float:
+        if ref.name == "FPPI":
+            return point.fp / len(self.image_names) if self.image_names else math.nan
+        return float(getattr(point, ref.name.lower()))
 
     def _defined(self, ref: MetricRef, value: float, n: int) -> MetricValue:
         if not np.isnan(value):

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jaccard_eval.data.metricref import COCO_SUMMARY, METRIC_NAMES, MetricRef
+from jaccard_eval.data.metricref import COCO_SUMMARY, METRIC_NAMES, MetricRef, qualified
 from jaccard_eval.errors import UsageError
 
 ANY_TEXT = st.text(max_size=12)
@@ -56,6 +58,11 @@ def test_references_are_read(text: str, expected: MetricRef) -> None:
     assert MetricRef.parse(text) == expected
 
 
+@given(REFS.filter(lambda ref: ref.class_name is None), ANY_TEXT)
+def test_a_reference_can_be_qualified_by_a_class_of_any_name(ref: MetricRef, name: str) -> None:
+    assert MetricRef.parse(qualified(str(ref), {"class": name, "iou": None})) == replace(ref, class_name=name)
+
+
 @pytest.mark.parametrize(
     ("ref", "text"),
     [
@@ -87,6 +94,13 @@ def test_numbers_of_numpy_are_written_as_numbers() -> None:
     [
         ("", "unknown metric ''"),
         ("mAP", "Did you mean 'AP'"),
+        ("map50", "Did you mean 'AP50'"),
+        ("map_small", "Did you mean 'AP_small'"),
+        ("mAP@.75", "Did you mean 'AP75'"),
+        ("mAP50-95", "Did you mean 'AP'"),
+        ("ar_100", "Did you mean 'AR100'"),
+        ("class.recall", "Did you mean 'recall'"),
+        ("fp_per_image", "Did you mean 'FPPI'"),
         ("AP_", "unknown metric"),
         ("TP50", "unknown metric"),
         ("recal[iou=0.5]", "Did you mean 'recall'"),

@@ -38,6 +38,7 @@ def test_average_precision_is_the_mean_over_thresholds_and_classes_with_ground_t
         ("TP[iou=0.5]", 2.0),
         ("FP[iou=0.75]", 2.0),
         ("FN[iou=0.75]", 1.0),
+        ("FPPI[iou=0.75]", 2.0),
     ],
 )
 def test_any_reference_can_be_measured(metric: str, expected: float) -> None:
@@ -124,6 +125,7 @@ def test_the_metrics_of_some_images_are_those_of_an_evaluation_of_these_alone() 
     later = evaluate(truth, detections).measured.restrict([1, 2])
     alone = evaluate(truth[1:], detections[1:])
     assert later.image_names == ("b", "c")
+    assert later.value(MetricRef.parse("FPPI[iou=0.5]")).value == 1 / 2  # one false positive on two images
     assert [later.value(MetricRef.parse(ref)).value for ref in COCO_SUMMARY[:3]] == [
         alone[ref] for ref in COCO_SUMMARY[:3]
     ]
