@@ -29,6 +29,7 @@ Exit codes:
 EPILOG = f"""\b
 Examples:
   jaccard-eval gt.json detections.json
+  jaccard-eval inspect gt.json detections.json
   jaccard-eval evaluate labels/ predictions/ --names classes.txt --per-class
   jaccard-eval gt.csv detections.json --protocol voc2012 -o report.md
   jaccard-eval evaluate --help

@@ -41,13 +41,13 @@ Examples:
 
 def inspect(**options: Any) -> None:
     """Run the command: show everything that could be read, then end with the errors."""
+    from jaccard_eval.report import ReportOptions
+
     paths = _paths(options["paths"], options["gt"], options["pred"])
     outputs = plan_files(options["output"], list(paths.values()))
     result = _look(paths, options)
-    errors = as_errors(result.findings, options)
-    from jaccard_eval.report import ReportOptions
-
     deliver(result, outputs, options, ReportOptions(per_class=options["per_class"]))
+    errors = as_errors(result.findings, options)
     if errors:
         raise DataError(errors)
 

@@ -68,7 +68,9 @@ def test_importing_the_package_loads_no_heavy_library() -> None:
     assert _heavy_after("import jaccard_eval") == []
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["evaluate", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["evaluate", "--help"], ["inspect", "--help"]], ids=" ".join
+)
 def test_help_and_version_load_no_heavy_library(arguments: list[str]) -> None:
     start = f"sys.argv = {['jaccard-eval', *arguments]!r}\nfrom jaccard_eval.__main__ import main"
     end = "try:\n    main()\nexcept SystemExit:\n    pass"
