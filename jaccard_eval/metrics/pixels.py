@@ -20,7 +20,7 @@ IntArray = npt.NDArray[np.int64]
 Pixels = npt.NDArray[Any]  # integers, any size
 
 NO_CLASS = -1  # of a pixel that is to be ignored
-BLOCK = 2**20  # pixels counted at once, so that what is made on the way stays small
+BLOCK = 2**18  # pixels counted at once, so that what is made on the way stays in the cache
 FEW_RUNS = 0.2  # share of the pixels; with more runs of equal pixels than that, counting every pixel is faster
 
 
@@ -72,8 +72,10 @@ class ConfusionCounts:
         for one in (gt, pred):
             if one.dtype.kind not in "biu":
                 raise UsageError(f"label maps must hold integers, got {one.dtype}")
-        blocks = _blocks(_narrowed(gt).ravel(), _narrowed(pred).ravel())
-        return cls.merge(_count_block(*block) for block in blocks)
+        gt, pred = _narrowed(gt), _narrowed(pred)
+        if gt.dtype == pred.dtype == np.uint8:
+            return _count_small(gt, pred)
+        return cls.merge(_count_large(*block) for block in _blocks(gt, pred))
 
     @classmethod
     def merge(cls, parts: Iterable[ConfusionCounts]) -> ConfusionCounts:
@@ -128,10 +130,10 @@ _NOTHING = ConfusionCounts(_EMPTY, _EMPTY, _EMPTY)
 
 
 def _narrowed(values: Pixels) -> Pixels:
-    """Return values in 8 bits where they fit, which are counted fastest."""
+    """Return flat values, in 8 bits where they fit, which are counted fastest."""
     if values.dtype == np.uint8 or not values.size or values.min() < 0 or values.max() > 255:
-        return values
-    return values.astype(np.uint8)
+        return values.ravel()
+    return values.astype(np.uint8).ravel()
 
 
 def _blocks(gt: Pixels, pred: Pixels) -> Iterator[tuple[Pixels, Pixels]]:
@@ -139,35 +141,53 @@ def _blocks(gt: Pixels, pred: Pixels) -> Iterator[tuple[Pixels, Pixels]]:
         yield gt[start : start + BLOCK], pred[start : start + BLOCK]
 
 
-def _count_block(gt: Pixels, pred: Pixels) -> ConfusionCounts:
-    """Count flat maps: by runs of equal pairs, for neighbours in label maps are mostly alike."""
-    changes = gt[1:] != gt[:-1]
-    changes |= pred[1:] != pred[:-1]
-    is_small = gt.dtype == pred.dtype == np.uint8
-    if is_small and np.count_nonzero(changes) > FEW_RUNS * len(gt):
-        return _of_histogram(np.bincount((gt.astype(np.uint16) << 8) | pred))
-    starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
-    lengths = np.diff(starts, append=len(gt))
-    if is_small:
-        index = (gt[starts].astype(np.intp) << 8) | pred[starts]
-        return _of_histogram(np.bincount(index, weights=lengths))  # float64 is exact below 2**53
-    return _count_runs(gt[starts], pred[starts], lengths)
+def _count_small(gt: Pixels, pred: Pixels) -> ConfusionCounts:
+    """Count flat maps of 8 bits in a histogram over 256 * gt + pred."""
+    histograms = [_histogram(*block) for block in _blocks(gt, pred)]
+    total = np.zeros(max(map(len, histograms), default=0), dtype=np.int64)
+    for counts in histograms:
+        total[: len(counts)] += counts
+    index = np.flatnonzero(total)
+    return ConfusionCounts(index >> 8, index & 255, total[index])
 
 
-def _of_histogram(counts: npt.NDArray[Any]) -> ConfusionCounts:
-    """Make counts of a histogram over 256 * gt + pred."""
-    index = np.flatnonzero(counts)
-    return ConfusionCounts(index >> 8, index & 255, counts[index].astype(np.int64))
+def _histogram(gt: Pixels, pred: Pixels) -> IntArray:
+    """Count a block by runs of equal pairs, for neighbours in label maps are mostly alike; else pixel by pixel."""
+    starts_run = _run_starts(gt, pred)
+    if np.count_nonzero(starts_run) > FEW_RUNS * len(gt):
+        return np.bincount((gt.astype(np.uint16) << 8) | pred)
+    starts, lengths = _runs(starts_run)
+    index = (gt[starts].astype(np.intp) << 8) | pred[starts]
+    return np.bincount(index, weights=lengths).astype(np.int64)  # float64 is exact below 2**53
 
 
-def _count_runs(gt: Pixels, pred: Pixels, lengths: IntArray) -> ConfusionCounts:
-    """Count runs whose values are of any size."""
-    gt_values, gt_rows = np.unique(gt, return_inverse=True)
-    pred_values, pred_rows = np.unique(pred, return_inverse=True)
+def _count_large(gt: Pixels, pred: Pixels) -> ConfusionCounts:
+    """Count a block of values of any size by its runs."""
+    starts, lengths = _runs(_run_starts(gt, pred))
+    gt_values, gt_rows = np.unique(gt[starts], return_inverse=True)
+    pred_values, pred_rows = np.unique(pred[starts], return_inverse=True)
     pairs, rows = np.unique(gt_rows * len(pred_values) + pred_rows, return_inverse=True)
     pixels = np.bincount(rows, weights=lengths).astype(np.int64)
     gt_of_pair, pred_of_pair = np.divmod(pairs, len(pred_values))
     return ConfusionCounts(gt_values[gt_of_pair].astype(np.int64), pred_values[pred_of_pair].astype(np.int64), pixels)
+
+
+def _run_starts(gt: Pixels, pred: Pixels) -> BoolArray:
+    """Return which pixels, shape (n,), differ on either side from the one before; the first does."""
+    starts_run = np.empty(len(gt), dtype=np.bool_)
+    starts_run[0] = True
+    np.not_equal(gt[1:], gt[:-1], out=starts_run[1:])
+    starts_run[1:] |= pred[1:] != pred[:-1]
+    return starts_run
+
+
+def _runs(starts_run: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return first pixel and length of each run."""
+    starts = np.flatnonzero(starts_run)
+    lengths = np.empty_like(starts)
+    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
+    lengths[-1] = len(starts_run) - starts[-1]
+    return starts, lengths
 
 
 @dataclass(frozen=True, slots=True, eq=False)
