@@ -9,11 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaccard_eval.api import evaluate, inspect, load, sensitivity
+    from jaccard_eval.api import evaluate, inspect, load, pixels, sensitivity
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.data.inspection import Inspection
     from jaccard_eval.data.metricref import MetricRef
+    from jaccard_eval.data.pixels import PixelsResult
     from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.data.sensitivity import ScaleOptions
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from jaccard_eval.geometry.transform import clip, scale
     from jaccard_eval.matching.nms import nms, soft_nms, weighted_nms
     from jaccard_eval.metrics.displacement import displaced_iou, smallest_side
+    from jaccard_eval.metrics.pixels import ConfusionCounts, pixel_metrics
     from jaccard_eval.metrics.sensitivity import exchange_rate, jaccard_from_error
 
 __version__ = "0.1.0"
@@ -41,12 +43,14 @@ __version__ = "0.1.0"
 _HOMES = {
     "AreaRange": "data.protocol",
     "BoxTable": "data.boxtable",
+    "ConfusionCounts": "metrics.pixels",
     "DataError": "errors",
     "Dataset": "data.dataset",
     "EvaluationResult": "data.result",
     "Inspection": "data.inspection",
     "JaccardEvalError": "errors",
     "MetricRef": "data.metricref",
+    "PixelsResult": "data.pixels",
     "Protocol": "data.protocol",
     "ReadOptions": "formats",
     "ScaleOptions": "data.sensitivity",
@@ -72,6 +76,8 @@ _HOMES = {
     "jaccard_from_error": "metrics.sensitivity",
     "load": "api",
     "nms": "matching.nms",
+    "pixel_metrics": "metrics.pixels",
+    "pixels": "api",
     "scale": "geometry.transform",
     "sensitivity": "api",
     "smallest_side": "metrics.displacement",
@@ -83,12 +89,14 @@ _HOMES = {
 __all__ = [
     "AreaRange",
     "BoxTable",
+    "ConfusionCounts",
     "DataError",
     "Dataset",
     "EvaluationResult",
     "Inspection",
     "JaccardEvalError",
     "MetricRef",
+    "PixelsResult",
     "Protocol",
     "ReadOptions",
     "ScaleOptions",
@@ -114,6 +122,8 @@ __all__ = [
     "jaccard_from_error",
     "load",
     "nms",
+    "pixel_metrics",
+    "pixels",
     "scale",
     "sensitivity",
     "smallest_side",

@@ -1,10 +1,12 @@
-"""The library's verbs: load, evaluate, sensitivity, each an orchestration of the layers below."""
+"""The library's verbs: load, evaluate, pixels, sensitivity, each an orchestration of the layers below."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from numbers import Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval import __version__
@@ -26,12 +28,14 @@ from jaccard_eval.scaling import analyse_sides
 from jaccard_eval.sides import Sides, bring_together
 
 if TYPE_CHECKING:
+    import os
     from typing import Unpack
 
+    from jaccard_eval.data.pixels import PixelsResult
     from jaccard_eval.inputs import Source
     from jaccard_eval.sides import SideOptions
 
-__all__ = ["evaluate", "inspect", "load", "sensitivity"]
+__all__ = ["evaluate", "inspect", "load", "pixels", "sensitivity"]
 
 
 def evaluate(
@@ -227,6 +231,80 @@ def sensitivity(
     _require_numbers(score_min=sides.get("score_min"), nms=sides.get("nms"))
     rules = _rules(protocol, iou=iou, max_dets=max_dets, areas=None, class_agnostic=class_agnostic)
     return analyse_sides(bring_together(gt, pred, **sides), rules, scale or ScaleOptions(), version=__version__)
+
+
+def pixels(
+    gt: str | os.PathLike[str],
+    pred: str | os.PathLike[str],
+    *,
+    classes: Sequence[str] | None = None,
+    colors: str | os.PathLike[str] | None = None,
+    ignore: Sequence[int] = (),
+    reduce_zero: str | None = None,
+    background: int | None = None,
+    drop_background: str | None = None,
+    list_file: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+) -> PixelsResult:
+    """Evaluate label maps: pictures whose pixel values are classes, as semantic segmentation gives them.
+
+    Parameters
+    ----------
+    gt, pred : path
+        A PNG or .npy file, or a folder of them.
+    classes : sequence of str, optional
+        Name of each class, by its value; any other value is then an error. When left out, the names of `colors`, else
+        every value that occurs is a class.
+    colors : path, optional
+        Table of colours, for maps that hold colours or whose palettes decide.
+    ignore : sequence of int
+        Values that are no class, such as 255; their pixels in the ground truth are left out.
+    reduce_zero : {"gt", "both"}, optional
+        Whose values count from 1, with 0 for pixels to ignore.
+    background : int, optional
+        Class that the means leave out.
+    drop_background : {"gt", "pred", "both"}, optional
+        Whose background pixels are not counted at all; see `PixelProtocol`.
+    list_file : path, optional
+        Which maps to compare: names that both sides know, or pairs of paths.
+    workers : int, optional
+        Threads; as many as there are processors when left out. The result does not depend on it.
+
+    Returns
+    -------
+    PixelsResult
+
+    Raises
+    ------
+    DataError
+        With every file that cannot be read, has no counterpart or another size, or holds unknown values.
+    UsageError
+        When an option names what does not exist.
+    """
+    from jaccard_eval.analysis.labelmaps import pixels_result
+    from jaccard_eval.data.pixels import PixelProtocol
+    from jaccard_eval.engine.threads import map_in_order
+    from jaccard_eval.formats._labelmaps.colors import read_color_table
+    from jaccard_eval.formats._labelmaps.reader import count_label_maps
+
+    table = None if colors is None else read_color_table(Path(colors))
+    rules = PixelProtocol(
+        classes=tuple(classes) if classes is not None else table.names if table is not None else None,
+        colors=None if table is None else table.digest,
+        ignore=tuple(sorted(set(ignore))),
+        reduce_zero=reduce_zero,
+        background=background,
+        drop_background=drop_background,
+    )
+    maps = count_label_maps(
+        Path(gt),
+        Path(pred),
+        rules,
+        colors=table,
+        list_file=None if list_file is None else Path(list_file),
+        run=partial(map_in_order, workers=workers),
+    )
+    return pixels_result(maps, rules, __version__)
 
 
 def _measure(sides: Sides, protocol: Protocol, score: float | str | None) -> EvaluationResult:

@@ -1,0 +1,126 @@
+"""``jaccard-eval pixels``: the IoU of label maps, class by class."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jaccard_eval.cli import EXIT_CODES
+from jaccard_eval.cli._delivery import deliver, plan_files
+from jaccard_eval.cli._findings import report_findings
+from jaccard_eval.cli._options import FINDING_OPTIONS, OUTPUT_OPTIONS, PATH, SectionedCommand, SectionOption
+from jaccard_eval.cli._parse import OneOf
+from jaccard_eval.errors import FindingLog
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.pixels import PixelsResult
+
+PASSED_ON = ("colors", "ignore", "background", "drop_background", "list_file")
+COLUMNS = ("name", "gt", "pred", "IoU", "precision", "recall", "Dice")
+EPILOG = f"""\b
+Examples:
+  jaccard-eval pixels labels/ predictions/ --classes classes.txt --ignore 255
+  jaccard-eval pixels SegmentationClass/ results/ --list val.txt --background 0
+  jaccard-eval pixels gt.npy pred.npy --background 0 --drop-background gt
+  jaccard-eval pixels camvid/labels/ camvid/out/ --colors label_colors.txt -o report.md
+  jaccard-eval pixels ade20k/annotations/ out/ --reduce-zero --json | jq .metrics.mIoU
+
+{EXIT_CODES}"""
+
+
+def pixels(gt: Path, pred: Path, **options: Any) -> None:
+    """Run the command."""
+    inputs = [path for path in (gt, pred, options["colors"], options["list_file"]) if path is not None]
+    outputs = plan_files(options["output"], inputs)
+    result = _compute(gt, pred, options)
+    report_findings(result.findings, options)
+    from jaccard_eval.report import ReportOptions
+
+    sort = options["sort"]
+    deliver(result, outputs, options, ReportOptions(per_class=options["per_class"] or sort is not None, sort=sort))
+
+
+def _compute(gt: Path, pred: Path, options: dict[str, Any]) -> PixelsResult:
+    from jaccard_eval import api
+    from jaccard_eval.formats._names import load_names
+
+    log = FindingLog()
+    names = options["classes"]
+    result = api.pixels(
+        gt,
+        pred,
+        classes=None if names is None else load_names(names, log),
+        reduce_zero="both" if options["reduce_zero"] else "gt" if options["reduce_zero_gt"] else None,
+        **{name: options[name] for name in PASSED_ON},
+    )
+    return replace(result, findings=(*log.findings(), *result.findings))
+
+
+def _option(section: str, *names: str, **settings: Any) -> SectionOption:
+    return SectionOption(names, section=section, **settings)
+
+
+_READ = "Reading the label maps"
+_RULE = "Rules"
+_SHOW = "Output"
+
+COMMAND = SectionedCommand(
+    "pixels",
+    callback=pixels,
+    help="Evaluate label maps: per-class IoU (Jaccard index), precision, recall and Dice of pixels.\n\n"
+    "GT and PRED are folders of PNG or .npy files, matched by name, or single files. A pixel's value is its class:"
+    " grey of 8 or 16 bits, the index of a palette, or a colour with --colors.",
+    short_help="Evaluate label maps: IoU per class of pixels.",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["gt"], type=PATH, metavar="GT"),
+        click.Argument(["pred"], type=PATH, metavar="PRED"),
+        _option(
+            _READ,
+            "--classes",
+            "--names",
+            metavar="FILE|A,B,...",
+            help="Class names by value, from 0. Any other value is then an error.",
+        ),
+        _option(
+            _READ,
+            "--colors",
+            type=PATH,
+            metavar="FILE",
+            help="Table of colours, one class a line: '128 64 128 road', 'road,128,64,128' or '#804080 road'.",
+        ),
+        _option(
+            _READ,
+            "--list",
+            "list_file",
+            type=PATH,
+            metavar="FILE",
+            help="Compare these only: a name a line that both sides know, or two paths below GT and PRED.",
+        ),
+        _option(
+            _RULE,
+            "--ignore",
+            type=int,
+            multiple=True,
+            metavar="VALUE",
+            help="A value that is no class, such as 255: pixels of the ground truth with it are left out. Repeatable.",
+        ),
+        _option(_RULE, "--reduce-zero", is_flag=True, help="Values count from 1: ignore 0, take one from all others."),
+        _option(_RULE, "--reduce-zero-gt", is_flag=True, help="The same for the ground truth only."),
+        _option(_RULE, "--background", type=int, metavar="CLASS", help="Class that the means leave out, such as 0."),
+        _option(
+            _RULE,
+            "--drop-background",
+            type=OneOf(("gt", "pred", "both")),
+            help="Count no pixel that is background in the ground truth, in the prediction, or in either.",
+        ),
+        _option(_SHOW, "--per-class", is_flag=True, help="List every class; up to 30 are listed anyway."),
+        _option(_SHOW, "--sort", type=OneOf(COLUMNS), help="Order of the classes; implies --per-class."),
+        *OUTPUT_OPTIONS,
+        *FINDING_OPTIONS,
+    ],
+)

@@ -1,0 +1,125 @@
+"""What reports say about an evaluation of label maps: inputs, rules, scores, classes, warnings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from jaccard_eval.data.pixels import OF_CLASS, MapsSummary, PixelClassRow, PixelsResult
+from jaccard_eval.data.result import MetricValue
+from jaccard_eval.errors import Severity, UsageError, did_you_mean, shown
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.kinds._parts import findings_section, joined_names
+from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
+
+ALL_CLASSES = "all"
+FEW_CLASSES = 30  # up to this many, the classes are listed without being asked for
+COUNTS = ("gt_pixels", "pred_pixels")
+SORT_KEYS = {"name": "name", "gt": "gt_pixels", "pred": "pred_pixels"}
+
+
+def build_report(result: PixelsResult, options: ReportOptions) -> Report:
+    """Return what a summary for people says about `result`.
+
+    Raises
+    ------
+    UsageError
+        When `options.sort` names no column of the table of classes.
+    """
+    sections = [_inputs(result), _rules(result), _summary(result)]
+    if options.per_class or len(result.per_class) <= FEW_CLASSES:
+        sections.append(_classes(result, options.sort))
+    sections += findings_section("Warnings", result.findings, (Severity.WARNING,))
+    return Report(f"jaccard-eval {result.version}, label maps", tuple(sections), result.signature)
+
+
+def build_sheet(result: PixelsResult, options: ReportOptions) -> Sheet:
+    """Return one row for all classes, then one per class; sorted as `options.sort` says."""
+    header = ("class", *COUNTS, *OF_CLASS, *result.metrics)
+    totals = [sum(getattr(row, count) for row in result.per_class) for count in COUNTS]
+    pooled = (ALL_CLASSES, *totals, *("" for _ in OF_CLASS), *(one.value for one in result.metrics.values()))
+    rows = ((*_class_cells(row), *("" for _ in result.metrics)) for row in _sorted(result, options.sort))
+    return Sheet(header, (pooled, *rows))
+
+
+def _inputs(result: PixelsResult) -> Section:
+    titles = ("images", "pixels", "classes")
+    columns = (
+        Column("side", free_text=True),
+        Column("format", free_text=True),
+        *map(Column, titles),
+        Column("path", free_text=True),
+    )
+    sides = (("ground truth", result.gt), ("predictions", result.pred))
+    rows = tuple((side, one.format, one.images, one.pixels, one.classes, one.path) for side, one in sides)
+    notes = [Note(f"images correspond by {result.image_strategy}")]
+    notes += [Note(f"{side}: set aside: {_set_aside(one)}") for side, one in sides if one.ignored]
+    return Section("Inputs", (Table(columns, rows), *notes))
+
+
+def _set_aside(one: MapsSummary) -> str:
+    return ", ".join(f"{count:,} {reason}" for reason, count in one.ignored.items())
+
+
+def _rules(result: PixelsResult) -> Section:
+    """State the rules: scores that go by different ones cannot be compared."""
+    rules = result.protocol
+    named = "every value that occurs" if rules.classes is None else f"{len(rules.classes):,}, named"
+    ignored = ", ".join(map(str, rules.ignore)) or "none"
+    reduced = {None: "no", "gt": "ground truth only", "both": "both sides"}[rules.reduce_zero]
+    pairs = (
+        ("classes", named),
+        ("ignored values", ignored),
+        ("values count from 1", reduced),
+        ("background", rules.background_rule),
+        ("means", "over the present classes: those on either side for IoU, those with ground truth for accuracy"),
+    )
+    return Section("Rules", (KeyValues(pairs),))
+
+
+def _summary(result: PixelsResult) -> Section:
+    columns = (Column("metric", free_text=True), Column("value"), Column("pixels"))
+    rows = tuple((name, one.value, one.n) for name, one in result.metrics.items())
+    return Section("Summary", (Table(columns, rows), *_undefined_notes(result.metrics.items())))
+
+
+def _classes(result: PixelsResult, sort: str | None) -> Section:
+    columns = (Column("class", free_text=True), *map(Column, (*COUNTS, *OF_CLASS)))
+    rows = _sorted(result, sort)
+    undefined = ((row.name, row.values["IoU"]) for row in rows)
+    return Section("Classes", (Table(columns, tuple(map(_class_cells, rows))), *_undefined_notes(undefined)))
+
+
+def _class_cells(row: PixelClassRow) -> tuple[Cell, ...]:
+    return row.name, row.gt_pixels, row.pred_pixels, *(row.values[name].value for name in OF_CLASS)
+
+
+def _undefined_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:
+    """One note per reason, with the names that it leaves undefined."""
+    by_reason: dict[str, list[str]] = {}
+    for name, one in metrics:
+        if math.isnan(one.value):
+            by_reason.setdefault(one.reason or "undefined", []).append(name)
+    return [Note(f"n/a: {joined_names(names, len(names))}: {reason}") for reason, names in by_reason.items()]
+
+
+def _sorted(result: PixelsResult, sort: str | None) -> tuple[PixelClassRow, ...]:
+    """Return the classes by name ascending, by pixels or a metric descending, undefined last; else as they are."""
+    if sort is None:
+        return result.per_class
+    known = (*SORT_KEYS, *OF_CLASS)
+    if sort not in known:
+        raise UsageError(f"cannot sort by {shown(sort)}; known are {', '.join(known)}.{did_you_mean(sort, known)}")
+    return tuple(sorted(result.per_class, key=_sort_key(sort)))
+
+
+def _sort_key(sort: str) -> Callable[[PixelClassRow], tuple[str | float, ...]]:
+    if sort == "name":
+        return lambda row: (row.name,)
+    if sort in SORT_KEYS:
+        return lambda row: (-getattr(row, SORT_KEYS[sort]),)
+    return lambda row: _descending(row.values[sort].value)
+
+
+def _descending(value: float) -> tuple[float, ...]:
+    return (1.0,) if math.isnan(value) else (0.0, -value)
