@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jaccard_eval.data.result import SCHEMA, MetricValue, finding_dict, plain
 from jaccard_eval.errors import Finding, UsageError, did_you_mean, shown
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.verdict import GateVerdict
 
 DROPS = ("gt", "pred", "both")  # whose background pixels are left out
 REDUCTIONS = ("gt", "both")  # whose values count from 1, with 0 for pixels to ignore
@@ -153,6 +156,8 @@ class PixelsResult:
         Class of the ground truth, class of the prediction (None: no class) and pixels, where there are any.
     findings : tuple of Finding
         Warnings and notes.
+    gates : tuple of GateVerdict
+        What quality gates say of it.
     """
 
     kind: ClassVar[str] = "pixels"
@@ -167,6 +172,7 @@ class PixelsResult:
     per_class: tuple[PixelClassRow, ...]
     confusion: tuple[tuple[str, str | None, int], ...]
     findings: tuple[Finding, ...]
+    gates: tuple[GateVerdict, ...] = ()
 
     def __getitem__(self, ref: str) -> float:
         """Return the value of ``mIoU``, ``IoU[class=road]`` and their like; NaN when undefined.
@@ -197,10 +203,11 @@ class PixelsResult:
             "correspondence": {"image_strategy": self.image_strategy, "matched_images": self.gt.images},
             "metrics": {name: one.value for name, one in self.metrics.items()},
             "undefined": {name: one.reason for name, one in self.metrics.items() if math.isnan(one.value)},
+            "support": {name: one.n for name, one in self.metrics.items()},
             "per_class": [_class_dict(row) for row in self.per_class],
             "confusion": [{"gt": gt, "pred": pred, "pixels": pixels} for gt, pred, pixels in self.confusion],
             "warnings": [finding_dict(finding) for finding in self.findings],
-            "gates": [],
+            "gates": [one.to_dict() for one in self.gates],
         }
         plain_document: dict[str, Any] = plain(document)
         return plain_document
