@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import struct
 import unicodedata
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -24,6 +26,12 @@ MAX_PIXELS = 2**34  # a picture that claims more (131,072 x 131,072) has a damag
 
 _ORIENTATION = 0x0112  # EXIF tag; 5 to 8 turn the picture by a quarter, so width and height change places
 _QUARTER_TURNS = frozenset({5, 6, 7, 8})
+
+# Pillow has a reader for each of some 40 formats, and what they raise for a damaged header is theirs to choose.
+_PILLOW_FAILURES = (
+    *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
+    *(SyntaxError, TypeError, ValueError, struct.error),
+)
 
 
 class ImageFolder:
@@ -91,7 +99,7 @@ class ImageFolder:
         if _leads_out(name):
             fix = "Pass the folder that holds the pictures themselves."
             raise DataError.single("image-outside", where, "is outside the folder of images; not opened", fix=fix)
-        with _files.open_regular(path) as file, _no_pixel_limit():
+        with _files.open_regular(path) as file, _as_header_reader():
             width, height = _read_header(file, where)
         if width * height > MAX_PIXELS:
             claim = f"its header claims a size of {width} x {height} pixels"
@@ -195,8 +203,8 @@ def _read_header(file: BinaryIO, where: Where) -> tuple[int, int]:
     except UnidentifiedImageError:
         file.seek(0)
         what = "is not a picture that can be read" if file.read(1) else "is empty (0 bytes)"
-    except (OSError, ValueError, SyntaxError, struct.error, OverflowError, MemoryError) as error:
-        what = f"its header cannot be read: {error}"
+    except _PILLOW_FAILURES as error:
+        what = f"its header cannot be read: {error or type(error).__name__}"
     raise DataError.single("image-unreadable", where, what, fix="Replace the picture.")
 
 
@@ -206,18 +214,22 @@ def _is_turned(image: Any) -> bool:
         return False
     try:
         return image.getexif().get(_ORIENTATION) in _QUARTER_TURNS
-    except (OSError, ValueError, SyntaxError, struct.error, KeyError):
+    except _PILLOW_FAILURES:
         return False
 
 
 @contextlib.contextmanager
-def _no_pixel_limit() -> Iterator[None]:
-    """Let Pillow open headers of any size: nothing is decoded, and a satellite picture is no attack."""
+def _as_header_reader() -> Iterator[None]:
+    """Let Pillow read headers of any size, in silence: nothing is decoded, and a satellite picture is no attack."""
     from PIL import Image
 
-    limit = Image.MAX_IMAGE_PIXELS
+    limit, silence, logger = Image.MAX_IMAGE_PIXELS, logging.NullHandler(), logging.getLogger("PIL")
     Image.MAX_IMAGE_PIXELS = None
+    logger.addHandler(silence)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of damaged EXIF, say: the size is told apart from that
+            yield
     finally:
         Image.MAX_IMAGE_PIXELS = limit
+        logger.removeHandler(silence)
