@@ -15,6 +15,7 @@ from jaccard_eval.matching.order import Blocks, stable_order
 IntArray = npt.NDArray[np.int64]
 
 SAMPLE_BOXES = 20_000  # predictions looked at, at most about
+SAMPLE_PAIRS = 1_000_000  # pairs of boxes compared, at most about: one crowded image can have a billion
 SAME_PLACE = 0.5  # IoU from which two boxes are taken to mean the same object, whatever their classes
 
 
@@ -69,6 +70,9 @@ class Sample:
 def take_sample(gt: BoxTable, pred: BoxTable, n_images: int, limit: int = SAMPLE_BOXES) -> Sample:
     """Pair the boxes of evenly spread images by place alone.
 
+    Where images are so crowded that too many pairs remain, evenly spread objects stand for all: each is still compared
+    with every prediction of its image.
+
     Parameters
     ----------
     gt, pred : BoxTable
@@ -80,7 +84,15 @@ def take_sample(gt: BoxTable, pred: BoxTable, n_images: int, limit: int = SAMPLE
     step = max(1, -(-len(pred) // limit), -(-len(gt) // limit))
     if step > 1:
         gt, pred = gt.take(gt.image % step == 0), pred.take(pred.image % step == 0)
+    crowding = -(-_count_pairs(gt, pred) // SAMPLE_PAIRS)
+    if crowding > 1:
+        gt = gt.take(np.arange(0, len(gt), crowding))
     return pair_by_place(gt, pred, 1 / step if n_images else 1.0)
+
+
+def _count_pairs(gt: BoxTable, pred: BoxTable) -> int:
+    n_images = 1 + int(max(gt.image.max(initial=-1), pred.image.max(initial=-1)))
+    return int(np.bincount(gt.image, minlength=n_images) @ np.bincount(pred.image, minlength=n_images))
 
 
 def pair_by_place(gt: BoxTable, pred: BoxTable, share: float = 1.0) -> Sample:

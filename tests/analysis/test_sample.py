@@ -60,6 +60,15 @@ def test_a_sample_takes_images_evenly_until_its_boxes_are_few_enough() -> None:
     assert sample.share == 0.25
 
 
+def test_of_a_crowded_image_evenly_spread_objects_are_compared_with_every_prediction() -> None:
+    gt = _boxes(*((0, 0, [20.0 * place, 0.0, 10.0, 10.0]) for place in range(2000)))
+    pred = _boxes(*((0, 0, [20.0 * place, 0.0, 10.0, 10.0]) for place in range(1500)), score=[0.5] * 1500)
+    sample = take_sample(gt, pred, 1)
+    assert (len(sample.gt), len(sample.pred)) == (667, 1500)  # 3 million pairs, 1 million wanted: every third object
+    assert sample.located() == (500, 667)
+    assert [int(sample.gt.source[row]) for row in sample.objects()[1][:3]] == [0, 3, 6]
+
+
 def test_nothing_pairs_with_nothing() -> None:
     for gt, pred in ((_boxes(), _boxes(score=[])), (_boxes((0, 0, HERE)), _boxes(score=[]))):
         sample = take_sample(gt, pred, 1)
