@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import Finding
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.verdict import GateVerdict
 
 SCHEMA = 1
 
@@ -174,6 +177,8 @@ class EvaluationResult:
         Warnings and notes.
     measured : Measured
         For everything else.
+    gates : tuple of GateVerdict
+        What quality gates say of it.
     """
 
     protocol: Protocol
@@ -187,6 +192,7 @@ class EvaluationResult:
     operating_points: tuple[OperatingPoint, ...]
     findings: tuple[Finding, ...]
     measured: Measured = field(repr=False, compare=False)
+    gates: tuple[GateVerdict, ...] = ()
 
     kind: ClassVar[str] = "evaluation"
 
@@ -230,10 +236,11 @@ class EvaluationResult:
             "correspondence": plain(asdict(self.correspondence)),
             "metrics": {name: plain(one.value) for name, one in self.metrics.items()},
             "undefined": {name: one.reason for name, one in self.metrics.items() if math.isnan(one.value)},
+            "support": {name: one.n for name, one in self.metrics.items()},
             "per_class": [_class_dict(row) for row in self.per_class],
             "operating_points": [_point_dict(point) for point in self.operating_points],
             "warnings": [finding_dict(finding) for finding in self.findings],
-            "gates": [],
+            "gates": [one.to_dict() for one in self.gates],
         }
 
 
