@@ -164,9 +164,10 @@ def _weight(row: ClassRow) -> int:
 def _agreement(pairing: Pairing) -> Section:
     looked_at = "" if pairing.sampled == 1 else f" (in {100 * pairing.sampled:.1f} % of the images)"
     objects = f"{_share(pairing.located, pairing.objects)} of {pairing.objects:,} objects{looked_at}"
+    agreeing = f"{_share(pairing.same_class, pairing.compared)} of {pairing.compared:,} such pairs agree in it"
     pairs = [
         ("place", f"{objects} share it with a prediction: IoU >= 0.5, whatever the class"),
-        ("class", f"{_share(pairing.same_class, pairing.compared)} of {pairing.compared:,} such pairs agree in it"),
+        ("class", agreeing if pairing.compared else "no such pair"),
     ]
     if pairing.cap is not None:
         beyond = f"{pairing.beyond_cap:,} detections in {pairing.images_beyond_cap:,} images are beyond {pairing.cap}"
