@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray
 
 REACH = (0, 1, -1, 2, -2)  # units in the last place around the nearest number that are tried
 
@@ -22,7 +22,7 @@ def exact_coords(xywh: FloatArray, encoding: str, sizes: FloatArray | None = Non
     Parameters
     ----------
     xywh : ndarray of float64, shape (n, 4)
-    encoding : {"xywh", "xyxy", "cxcywh"}
+    encoding : {"xywh", "xyxy", "cxcywh", "xxyy", "yxyx"}
     sizes : ndarray of float64, shape (n, 2), optional
         Width and height of each box's image, to write fractions of it.
 
@@ -32,9 +32,12 @@ def exact_coords(xywh: FloatArray, encoding: str, sizes: FloatArray | None = Non
     exact : ndarray of bool, shape (n,)
     """
     units = np.ones((len(xywh), 2)) if sizes is None else sizes
-    x = _Axis.solve(xywh[:, 0], xywh[:, 2], units[:, 0], encoding)
-    y = _Axis.solve(xywh[:, 1], xywh[:, 3], units[:, 1], encoding)
-    return np.stack((x.first, y.first, x.second, y.second), axis=1), x.found & y.found
+    kind = "xyxy" if encoding in CORNER_ORDER else encoding
+    x = _Axis.solve(xywh[:, 0], xywh[:, 2], units[:, 0], kind)
+    y = _Axis.solve(xywh[:, 1], xywh[:, 3], units[:, 1], kind)
+    coords = np.empty((len(xywh), 4))
+    coords[:, CORNER_ORDER.get(encoding, slice(None))] = np.stack((x.first, y.first, x.second, y.second), axis=1)
+    return coords, x.found & y.found
 
 
 class _Axis:

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import ENCODINGS
 from jaccard_eval.errors import UsageError, did_you_mean, shown
 
 Floats = npt.NDArray[np.floating[Any]]  # float32 when every input is, else float64
 ImageSize = Sequence[float] | None  # width and height in pixels
 
 NORM_SUFFIX = "_norm"
-BOX_ENCODINGS = (*ENCODINGS, *(f"{encoding}{NORM_SUFFIX}" for encoding in ENCODINGS))
+BOX_ENCODINGS = ("xyxy", "xywh", "cxcywh", "xyxy_norm", "xywh_norm", "cxcywh_norm")
 _AREA_HEADROOM = 16.0  # a hull of two boxes is at most (2 + 2)² times as large as the square of the largest number
 
 

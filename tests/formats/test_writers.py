@@ -94,7 +94,7 @@ def test_real_files_survive_writing_and_reading(role: str, source: str, tmp_path
     same(written_again(dataset, tmp_path / "out.json"), dataset)
 
 
-@pytest.mark.parametrize("encoding", ["xywh", "xyxy", "cxcywh"])
+@pytest.mark.parametrize("encoding", ["xywh", "xyxy", "cxcywh", "yxyx", "xxyy"])
 @pytest.mark.parametrize("scaled", [False, True])
 @given(data=st.data())
 def test_boxes_of_any_encoding_are_written_to_the_bit(encoding: str, scaled: bool, data: st.DataObject) -> None:

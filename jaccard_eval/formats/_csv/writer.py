@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from jaccard_eval.atomic import replace_file
-from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.boxtable import CORNER_ORDER, FloatArray
 from jaccard_eval.data.dataset import Dataset, ImageTable
 from jaccard_eval.delimited import inert, is_formula, quoted
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
@@ -83,9 +83,10 @@ def _columns(dataset: Dataset, images: Sequence[str], classes: Sequence[str], bo
 def _coords(dataset: Dataset) -> tuple[str, FloatArray]:
     """Return the boxes as the file had them where that is exact, else as the table has them, which always is."""
     if dataset.units == dataset.reading.units:
-        coords, exact = exact_coords(dataset.boxes.xywh, dataset.reading.encoding)
+        encoding = "xyxy" if dataset.reading.encoding in CORNER_ORDER else dataset.reading.encoding
+        coords, exact = exact_coords(dataset.boxes.xywh, encoding)
         if exact.all():
-            return dataset.reading.encoding, coords
+            return encoding, coords
     return "xywh", dataset.boxes.xywh
 
 
