@@ -96,7 +96,7 @@ def check_sizes(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> None:
 
     negative = np.flatnonzero((width < 0) | (height < 0))
     empty = np.flatnonzero((product == 0) & (width >= 0) & (height >= 0))
-    order = "Check the order of the coordinates (--gt-box, --pred-box: xywh, xyxy or cxcywh)."
+    order = "Check the order of the coordinates (--gt-box, --pred-box: xywh, xyxy, cxcywh, xxyy or yxyx)."
     scored = "" if raw.negative_size is Severity.ERROR else _degenerate(len(negative), "a negative")
     findings.add_rows(raw.negative_size, "box-negative", negative, describe, fix=order, summary=scored)
     findings.add_rows(Severity.WARNING, "box-empty", empty, describe, summary=_degenerate(len(empty), "zero"))

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from planting import SETS, Pair, suggested_flags
+from planting import SETS, Pair, run_evaluate, suggested_flags
 
 Box = list[float]
 Size = tuple[float, float]
@@ -170,6 +171,40 @@ def test_ground_truth_of_another_picture_size_is_out_of_its_images(name: str, go
         image["width"], image["height"] = image["width"] / 4, image["height"] / 4
     codes = {one["code"] for one in pair.evaluate().warnings()}
     assert codes & {"box-outside", "box-gigantic", "gt-unmatchable"}
+
+
+def test_columns_of_a_csv_under_the_names_of_others_are_named(
+    sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gt, true, wrong = sample_data / "csv/gt.csv", sample_data / "csv/better.csv", tmp_path / "wrong.csv"
+    header, rows = true.read_text().split("\n", 1)
+    wrong.write_text(f"{header.replace('xmin,ymin,xmax,ymax', 'ymin,xmin,ymax,xmax')}\n{rows}")
+    outcome = run_evaluate(capsys, str(gt), str(wrong))
+    (warning,) = outcome.warnings(*CODES)
+    assert (warning["code"], suggested_flags(warning["message"])) == ("box-axes", ["--pred-box", "yxyx"])
+    expected = run_evaluate(capsys, str(gt), str(true)).ap
+    assert run_evaluate(capsys, str(gt), str(wrong), *suggested_flags(warning["message"])).ap == expected
+
+
+def test_label_files_with_x1_x2_y1_y2_in_the_place_of_centres_are_named(
+    sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for file in sorted((sample_data / "yolo/better").glob("*.txt")):
+        lines = [line.split() for line in file.read_text().splitlines()]
+        boxes = (_xxyy(_lefttop(list(map(float, line[1:5]))), (1, 1)) for line in lines)
+        text = [f"{line[0]} {' '.join(map(repr, box))} {line[5]}" for line, box in zip(lines, boxes, strict=True)]
+        (tmp_path / file.name).write_text("\n".join(text))
+    gt = str(sample_data / "yolo/data.yaml")
+    (warning,) = run_evaluate(capsys, gt, str(tmp_path)).warnings(*CODES)
+    assert (warning["code"], suggested_flags(warning["message"])) == ("box-axes", ["--pred-box", "xxyy"])
+    mended = run_evaluate(capsys, gt, str(tmp_path), *suggested_flags(warning["message"]))
+    true = run_evaluate(capsys, gt, str(sample_data / "yolo/better"))
+    assert mended.ap == pytest.approx(true.ap, rel=0, abs=1e-12)
+
+
+def _lefttop(box: Box) -> Box:
+    x, y, w, h = box
+    return [x - w / 2, y - h / 2, w, h]
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -236,7 +236,7 @@ def test_negative_sizes_are_an_error_that_doubts_the_encoding() -> None:
     message = _error(_draft(), _boxes([1, 1, 1], coords=np.array([(5, 5, -1, 2), BOX, (5, 5, 1, -2)])))
     assert "error[box-negative]: file.txt:1: bbox has width -1 and height 2" in message
     assert "file.txt:3: bbox has width 1 and height -2" in message
-    assert "--gt-box, --pred-box: xywh, xyxy or cxcywh" in message
+    assert "--gt-box, --pred-box: xywh, xyxy, cxcywh, xxyy or yxyx" in message
 
 
 def test_negative_sizes_are_kept_with_a_warning_where_the_format_allows_them() -> None:
