@@ -1,10 +1,13 @@
 """Shared fixtures: the folders beside the checkout, and how hypothesis draws."""
 
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
 import pytest
+from planting import SETS, Pair
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,6 +32,20 @@ def shared_oracle() -> Path:
 def sample_data() -> Path:
     """The sample that comes with the project."""
     return ROOT / "sample_data"
+
+
+@pytest.fixture
+def good_pair(
+    request: pytest.FixtureRequest, tmp_path: Path, sample_data: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], Pair]:
+    """Return one of `planting.SETS` by its name, to plant mistakes into."""
+
+    def load(name: str) -> Pair:
+        folder = sample_data if name == "sample" else request.getfixturevalue("shared_data")
+        gt, pred = (json.loads((folder / path).read_text()) for path in SETS[name])
+        return Pair(gt, pred, tmp_path, capsys)
+
+    return load
 
 
 def _beside_the_checkout(name: str) -> Path:
