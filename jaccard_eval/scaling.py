@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from jaccard_eval.analysis.losses import FOUND_IOU
+from jaccard_eval.analysis.overlap import choose_pair, measure_overlap
 from jaccard_eval.analysis.scene import make_scene
 from jaccard_eval.analysis.sensitivity import analyse_scale
+from jaccard_eval.data.overlap import OverlapResult
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
 from jaccard_eval.errors import DataError, Where
@@ -58,3 +60,23 @@ def require_pixels(sides: Sides) -> None:
             "errors are measured in pixels, but boxes are normalised and image sizes unknown",
             fix="Give the pictures with --images DIR.",
         )
+
+
+def overlap_in_image(
+    sides: Sides, image: str, *, pred_index: int | None = None, gt_index: int | None = None, version: str
+) -> OverlapResult:
+    """Measure two boxes of an image; see `analysis.overlap.choose_pair` for which, and for the errors."""
+    require_pixels(sides)
+    aligned = sides.aligned
+    pair = choose_pair(aligned, image, pred_index=pred_index, gt_index=gt_index)
+    pred, gt = aligned.pred, aligned.gt
+    measured = measure_overlap(pred.xywh[pair.pred].tolist(), gt.xywh[pair.gt].tolist(), "xywh")
+    score = "" if pred.score is None else f", score {pred.score[pair.pred]:.4g}"
+    return OverlapResult(
+        version=version,
+        image=pair.image,
+        pred_name=f"{aligned.class_names[pred.label[pair.pred]]}{score}",
+        gt_name=aligned.class_names[gt.label[pair.gt]],
+        findings=sides.findings,
+        **measured,
+    )

@@ -81,7 +81,8 @@ class _Page:
         if isinstance(block, Note):
             return self.text(block.text, "dim")
         if isinstance(block, Drawing):
-            return self.text("\n".join(block.lines if self._is_unicode else block.ascii_lines))
+            lines = block.lines if self._is_unicode else block.ascii_lines
+            return Text("\n").join(map(self.text, lines))
         facts = RichTable.grid(padding=(0, GAP, 0, 0))
         facts.add_column(no_wrap=True)
         facts.add_column(overflow="fold")
