@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jaccard_eval.analysis.evidence import Evidence
+from jaccard_eval.analysis.evidence import MISREAD, Evidence
 from jaccard_eval.analysis.sample import IntArray, Sample, take_sample
 from jaccard_eval.data.align import Placement
 from jaccard_eval.data.boxtable import RowArray
@@ -32,7 +32,6 @@ SWAP_OWN, SWAP_OTHER = 0.2, 0.8  # a class that agrees with its own at most, and
 LISTED = 5  # candidates shown
 PASTED = 20  # pairs of classes that a suggested flag spells out
 NAMED_PAIRS = 3  # pairs of classes that evidence spells out
-MISREAD = ("box-encoding", "box-units", "box-axes")  # boxes in the wrong place tell nothing about classes
 
 ClassMap = str | Mapping[str, str]
 _PLAIN_NAME = re.compile(r"[\w.+/()-]+( [\w.+/()-]+)*")

@@ -10,6 +10,8 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.signature import Words
 from jaccard_eval.metrics.detection import DetectionMetrics
 
+MISREAD = ("box-encoding", "box-units", "box-axes")  # codes of boxes read wrongly, which tell nothing of anything else
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Evidence:

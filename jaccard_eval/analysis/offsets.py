@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jaccard_eval.analysis.evidence import Evidence
+from jaccard_eval.analysis.evidence import MISREAD, Evidence
 from jaccard_eval.analysis.rescore import average_precision
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, freeze
-from jaccard_eval.errors import FindingLog, Severity, Where
+from jaccard_eval.errors import FindingLog, Where
 
 FEWEST_OBJECTS = 20  # objects found, from which a median says something
 TOLERANCE = 0.15  # px between a median and the offset that explains it
@@ -19,7 +19,6 @@ NORMAL_SPREAD = 1.4826  # standard deviation of a normal distribution over its m
 MEDIAN_ERROR = 1.2533  # standard error of a median over that of a mean: √(π/2)
 STRICT_IOU = 0.75
 NOTICEABLE = 0.01  # AP that the offset must cost to be more than a note
-MISREAD = ("box-encoding", "box-units", "box-axes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +84,15 @@ def _report(evidence: Evidence, pattern: _Pattern, step: float, medians: FloatAr
     given, undone = (average_precision(evidence, aligned.gt, one, iou=STRICT_IOU) for one in (aligned.pred, mended))
     edges = {(1, 1): "in x and y", (0, 1): "at the right and bottom", (1, 0): "at the left and top"}
     listed = ", ".join(f"{value:+.2f}" for value in medians)
-    gain = undone - given
-    findings.add_rows(
-        Severity.WARNING if gain >= NOTICEABLE else Severity.NOTE,
-        "box-offset",
-        range(1),
-        lambda _: (
-            Where(evidence.pred.path, field="box"),
-            f"boxes are shifted by {step:+g} px {edges[pattern.near, pattern.far]} against the ground truth (medians "
-            f"left, top, right, bottom: {listed}): {pattern.cause}; AP75 {given:.3f} as given, {undone:.3f} without",
-        ),
-        fix=f"Export with the same convention on both sides: {_repair(pattern, step)}.",
+    detail = (
+        f"boxes are shifted by {step:+g} px {edges[pattern.near, pattern.far]} against the ground truth (medians "
+        f"left, top, right, bottom: {listed}): {pattern.cause}; AP75 {given:.3f} as given, {undone:.3f} without"
     )
+    where, fix = Where(evidence.pred.path, field="box"), _repair(pattern, step)
+    if undone - given >= NOTICEABLE:
+        findings.warning("box-offset", where, detail, fix=fix)
+    else:
+        findings.note("box-offset", where, detail, fix=fix)
 
 
 def _moved(boxes: BoxTable, near: float, far: float) -> BoxTable:
@@ -106,12 +102,11 @@ def _moved(boxes: BoxTable, near: float, far: float) -> BoxTable:
 
 def _repair(pattern: _Pattern, step: float) -> str:
     """Say what to do to the predictions, as left, top, width and height."""
-    word = "subtract" if step > 0 else "add"
-    direction = "from" if step > 0 else "to"
-    other, onto = ("add", "to") if step > 0 else ("subtract", "from")
-    size = abs(step)
-    if pattern.near and pattern.far:
-        return f"{word} {size:g} {direction} x and y of the predictions"
-    if pattern.far:
-        return f"{word} {size:g} {direction} width and height of the predictions"
-    return f"{word} {size:g} {direction} x and y of the predictions and {other} {size:g} {onto} their width and height"
+    less, more = f"subtract {abs(step):g} from", f"add {abs(step):g} to"
+    undo, redo = (less, more) if step > 0 else (more, less)
+    todo = {
+        (1, 1): f"{undo} x and y of the predictions",
+        (0, 1): f"{undo} width and height of the predictions",
+        (1, 0): f"{undo} x and y of the predictions and {redo} their width and height",
+    }
+    return f"Export with the same convention on both sides: {todo[pattern.near, pattern.far]}."

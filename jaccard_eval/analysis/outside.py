@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaccard_eval.analysis.evidence import Evidence
+from jaccard_eval.analysis.evidence import MISREAD, Evidence
 from jaccard_eval.analysis.sample import IntArray
 from jaccard_eval.data.align import common_sizes
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
@@ -19,7 +19,6 @@ MANY = 0.2  # share of boxes outside from which they are no accident
 LARGER = 1.1  # times the image's area from which a box is larger than the image
 FIX = "Check the encoding and units of the boxes, and that the sizes are those of these images."
 EDGES = ("left", "top", "right", "bottom")
-MISREAD = ("box-encoding", "box-units", "box-axes")  # where boxes were read wrongly, that is why they lie outside
 
 
 def check_outside(evidence: Evidence, findings: FindingLog) -> None:
