@@ -518,6 +518,13 @@ def test_darknet_lists_images_with_labels_beside_them(load: Load) -> None:
     assert said(data) == ["split-train"]
 
 
+def test_listed_images_lie_below_the_description_however_their_paths_begin(load: Load) -> None:
+    listed = "/old/disk/images/a.jpg\n//server/share/images/b.jpg\n../../images/c.jpg\n\\\\server\\images\\d.jpg\n"
+    files = {"data.yaml": "val: val.txt\nnames: [cat]\n", "val.txt": listed}
+    labels = {f"labels/{name}.txt": BOX for name in "abcd"}
+    assert len(load(files | labels, start="data.yaml").boxes) == 4
+
+
 @pytest.mark.parametrize("names", ["{outside}", "../../outside.txt"])
 def test_darknet_cannot_name_a_file_outside_of_its_folder(refuse: Refuse, tmp_path: Path, names: str) -> None:
     outside = tmp_path / "outside.txt"
@@ -532,7 +539,9 @@ def test_darknet_cannot_name_a_file_outside_of_its_folder(refuse: Refuse, tmp_pa
 
 
 def test_a_number_that_overflows_ends_no_class_name(refuse: Refuse) -> None:
-    assert "a.txt:1: expected 6 columns (class x y w h conf), got 7 columns" in refuse({"labels/a.txt": "cat 1e400 0 0 0 0 0\n"})
+    assert "a.txt:1: expected 6 columns (class x y w h conf), got 7 columns" in refuse(
+        {"labels/a.txt": "cat 1e400 0 0 0 0 0\n"}
+    )
 
 
 # ---- finding the format ----

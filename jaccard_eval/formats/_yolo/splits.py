@@ -178,7 +178,7 @@ def _find_below(base: Path, written: str) -> Path | None:
 
 def _inner_parts(written: str) -> list[str]:
     """Return the parts of a path without root, "." and "..": a list in a data set cannot lead out of it."""
-    return [part for part in PurePosixPath(written.replace("\\", "/")).parts if part not in ("/", ".", "..")]
+    return [part for part in PurePosixPath(written.replace("\\", "/")).parts if part.strip("/") not in ("", ".", "..")]
 
 
 def _source_of_list(description: _Description, listed: list[str], findings: FindingLog) -> LabelSource:
