@@ -1,0 +1,76 @@
+"""The whole command on damaged inputs, in this process: an exit code of its own, one document or none, no traceback."""
+
+import json
+import random
+import shutil
+import time
+from pathlib import Path
+
+import damage
+import pytest
+from inertness import active_characters
+
+from jaccard_eval.cli import _run
+
+N_MUTANTS = 250  # of each pair
+SECONDS = 4.0
+SECONDS_EACH = 3.0
+
+PAIRS = {  # of the sample: ground truth, predictions, and the files that are damaged
+    "coco": ("coco/gt.json", "coco/worse.json", "coco/*.json"),
+    "csv": ("csv/gt.csv", "csv/better.csv", "csv/*.csv"),
+    "yolo": ("yolo/labels", "yolo/worse", "yolo/**/*.txt"),
+    "yolo-yaml": ("yolo/data.yaml", "coco/better.json", "yolo/**/*.yaml"),
+    "csv-coco": ("csv/gt.csv", "coco/better.json", "c*/*.*"),
+    "pictures": ("yolo/labels/val", "yolo/worse", "yolo/images/val/*.png"),
+}
+OPTIONS = (
+    *([], [], ["--json"], ["--json"], ["--json"], ["--json", "--per-class"], ["--color", "always", "--per-class"]),
+    *(["--protocol", "voc2007"], ["--score", "best-f1"], ["--class-agnostic"], ["--max-dets", "none"], ["--strict"]),
+    *(["--extra-images", "ignore"], ["--match-images", "stem"], ["--assume-score", "1"], ["--names", "cat,dog"]),
+    *(["--gt-box", "xyxy"], ["--pred-box", "cxcywh"], ["--gt-units", "px"], ["--pred-units", "norm"]),
+    *(["--pred-columns", "conf-box"], ["--names", "{sample}/yolo/data.yaml"], ["--classes", "dog"]),
+    *([["--images", "{sample}/yolo/images"]] * 4),
+)
+
+
+@pytest.fixture(scope="module")
+def sample(sample_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(sample_data, tmp_path_factory.mktemp("sample") / "sample"))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_damaged_inputs_end_with_a_result_or_an_explanation(
+    pair: str, sample: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(pair)
+    gt, pred, pattern = PAIRS[pair]
+    files = sorted(sample.glob(pattern))
+    pictures = ["--images", "{sample}/yolo/images/val"] if pair == "pictures" else []
+    end = time.monotonic() + SECONDS
+    for _ in range(N_MUTANTS):
+        options = [*pictures, *(word for words in rng.sample(OPTIONS, 2) for word in words)]
+        argv = ["evaluate", str(sample / gt), str(sample / pred), *(word.format(sample=sample) for word in options)]
+        with damage.damaged(rng.choice(files), rng):
+            require_result_or_explanation(argv, capsys)
+        if time.monotonic() > end:
+            break
+
+
+def require_result_or_explanation(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    start = time.monotonic()
+    code = _run.run(argv)
+    seconds = time.monotonic() - start
+    shown = capsys.readouterr()
+    assert code in (0, 2, 3), f"{argv}\n{shown.err}"
+    assert "Traceback" not in shown.err
+    assert not active_characters(shown.err)
+    if code == 0 and "--json" in argv:
+        assert json.loads(shown.out, parse_constant=refuse)["schema"] == 1
+    elif code != 0:
+        assert (shown.out, shown.err.startswith(("error", "warning"))) == ("", True)
+    assert seconds < SECONDS_EACH, argv
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
