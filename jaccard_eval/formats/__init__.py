@@ -38,7 +38,8 @@ class Format:
     source : str
         Where the format is specified.
     example : str
-        A small valid input, as text.
+        A small valid input, as text. Where files are no text, the code that makes one; the module then has
+        ``write_example(path)``, which does that.
     carries : tuple of str
         Among "images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area".
     suffixes : tuple of str

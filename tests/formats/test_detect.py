@@ -25,6 +25,19 @@ def _write(path: Path, content: str | bytes) -> Path:
     return path
 
 
+def _example(name: str, folder: Path) -> Path:
+    """Write the example of a format; where files are no text its module does so."""
+    module = format_module(name)
+    suffixes = module.FORMAT.suffixes
+    file = folder / f"example{suffixes[0] if suffixes else '.txt'}"
+    if hasattr(module, "write_example"):
+        folder.mkdir(parents=True)
+        module.write_example(file)
+    else:
+        _write(file, module.FORMAT.example)
+    return file if suffixes else folder
+
+
 def test_every_format_describes_itself() -> None:
     assert {"coco", "csv", "yolo"} <= set(format_names())
     for name in format_names():
@@ -40,9 +53,7 @@ def test_every_format_describes_itself() -> None:
 
 @pytest.mark.parametrize("name", format_names())
 def test_every_format_recognises_its_own_example_and_reads_it(name: str, tmp_path: Path) -> None:
-    about = format_module(name).FORMAT
-    file = _write(tmp_path / "data" / f"example{about.suffixes[0] if about.suffixes else '.txt'}", about.example)
-    path = file if about.suffixes else file.parent
+    path = _example(name, tmp_path / "data")
     assert detect_format(path) == name
     assert len(read_dataset(path, ReadOptions()).boxes) > 0
 
@@ -50,10 +61,7 @@ def test_every_format_recognises_its_own_example_and_reads_it(name: str, tmp_pat
 @pytest.mark.parametrize("name", format_names())
 def test_no_format_claims_the_example_of_another(name: str, tmp_path: Path) -> None:
     for other in format_names():
-        about = format_module(other).FORMAT
-        suffix = about.suffixes[0] if about.suffixes else ".txt"
-        file = _write(tmp_path / other / f"example{suffix}", about.example)
-        assert format_module(name).sniff(file if about.suffixes else file.parent) == (name == other)
+        assert format_module(name).sniff(_example(other, tmp_path / other)) == (name == other)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from jaccard_eval import BoxTable, DataError, UsageError, load
 from jaccard_eval.data.boxtable import to_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
 from jaccard_eval.errors import Severity
-from jaccard_eval.formats import ReadOptions, format_module, format_names, write_dataset
+from jaccard_eval.formats import ReadOptions, format_module, format_names, format_writer, write_dataset
 from jaccard_eval.formats._exact import exact_coords
 from jaccard_eval.formats._images import ImageFolder
 
@@ -219,6 +219,11 @@ def test_images_that_share_a_label_file_and_broken_class_names_are_named_in_one_
 def test_arrays_need_the_name_of_a_format_to_be_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown format 'arrays'"):
         write_dataset(scene(), tmp_path / "a")
+
+
+def test_a_format_that_cannot_be_written_names_those_that_can() -> None:
+    with pytest.raises(UsageError, match="'npz' cannot be written; those that can are coco, csv, yolo"):
+        format_writer("npz")
 
 
 def test_a_compressed_file_is_the_same_every_time(tmp_path: Path) -> None:
