@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from jaccard_eval.data.result import SCHEMA, MetricValue, finding_dict, plain
+from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import Finding, UsageError, did_you_mean, shown
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class PixelProtocol:
         _require_one_of("reduce_zero", self.reduce_zero, REDUCTIONS)
         if self.drop_background and self.background is None:
             raise UsageError("drop_background needs to know which class is background")
-        if self.background is not None and not 0 <= self.background < len(self.classes or range(2**63)):
+        n_classes = math.inf if self.classes is None else len(self.classes)
+        if self.background is not None and not 0 <= self.background < n_classes:
             raise UsageError(f"background {self.background} is no class; classes are {self.known_classes}")
 
     @property
@@ -197,7 +199,7 @@ class PixelsResult:
             "schema": SCHEMA,
             "kind": self.kind,
             "tool": {"name": "jaccard-eval", "version": self.version},
-            "signature": self.signature,
+            **signature_dict(self.signature),
             "protocol": asdict(self.protocol) | {"background_rule": self.protocol.background_rule},
             "inputs": {"gt": asdict(self.gt), "pred": asdict(self.pred)},
             "correspondence": {"image_strategy": self.image_strategy, "matched_images": self.gt.images},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -57,20 +58,28 @@ class MapSide:
         return ImageTable(keys, keys, unknown_sizes(len(keys)), listed=True)
 
     def find(self, name: str) -> list[int]:
-        """Return the maps that a name can mean: by path, by the end of a path, or without the suffix of a picture."""
-        for form in (posix(name), _bare(posix(name))):
-            if form in self._rows_by_form:
-                return self._rows_by_form[form]
-        return []
+        """Return the maps that a path can mean, with or without suffix: one ends with the other, by whole folders."""
+        forms = (posix(name), _bare(posix(name)))
+        ends = [self._by_end.get(form, []) for form in forms]
+        whole = [self._by_path.get(end, []) for form in forms for end in path_ends(form)]
+        return next((rows for rows in (*whole[:1], *ends, *whole) if rows), [])
 
     @cached_property
-    def _rows_by_form(self) -> dict[str, list[int]]:
-        rows: dict[str, list[int]] = {}
-        for row, name in enumerate(self.names):
-            for form in {*path_ends(name), *path_ends(_bare(name))}:
-                rows.setdefault(form, []).append(row)
-        whole = {name: [row] for row, name in enumerate(self.names)}
-        return rows | whole
+    def _by_path(self) -> dict[str, list[int]]:
+        """Rows by path, with and without suffix."""
+        return _index((form, row) for row, name in enumerate(self.names) for form in {name, _bare(name)})
+
+    @cached_property
+    def _by_end(self) -> dict[str, list[int]]:
+        """Rows by each end of a path, with and without suffix."""
+        return _index((end, row) for form, rows in self._by_path.items() for row in rows for end in path_ends(form))
+
+
+def _index(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for form, row in places:
+        rows.setdefault(form, []).append(row)
+    return rows
 
 
 def list_side(role: str, path: Path, findings: FindingLog) -> MapSide:
