@@ -35,6 +35,8 @@ class GateVerdict:
     check : str
         Kind of the limit: "min", "max", "max-drop", "max-drop-relative", "max-rise" or "max-rise-relative".
     status : Status
+    severity : {"error", "warning", "info"}
+        Of the rule: what breaking it is.
     value : float
         NaN when undefined.
     limit, margin : float
@@ -58,6 +60,7 @@ class GateVerdict:
     metric: str
     check: str
     status: Status
+    severity: str
     value: float
     limit: float
     n: int
@@ -77,7 +80,7 @@ class GateVerdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain types, None where undefined; without the place of the rule, which is one machine's."""
-        names = ("rule", "metric", "check", "value", "limit", "n", "margin", "baseline", "delta", "reason")
+        names = ("rule", "metric", "check", "severity", "value", "limit", "n", "margin", "baseline", "delta", "reason")
         fields: dict[str, Any] = plain({name: getattr(self, name) for name in names})
         fields |= {"status": str(self.status), "slice": self.slice, "slice_digest": self.slice_digest}
         return fields | {"cells": [_cell(one) for one in self.cells]}
