@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaccard_eval.api import evaluate, inspect, load, pixels, sensitivity
+    from jaccard_eval.api import evaluate, inspect, load, pixels, sensitivity, verify
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.data.inspection import Inspection
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.data.sensitivity import ScaleOptions
+    from jaccard_eval.data.verification import Verification
     from jaccard_eval.errors import DataError, JaccardEvalError, UsageError
     from jaccard_eval.formats import ReadOptions
     from jaccard_eval.frames import to_frame
@@ -55,6 +56,7 @@ _HOMES = {
     "ReadOptions": "formats",
     "ScaleOptions": "data.sensitivity",
     "UsageError": "errors",
+    "Verification": "data.verification",
     "box_ciou": "geometry.iou",
     "box_diou": "geometry.iou",
     "box_giou": "geometry.iou",
@@ -83,6 +85,7 @@ _HOMES = {
     "smallest_side": "metrics.displacement",
     "soft_nms": "matching.nms",
     "to_frame": "frames",
+    "verify": "api",
     "weighted_nms": "matching.nms",
 }
 
@@ -101,6 +104,7 @@ __all__ = [
     "ReadOptions",
     "ScaleOptions",
     "UsageError",
+    "Verification",
     "box_ciou",
     "box_diou",
     "box_giou",
@@ -129,6 +133,7 @@ __all__ = [
     "smallest_side",
     "soft_nms",
     "to_frame",
+    "verify",
     "weighted_nms",
 ]
 

@@ -1,9 +1,10 @@
-"""The library's verbs: load, evaluate, pixels, sensitivity, each an orchestration of the layers below."""
+"""The library's verbs: load, evaluate, verify, pixels, sensitivity, each an orchestration of the layers below."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -24,18 +25,20 @@ from jaccard_eval.inputs import Input, load
 from jaccard_eval.inspecting import inspect_alone, inspect_both
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
+from jaccard_eval.recording import record_options
 from jaccard_eval.scaling import analyse_sides
-from jaccard_eval.sides import Sides, bring_together
+from jaccard_eval.sides import SideOptions, Sides, bring_together
+from jaccard_eval.verifying import compare, read_saved
 
 if TYPE_CHECKING:
     import os
     from typing import Unpack
 
     from jaccard_eval.data.pixels import PixelsResult
+    from jaccard_eval.data.verification import Verification
     from jaccard_eval.inputs import Source
-    from jaccard_eval.sides import SideOptions
 
-__all__ = ["evaluate", "inspect", "load", "pixels", "sensitivity"]
+__all__ = ["evaluate", "inspect", "load", "pixels", "sensitivity", "verify"]
 
 
 def evaluate(
@@ -118,9 +121,7 @@ def evaluate(
     """
     _require_numbers(score_min=score_min, nms=nms, score=None if score == "best-f1" else score)
     rules = _rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
-    sides = bring_together(
-        gt,
-        pred,
+    options = SideOptions(
         classes=classes,
         exclude_classes=exclude_classes,
         score_min=score_min,
@@ -134,7 +135,8 @@ def evaluate(
         gt_options=gt_options,
         pred_options=pred_options,
     )
-    return _measure(sides, rules, score)
+    result = _measure(bring_together(gt, pred, **options), rules, score)
+    return replace(result, options=record_options(options, score))
 
 
 def inspect(
@@ -233,6 +235,29 @@ def sensitivity(
     return analyse_sides(bring_together(gt, pred, **sides), rules, scale or ScaleOptions(), version=__version__)
 
 
+def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str | os.PathLike[str]) -> Verification:
+    """Run a saved evaluation again, with its own rules and options, and say what is not the same.
+
+    Parameters
+    ----------
+    result : path
+        JSON document of an evaluation.
+    gt, pred : path
+        Its inputs, wherever they are now.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    DataError
+        When the result or an input cannot be used.
+    """
+    saved = read_saved(Path(result))
+    return compare(saved, evaluate(gt, pred, **saved.arguments))
+
+
 def pixels(
     gt: str | os.PathLike[str],
     pred: str | os.PathLike[str],
@@ -318,7 +343,7 @@ def _measure(sides: Sides, protocol: Protocol, score: float | str | None) -> Eva
     audited = audit(sides.gt, sides.pred, aligned, metrics, sides.hashes)
     return EvaluationResult(
         protocol=protocol,
-        signature=sides.sign(protocol, version=__version__),
+        signature=sides.sign(protocol, *_point(score), version=__version__),
         version=__version__,
         gt=gt,
         pred=pred,
@@ -329,6 +354,11 @@ def _measure(sides: Sides, protocol: Protocol, score: float | str | None) -> Eva
         findings=(*sides.findings, *audited),
         measured=metrics,
     )
+
+
+def _point(score: float | str | None) -> list[str]:
+    """Name the operating point as a signature does."""
+    return [] if score is None else [f"score={score if isinstance(score, str) else repr(float(score))}"]
 
 
 def _rules(

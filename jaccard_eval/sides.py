@@ -17,7 +17,7 @@ from jaccard_eval.data.classrules import AUTO
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import InputSummary
-from jaccard_eval.data.signature import Words, digest_rows, row_hashes, signature
+from jaccard_eval.data.signature import Words, digest_rows, quoted, row_hashes, signature
 from jaccard_eval.errors import DataError, Finding, FindingLog
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.inputs import Input, load_both
@@ -80,9 +80,13 @@ class Sides:
         return summarise(self.gt, gt), summarise(self.pred, pred)
 
     def sign(self, protocol: Protocol, *choices: str, version: str) -> str:
-        """Return the signature of a result: the protocol, what was chosen, further choices, and the inputs."""
+        """Return the signature of a result: the protocol, what was chosen, further choices, and the inputs.
+
+        Fingerprints leave no trace of images without boxes; rates per image depend on how many there are.
+        """
         gt, pred = self.fingerprints()
-        return signature(protocol, selection=(*self.selection, *choices), gt=gt, pred=pred, version=version)
+        selection = (*self.selection, *choices, f"images={len(self.aligned.image_names)}")
+        return signature(protocol, selection=selection, gt=gt, pred=pred, version=version)
 
 
 def bring_together(
@@ -201,8 +205,13 @@ def _selection(
     extra_images: str,
     class_map: str,
 ) -> tuple[str, ...]:
-    parts = {"classes": ",".join(classes), "exclude_classes": ",".join(exclude_classes)}
+    parts = {"classes": _listed(classes), "exclude_classes": _listed(exclude_classes)}
     parts["score_min"] = "" if score_min is None else repr(float(score_min))
     parts["extra_images"] = "" if extra_images == "error" else extra_images
     parts["class_map"] = class_map
     return tuple(f"{name}={text}" for name, text in parts.items() if text)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Join names in an order of their own: that of the call changes no number."""
+    return ",".join(map(quoted, sorted(set(names))))

@@ -11,6 +11,7 @@ from typing import Protocol as TypingProtocol
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import Finding
 
 if TYPE_CHECKING:
@@ -179,6 +180,8 @@ class EvaluationResult:
         For everything else.
     gates : tuple of GateVerdict
         What quality gates say of it.
+    options : mapping of str to plain types
+        What was asked for beside the protocol, by the names of `api.evaluate`: what it takes to run it again.
     """
 
     protocol: Protocol
@@ -193,6 +196,7 @@ class EvaluationResult:
     findings: tuple[Finding, ...]
     measured: Measured = field(repr=False, compare=False)
     gates: tuple[GateVerdict, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     kind: ClassVar[str] = "evaluation"
 
@@ -227,8 +231,9 @@ class EvaluationResult:
             "schema": SCHEMA,
             "kind": self.kind,
             "tool": {"name": "jaccard-eval", "version": self.version},
-            "signature": self.signature,
+            **signature_dict(self.signature),
             "protocol": _protocol_dict(self.protocol),
+            "options": plain(self.options),
             "inputs": {
                 "gt": _input_dict(self.gt) | {"unmatched_images": self.correspondence.n_gt_only_images},
                 "pred": _input_dict(self.pred) | {"unmatched_images": self.correspondence.n_pred_only_images},

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import SCHEMA, Correspondence, InputSummary, finding_dict, plain
+from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import Finding, UsageError
 
 ALL = "all"
@@ -248,7 +249,7 @@ class SensitivityResult:
                 "schema": SCHEMA,
                 "kind": self.kind,
                 "tool": {"name": "jaccard-eval", "version": self.version},
-                "signature": self.signature,
+                **signature_dict(self.signature),
                 "protocol": protocol,
                 "options": asdict(self.options),
                 "inputs": {"gt": asdict(self.gt), "pred": asdict(self.pred)},

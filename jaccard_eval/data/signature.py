@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from jaccard_eval.data.protocol import AreaRange, Protocol
 Words = npt.NDArray[np.uint64]
 
 FINGERPRINT_DIGITS = 16  # hexadecimal digits shown: 64 bits
+RULES_DIGITS = 8  # hexadecimal digits of the digest in a short signature
 
 
 def fingerprint(boxes: BoxTable, image_names: Sequence[str], class_names: Sequence[str], units: str) -> str:
@@ -72,13 +74,13 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
     ----------
     protocol : Protocol
     selection : sequence of str
-        What was chosen of the data ("classes=dog", "score_min=0.1").
+        What was chosen of the data ("classes=dog", "score_min=0.1"); names of users are `quoted`.
     gt, pred : str
         Fingerprints.
     version : str
     """
     parts = [
-        protocol.name,
+        quoted(protocol.name),
         f"iou={_spaced(protocol.iou_thresholds)}",
         f"ap={protocol.recall_points if protocol.interpolation == 'grid' else 'area'}",
         f"max_dets={','.join(map(str, protocol.max_dets)) or 'none'}",
@@ -99,6 +101,63 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
     return "|".join(parts)
 
 
+def signature_fields(text: str) -> dict[str, str]:
+    """Return the parts of a signature by name, in their order; what comes first is the protocol.
+
+    Examples
+    --------
+    >>> signature_fields("coco|iou=0.5|class_agnostic|v=0.1.0")
+    {'protocol': 'coco', 'iou': '0.5', 'class_agnostic': 'yes', 'v': '0.1.0'}
+    """
+    protocol, *parts = text.split("|")
+    pairs = (part.partition("=") for part in parts)
+    return {"protocol": protocol} | {name: value if equals else "yes" for name, equals, value in pairs}
+
+
+def signature_dict(text: str) -> dict[str, Any]:
+    """Return the three forms of a signature as JSON documents have them."""
+    return {
+        "signature": text,
+        "signature_short": short_signature(text),
+        "signature_fields": signature_fields(text),
+    }
+
+
+def short_signature(text: str) -> str:
+    """Return a signature with everything but the protocol's name, the inputs and the version as one digest.
+
+    Two short signatures are equal where the long ones are, for the digest is of all other fields.
+
+    Examples
+    --------
+    >>> short_signature("coco|iou=0.5|gt=sha256:01|pred=sha256:02|v=0.1.0")
+    'coco|gt=sha256:01|pred=sha256:02|v=0.1.0|rules=0538f547'
+    """
+    fields = signature_fields(text)
+    rest = "|".join(f"{name}={value}" for name, value in fields.items() if name not in _SHORT_FIELDS)
+    digest = hashlib.sha256(rest.encode("utf-8", "surrogatepass")).hexdigest()[:RULES_DIGITS]
+    kept = [f"{name}={fields[name]}" for name in _SHORT_FIELDS[1:] if name in fields]
+    return "|".join([fields["protocol"], *kept, f"rules={digest}"])
+
+
+_SHORT_FIELDS = ("protocol", "gt", "pred", "v")
+
+
+def quoted(name: str) -> str:
+    """Return a user's name without what separates the parts of a signature, percent-encoded as in a URL.
+
+    Examples
+    --------
+    >>> quoted("traffic light|red, 100%")
+    'traffic light%7Cred%2C 100%25'
+    """
+    return "".join(c if c.isprintable() and c not in "%|," else _percent_encoded(c) for c in name)
+
+
+def _percent_encoded(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
+
+
 def _spaced(values: Sequence[float]) -> str:
     """Write thresholds as first:last:step where they are what ``numpy.linspace`` makes of it, else one by one."""
     if len(values) > 2 and list(values) == np.linspace(values[0], values[-1], len(values)).tolist():
@@ -108,7 +167,7 @@ def _spaced(values: Sequence[float]) -> str:
 
 
 def _area_text(area: AreaRange) -> str:
-    return f"{area.name}[{_exact(area.low)}:{_exact(area.high)}]"
+    return f"{quoted(area.name)}[{_exact(area.low)}:{_exact(area.high)}]"
 
 
 def _exact(value: float) -> str:

@@ -1,0 +1,219 @@
+"""Running a saved evaluation again: what a result says about itself is read, and what comes out is compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from jaccard_eval.data.protocol import AreaRange, Protocol
+from jaccard_eval.data.result import SCHEMA, EvaluationResult
+from jaccard_eval.data.verification import VERSION_FIELD, Difference, Verification, differences
+from jaccard_eval.errors import DataError, Finding, FindingLog, Severity, UsageError, Where, shown
+from jaccard_eval.recording import restore_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Number = int | float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedArea:
+    """A size range; None for an infinite end."""
+
+    name: str
+    low: Number | None
+    high: Number | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedProtocol:
+    """Every field of `Protocol` but the sources."""
+
+    name: str
+    iou_thresholds: tuple[Number, ...]
+    areas: tuple[SavedArea, ...]
+    max_dets: tuple[int, ...]
+    assignment: Literal["best_free", "best_any"]
+    iou_ties: Literal["last", "first"]
+    score_ties: Literal["image", "file"]
+    pixel_offset: Number
+    crowd_overlap: Literal["ioa", "iou"]
+    ignored_flags: tuple[str, ...]
+    reusable_flags: tuple[str, ...]
+    interpolation: Literal["grid", "area"]
+    recall_points: int
+    precision_epsilon: Number
+    class_agnostic: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedReading:
+    """How one side was read; see `ReadOptions`."""
+
+    box: str | None = None
+    units: str | None = None
+    names: tuple[str, ...] | None = None
+    images: str | None = None
+    columns: str | None = None
+    split: str | None = None
+    assume_score: Number | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedOptions:
+    """What was asked for beside the protocol; see `api.evaluate`."""
+
+    classes: tuple[str, ...] | None = None
+    exclude_classes: tuple[str, ...] | None = None
+    score_min: Number | None = None
+    nms: Number | None = None
+    drop_duplicates: bool | None = None
+    score: Number | str | None = None
+    class_map: dict[str, str] | str | None = None
+    match_images: str | None = None
+    extra_images: str | None = None
+    gt_format: str | None = None
+    pred_format: str | None = None
+    gt_options: SavedReading | None = None
+    pred_options: SavedReading | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedResult:
+    """What is read of a saved result: how to run it again, and all that is compared."""
+
+    schema: int
+    kind: str
+    signature: str
+    signature_fields: dict[str, str]
+    protocol: SavedProtocol
+    options: SavedOptions
+    inputs: dict[str, dict[str, Any]]
+    metrics: dict[str, Number | None]
+    support: dict[str, Number]
+    per_class: tuple[dict[str, str | Number | None], ...]
+    operating_points: tuple[dict[str, str | Number | None], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Saved:
+    """A saved result: as the user named it, its document, and the arguments of `api.evaluate` that made it."""
+
+    path: str
+    document: dict[str, Any]
+    arguments: dict[str, Any]
+
+
+def read_saved(path: Path) -> Saved:
+    """Read the JSON document of an evaluation.
+
+    Raises
+    ------
+    DataError
+        When it is no such document, or lacks what it takes to run it again.
+    """
+    import msgspec
+
+    from jaccard_eval.formats._files import read_bytes
+
+    data = read_bytes(path)
+    try:
+        document = msgspec.json.decode(data)
+        _require_evaluation(path, document)
+        saved = msgspec.convert(document, SavedResult)
+    except msgspec.MsgspecError as error:
+        raise _invalid(path, f"cannot be run again: {str(error)[:1].lower()}{str(error)[1:]}") from None
+    options = {name: value for name, value in msgspec.to_builtins(saved.options).items() if value is not None}
+    for side in ("gt_options", "pred_options"):
+        options[side] = {name: value for name, value in options.get(side, {}).items() if value is not None}
+    return Saved(str(path), document, {"protocol": _protocol(saved.protocol), **restore_options(options)})
+
+
+def compare(saved: Saved, again: EvaluationResult) -> Verification:
+    """Say what of a saved result is not the same now."""
+    compared, unequal = differences(saved.document, again.to_dict())
+    return Verification(
+        path=saved.path,
+        gt=again.gt.path,
+        pred=again.pred.path,
+        version=again.version,
+        signature=again.signature,
+        saved_signature=saved.document["signature"],
+        compared=compared,
+        differences=unequal,
+        findings=_findings(saved.path, compared, unequal),
+    )
+
+
+def _require_evaluation(path: Path, document: Any) -> None:
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if kind is None:
+        raise _invalid(path, "is no result of this tool: it has no 'kind'")
+    if kind != EvaluationResult.kind:
+        raise UsageError(f"{shown(str(path))} is a result of the kind {shown(kind)}; only evaluations are run again")
+    if document.get("schema") != SCHEMA:
+        raise _invalid(path, f"has schema {shown(document.get('schema'))}; expected {SCHEMA}")
+
+
+def _invalid(path: Path, detail: str) -> DataError:
+    return DataError.single(
+        "result-invalid", Where(str(path)), detail, fix="Write it with 'jaccard-eval evaluate ... -o result.json'."
+    )
+
+
+def _protocol(saved: SavedProtocol) -> Protocol:
+    """Return the rules of a saved result; infinite ends of ranges, which JSON cannot hold, are null there."""
+    rules = {name: getattr(saved, name) for name in SavedProtocol.__slots__ if name != "areas"}
+    areas = (
+        AreaRange(area.name, -math.inf if area.low is None else area.low, math.inf if area.high is None else area.high)
+        for area in saved.areas
+    )
+    return Protocol(**rules, areas=tuple(areas))
+
+
+def _findings(path: str, compared: int, unequal: Sequence[Difference]) -> tuple[Finding, ...]:
+    found = FindingLog()
+    version = [one for one in unequal if one.name == VERSION_FIELD]
+    others = [one for one in unequal if one.name != VERSION_FIELD]
+    for one in version:
+        detail = f"was made by version {one.saved}, and this is {one.again}"
+        found.warning("result-version", Where(path), detail)
+    found.add_rows(
+        Severity.ERROR,
+        "result-differs",
+        range(len(others)),
+        lambda row: (Where(path, field=others[row].name), _change(others[row])),
+        fix=_advice({one.name for one in others}),
+        summary=f"{len(others):,} of {compared:,} values are not the same",
+    )
+    return found.findings()
+
+
+def _change(one: Difference) -> str:
+    delta = ""
+    if isinstance(one.saved, int | float) and isinstance(one.again, int | float):
+        delta = f" ({one.again - one.saved:+.3g})"
+    return f"was {shown(_text(one.saved))}, is {shown(_text(one.again))}{delta}"
+
+
+def _text(value: Any) -> Any:
+    return "n/a" if value is None else value
+
+
+def _advice(names: set[str]) -> str:
+    """Say what the differences come from, as far as the signature tells."""
+    changed = [what for side, what in _SIDES if f"signature.{side}" in names]
+    if changed:
+        return f"The boxes of {' and of '.join(changed)} are others than those of the saved result."
+    if any(name.startswith("signature.") for name in names):
+        return "Other rules or another selection counted."
+    return (
+        "Inputs and rules are the same: detections with equal scores in another order, another version, or an edited"
+        " result."
+    )
+
+
+_SIDES = (("gt", "the ground truth"), ("pred", "the predictions"))

@@ -1,0 +1,157 @@
+"""A saved result is run again from its own document, and what is not the same is named."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import run_process, write_json, write_pair
+
+from jaccard_eval.api import evaluate, verify
+from jaccard_eval.errors import DataError
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    return write_pair(tmp_path)
+
+
+def saved(pair: tuple[Path, Path], *options: str) -> Path:
+    """The document of an evaluation of `pair`."""
+    path = pair[0].parent / "result.json"
+    done = run_process(*pair, *options, "-o", path)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def edited(path: Path, **changes: object) -> Path:
+    return write_json(path, json.loads(path.read_text()) | changes)
+
+
+def test_a_result_is_the_same_when_it_is_run_again(pair: tuple[Path, Path]) -> None:
+    done = run_process("verify", saved(pair), "--gt", pair[0], "--pred", pair[1])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "the same: all " in done.stdout
+
+
+def test_the_order_of_records_makes_no_difference(pair: tuple[Path, Path]) -> None:
+    path = saved(pair)
+    write_json(pair[1], json.loads(pair[1].read_text())[::-1])
+    assert run_process("verify", path, *pair).returncode == 0
+
+
+def test_other_predictions_are_named_with_what_they_change(pair: tuple[Path, Path]) -> None:
+    # The cat at its place instead of 4 pixels off: AP(cat) = 1 for 0, so AP = (51/101 + 1)/2 for 51/202.
+    path = saved(pair)
+    moved = pair[1].read_text().replace("24", "20")
+    pair[1].write_text(moved)
+    done = run_process("verify", path, *pair, "--json")
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"error[result-differs]: {path}: ")
+    assert "first: " in done.stderr
+    assert "signature.pred: was 'sha256:" in done.stderr
+    assert "The boxes of the predictions are others than those of the saved result." in done.stderr
+    document = json.loads(done.stdout)
+    assert document["equal"] is False
+    ap = next(one for one in document["differences"] if one["name"] == "metrics.AP")
+    assert (ap["saved"], ap["again"]) == (pytest.approx(51 / 202), pytest.approx((51 / 101 + 1) / 2))
+
+
+def test_an_edited_number_is_found_to_the_last_bit(pair: tuple[Path, Path]) -> None:
+    path = saved(pair)
+    metrics = json.loads(path.read_text())["metrics"]
+    edited(path, metrics=metrics | {"AP": metrics["AP"] + 2**-53})
+    done = run_process("verify", path, *pair)
+    assert done.returncode == 3
+    assert "error[result-differs]" in done.stderr
+    assert "1 of " in done.stderr
+    assert "Inputs and rules are the same" in done.stderr
+
+
+def test_another_version_alone_is_a_warning_and_with_strict_an_error(pair: tuple[Path, Path]) -> None:
+    path = saved(pair)
+    fields = json.loads(path.read_text())["signature_fields"]
+    edited(path, signature_fields=fields | {"v": "0.0.9"})
+    done = run_process("verify", path, *pair)
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"warning[result-version]: {path}: was made by version 0.0.9, and this is ")
+    assert run_process("verify", path, *pair, "--strict").returncode == 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--protocol", "voc2012"],
+        ["--protocol", "voc2007", "--iou", "0.5,0.75"],
+        ["--iou", "0.5:0.95:0.05", "--max-dets", "none", "--areas", "all=0:inf,tiny=0:64"],
+        ["--class-agnostic"],
+        ["--classes", "dog", "--score", "0.5"],
+        ["--exclude-classes", "dog", "--score", "best-f1"],
+        ["--score-min", "0.85"],
+        ["--score-min", "0"],
+        ["--nms", "0.5", "--drop-duplicates"],
+        ["--class-map", "1=cat,2=dog"],
+        ["--class-map", "auto"],
+        ["--match-images", "id", "--extra-images", "ignore"],
+        ["--gt-format", "coco", "--pred-format", "coco", "--pred-box", "xyxy", "--gt-units", "px"],
+    ],
+    ids=" ".join,
+)
+def test_every_option_is_in_the_document_as_it_was_given(pair: tuple[Path, Path], options: list[str]) -> None:
+    verification = verify(saved(pair, *options), *pair)
+    assert (verification.differences, verification.equal) == ((), True)
+
+
+def test_names_and_pictures_are_in_the_document(sample_data: Path, tmp_path: Path) -> None:
+    gt, pred = sample_data / "yolo/labels", sample_data / "yolo/better"
+    options = ["--images", str(sample_data / "yolo/images"), "--names", str(sample_data / "yolo/data.yaml")]
+    done = run_process(gt, pred, *options, "-o", tmp_path / "result.json")
+    assert done.returncode == 0, done.stderr
+    recorded = json.loads((tmp_path / "result.json").read_text())["options"]
+    assert recorded["gt_options"]["images"] == str(sample_data / "yolo/images")
+    assert recorded["pred_options"] == recorded["gt_options"]
+    assert verify(tmp_path / "result.json", gt, pred).equal
+
+
+def test_options_that_were_not_given_are_not_in_the_document(pair: tuple[Path, Path]) -> None:
+    assert json.loads(saved(pair).read_text())["options"] == {}
+    assert evaluate(*pair, score_min=0.0).to_dict()["options"] == {"score_min": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "detail"),
+    [
+        ({"schema": 2}, "has schema 2; expected 1"),
+        ({"options": {"nms": "much"}}, r"\$\.options\.nms"),
+        ({"protocol": {"name": "coco"}}, r"\$\.protocol"),
+        ({"metrics": None}, r"\$\.metrics"),
+    ],
+)
+def test_a_damaged_result_is_refused_with_its_place(
+    pair: tuple[Path, Path], changes: dict[str, object], detail: str
+) -> None:
+    with pytest.raises(DataError, match=detail):
+        verify(edited(saved(pair), **changes), *pair)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("[]", "result-invalid"), ("{", "result-invalid"), ("", "file-empty")], ids=repr
+)
+def test_what_is_no_result_ends_with_3(pair: tuple[Path, Path], text: str, code: str) -> None:
+    path = pair[0].parent / "result.json"
+    path.write_text(text)
+    done = run_process("verify", path, *pair)
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"error[{code}]: {path}")
+
+
+def test_a_result_of_another_kind_is_a_wrong_call(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    done = run_process("verify", write_json(tmp_path / "r.json", {"kind": "pixels"}), *pair)
+    assert done.returncode == 2
+    assert "is a result of the kind 'pixels'; only evaluations are run again" in done.stderr
+
+
+def test_no_output_may_overwrite_the_result(pair: tuple[Path, Path]) -> None:
+    path = saved(pair)
+    done = run_process("verify", path, *pair, "-o", path)
+    assert done.returncode == 2
+    assert "is also an input" in done.stderr
