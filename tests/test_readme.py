@@ -1,6 +1,6 @@
-"""Every block of README.md runs: commands print what stands below them, Python executes.
+"""Every block of README.md and of the explanations runs: commands print what stands below them, Python executes.
 
-Run as a script, this file puts what the commands print now into README.md.
+Run as a script, this file puts what the commands print now into these pages.
 """
 
 import doctest
@@ -23,11 +23,15 @@ NOT_RUN = ("make ", "pip install ", "python -m pip install ")  # they build envi
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: its language, its text and the line it starts on."""
+    """One fenced block: its language, its text, the line it starts on, and its page."""
 
     language: str
     text: str
     line: int
+    page: str = "README.md"
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -38,9 +42,10 @@ class Command:
     output: str
 
 
-def read_blocks(markdown: str) -> list[Block]:
+def read_blocks(markdown: str, page: str = "README.md") -> list[Block]:
     return [
-        Block(found[1], found[2], markdown.count("\n", 0, found.start()) + 2) for found in FENCED.finditer(markdown)
+        Block(found[1], found[2], markdown.count("\n", 0, found.start()) + 2, page)
+        for found in FENCED.finditer(markdown)
     ]
 
 
@@ -52,7 +57,8 @@ def read_commands(text: str) -> Iterator[Command]:
         yield Command(found[1], part[found.end() :])
 
 
-BLOCKS = read_blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+PAGES = ("README.md", *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("docs/explanation/*.md"))))
+BLOCKS = [block for page in PAGES for block in read_blocks((ROOT / page).read_text(encoding="utf-8"), page)]
 
 
 @pytest.fixture
@@ -63,9 +69,9 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"line-{block.line}")
-def test_block_of_the_readme_runs_as_it_stands(block: Block, scratch: Path) -> None:
-    assert block.language in {"console", "python"}, f"README.md:{block.line}: not a language that this test runs"
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_block_of_a_page_runs_as_it_stands(block: Block, scratch: Path) -> None:
+    assert block.language in {"console", "python"}, f"{block}: not a language that this test runs"
     if block.language == "python":
         run_python(block)
     else:
@@ -89,8 +95,8 @@ def run_console(block: Block, folder: Path) -> None:
     for command in read_commands(block.text):
         if not command.text.startswith(NOT_RUN):
             done = run_shell(command.text, folder)
-            assert done.stdout == command.output, f"README.md:{block.line}: {command.text}"
-            assert command.output or done.returncode == 0, f"README.md:{block.line}: {command.text} failed"
+            assert done.stdout == command.output, f"{block}: {command.text}"
+            assert command.output or done.returncode == 0, f"{block}: {command.text} failed"
 
 
 def run_shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -115,27 +121,28 @@ def run_shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def run_python(block: Block) -> None:
     """Check a session against what it shows; execute anything else."""
     if ">>>" not in block.text:
-        exec(compile(block.text, f"README.md:{block.line}", "exec"), {"__name__": "readme"})
+        exec(compile(block.text, str(block), "exec"), {"__name__": "page"})
         return
-    session = doctest.DocTestParser().get_doctest(block.text, {}, "README.md", "README.md", block.line)
+    session = doctest.DocTestParser().get_doctest(block.text, {}, block.page, block.page, block.line)
     report: list[str] = []
     doctest.DocTestRunner(verbose=False).run(session, out=report.append)
     assert not report, "".join(report)
 
 
-def rewrite_outputs(folder: Path) -> None:
-    """Put what the commands print now into README.md: for a change of the report, to be read before it is committed."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for block in (one for one in read_blocks(text) if one.language == "console"):
+def rewrite_outputs(page: str, folder: Path) -> None:
+    """Put what the commands print now into a page: for a change of the report, to be read before it is committed."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for block in (one for one in read_blocks(text, page) if one.language == "console"):
         commands = [one.text for one in read_commands(block.text)]
         fresh = "".join(
             f"$ {one}\n{'' if one.startswith(NOT_RUN) else run_shell(one, folder).stdout}" for one in commands
         )
         text = text.replace(block.text, fresh)
-    (ROOT / "README.md").write_text(text, encoding="utf-8")
+    (ROOT / page).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as scratch_folder:
-        shutil.copytree(ROOT / "sample_data", Path(scratch_folder) / "sample_data")
-        rewrite_outputs(Path(scratch_folder))
+    for one_page in sys.argv[1:] or PAGES:
+        with tempfile.TemporaryDirectory() as scratch_folder:
+            shutil.copytree(ROOT / "sample_data", Path(scratch_folder) / "sample_data")
+            rewrite_outputs(one_page, Path(scratch_folder))

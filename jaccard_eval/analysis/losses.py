@@ -15,9 +15,7 @@ from jaccard_eval.geometry.edges import close_pairs, closeness
 from jaccard_eval.metrics.curves import required_hits
 from jaccard_eval.metrics.detection import DetectionMetrics
 
-FOUND_IOU = (
-    0.1  # IoU from which an object counts as found; TIDE's background threshold (Bolya et al. 2020, section 2.2)
-)
+FOUND_IOU = 0.1  # IoU from which an object counts as found; the background threshold t_b of TIDE (Bolya et al. 2020)
 EXPLAINING_SHARE = 0.5  # of the loss to localisation, that a tolerance must win back to explain it
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.errors import UsageError, did_you_mean, shown
+from jaccard_eval.geometry.iou import box_iou
 
 # How far each edge (left, top, right, bottom) moves, in units of k; jitter is the mean over its sixteen ways.
 MOVES: dict[str, tuple[tuple[int, ...], ...]] = {
@@ -39,7 +40,7 @@ def displaced_iou(width: npt.ArrayLike, height: npt.ArrayLike, pixels: float, di
     Returns
     -------
     ndarray of float64
-        In [0, 1]; NaN for boxes without area.
+        In [0, 1]; 0 for boxes without area.
 
     Raises
     ------
@@ -81,7 +82,7 @@ def displaced_box_iou(xywh: FloatArray, pixels: float, displacement: str) -> Flo
     Returns
     -------
     ndarray of float64, shape (n,)
-        NaN for boxes without area.
+        In [0, 1]; 0 for boxes without area.
 
     Raises
     ------
@@ -94,7 +95,9 @@ def displaced_box_iou(xywh: FloatArray, pixels: float, displacement: str) -> Flo
     moves = MOVES[displacement]
     total = np.zeros(len(xywh))
     for move in moves:
-        total += _iou_with(corners, corners + pixels * np.array(move))
+        moved = corners + pixels * np.array(move)
+        moved[:, 2:] = np.maximum(moved[:, 2:], moved[:, :2])  # a box turned inside out covers nothing
+        total += box_iou(moved, corners, pairwise=False)
     return total / len(moves)
 
 
@@ -160,20 +163,10 @@ def _shrunk(side: FloatArray, pixels: float) -> _Lengths:
 
 def _iou_of_lengths(sides: list[FloatArray], along: _Lengths, across: _Lengths) -> FloatArray:
     common = along[0] * across[0]
-    with np.errstate(invalid="ignore"):
-        return np.asarray(common / (along[1] * across[1] + sides[0] * sides[1] - common))
-
-
-def _iou_with(first: FloatArray, second: FloatArray) -> FloatArray:
-    """IoU of boxes (n, 4) by corners, pair by pair; a box turned inside out covers nothing."""
-    common = _area(np.maximum(first[:, :2], second[:, :2]), np.minimum(first[:, 2:], second[:, 2:]))
-    areas = _area(first[:, :2], first[:, 2:]), _area(second[:, :2], second[:, 2:])
-    with np.errstate(invalid="ignore"):
-        return np.asarray(common / (areas[0] + areas[1] - common))
-
-
-def _area(low: FloatArray, high: FloatArray) -> FloatArray:
-    return np.asarray(np.prod(np.maximum(high - low, 0), axis=1))
+    union = along[1] * across[1] + sides[0] * sides[1] - common
+    return np.asarray(
+        common / np.where(union == 0, 1.0, union)
+    )  # nothing in common with itself: 0, as `box_iou` has it
 
 
 def _require_known(displacement: str, known: dict[str, tuple[tuple[int, ...], ...]] | tuple[str, ...]) -> None:

@@ -188,6 +188,15 @@ def test_inclusive_pixels_count_on_every_side() -> None:
     assert placement(result).iou == pytest.approx(3 / 7, abs=1e-12)
 
 
+def test_an_object_without_area_is_a_miss_that_no_pixel_spares() -> None:
+    result = sensitivity(
+        [gt("dog 0 0 0 10"), gt("dog 50 0 20 20")], [det("dog 50 0 20 20", 0.9)], bins=1, pixels=(1.0,)
+    )
+    assert losses(result).ap == pytest.approx(AP_HALF, abs=1e-12)
+    (row,) = [one for one in result.tolerance if (one.size, one.displacement) == ("all", "erosion")]
+    assert row.mean == pytest.approx(18**2 / 20**2 / 2, abs=1e-12)
+
+
 def test_sizes_in_pixels_must_be_known(tmp_path: Path) -> None:
     (tmp_path / "gt").mkdir()
     (tmp_path / "gt" / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n")

@@ -83,6 +83,10 @@ def test_the_square_that_survives_one_pixel_at_half_an_iou(displacement: str, ex
     assert smallest_side(1, 0.5, displacement) == pytest.approx(expected, abs=1e-12)
 
 
+def test_an_unknown_side_has_an_unknown_overlap() -> None:
+    assert math.isnan(displaced_iou(math.nan, math.nan, 1, "jitter"))
+
+
 def test_nothing_moved_changes_nothing() -> None:
     for displacement in MOVES:
         assert float(displaced_iou(3, 4, 0, displacement)) == 1.0
@@ -93,11 +97,11 @@ def test_more_than_there_is_leaves_nothing() -> None:
     assert float(displaced_iou(4, 4, 9, "shift")) == 0.0
 
 
-def test_boxes_without_area_have_no_overlap_to_keep() -> None:
-    boxes = np.array([[0.0, 0.0, 0.0, 5.0]])
-    assert math.isnan(displaced_box_iou(boxes, 1, "erosion")[0])  # nothing, and nothing of it
-    assert displaced_box_iou(boxes, 1, "dilation").tolist() == [0.0]
-    assert displaced_box_iou(np.zeros((0, 4)), 1, "shift").shape == (0,)
+@pytest.mark.parametrize("displacement", list(MOVES))
+def test_boxes_without_area_have_no_overlap_to_keep(displacement: str) -> None:
+    assert displaced_box_iou(np.array([[3.0, 4.0, 0.0, 5.0]]), 1, displacement).tolist() == [0.0]
+    assert float(displaced_iou(0, 5, 1, displacement)) == 0.0
+    assert displaced_box_iou(np.zeros((0, 4)), 1, displacement).shape == (0,)
 
 
 def test_what_is_no_displacement_distance_or_overlap_is_refused() -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Row = tuple[Cell, ...]
 
 SIZE = "size px"
-TOLD_CLASSES = 10  # classes whose errors are told in words, those with most pairs first
+TOLD_GROUPS = 12  # sizes and classes whose errors are told in words, the classes with most pairs first
 TOLD_RATIO = 0.005  # a size that is off by less is no news: 1 % in whole percents
 TOLD_PIXELS = 0.1
 TOLD_LOSS = 0.005  # a smaller loss to localisation needs no explanation
@@ -158,7 +158,9 @@ def _placement(result: SensitivityResult, *, per_class: bool) -> Section:
 def _told(rows: Iterable[PlacementRow]) -> tuple[tuple[str, str], ...]:
     texts = ((row, placement_text(row)) for row in rows)
     told = [(f"boxes of {_place(row)}", f"are {text} ({row.n:,} pairs)") for row, text in texts if text]
-    return tuple(told[:TOLD_CLASSES])
+    rest = len(told) - TOLD_GROUPS
+    more = [("and more", f"{rest:,} further classes; the JSON report has all")] if rest > 0 else []
+    return (*told[:TOLD_GROUPS], *more)
 
 
 def _place(row: PlacementRow) -> str:
