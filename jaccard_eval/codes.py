@@ -101,6 +101,7 @@ CODES = frozenset(
         "image-unreadable",
         "image-without-label",
         "images-mismatch",
+        "input-changed",
         "json-depth",
         "json-lines",
         "json-syntax",

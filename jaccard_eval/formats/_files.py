@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gzip
 import io
 import os
 import stat
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -78,10 +79,10 @@ def read_bytes(path: Path, *, empty_ok: bool = False) -> bytes:
     Raises
     ------
     DataError
-        When the path is missing, not a regular file, unreadable, empty (unless that is allowed), or holds something
-        else by its first bytes.
+        When the path is missing, not a regular file, unreadable, empty (unless that is allowed), is written
+        to while it is read, or holds something else by its first bytes.
     """
-    with open_regular(path) as file:
+    with open_regular(path) as file, unchanging(path, file):
         data = file.read()
     if data.startswith(_GZIP_MAGIC):
         data = _unpack(path, data)
@@ -90,6 +91,21 @@ def read_bytes(path: Path, *, empty_ok: bool = False) -> bytes:
         raise DataError.single("file-empty", Where(str(path)), "the file is empty (0 bytes)", fix="Export it again.")
     _refuse_foreign(path, data)
     return data
+
+
+@contextlib.contextmanager
+def unchanging(path: Path, file: BinaryIO) -> Iterator[None]:
+    """Raise a DataError when a file is written to while it is read: half of it would be old, half new."""
+    before = os.fstat(file.fileno())
+    yield
+    after = os.fstat(file.fileno())
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise DataError.single(
+            "input-changed",
+            Where(str(path)),
+            f"was written to while it was read: {before.st_size:,} bytes before, {after.st_size:,} after",
+            fix="Wait until whatever writes it is done.",
+        )
 
 
 def decode(path: Path, data: bytes) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jaccard_eval.api import evaluate, load
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO, PROTOCOLS, VOC2012, AreaRange, Protocol
-from jaccard_eval.data.signature import fingerprint, signature
+from jaccard_eval.data.signature import fingerprint, quoted, short_signature, signature, signature_fields
 
 NAMES = {"image_names": ("a.png", "b.png"), "class_names": ("cat", "dog"), "units": "px"}
 
@@ -197,3 +197,42 @@ def test_the_order_of_a_file_does_not_change_the_signature(sample_data: Path) ->
     )
     turned = replace(gt, boxes=gt.boxes.take(np.arange(len(gt.boxes))[::-1]))
     assert evaluate(turned, pred).signature == evaluate(gt, pred).signature
+
+
+def test_the_fields_of_a_signature_are_its_parts_by_name() -> None:
+    fields_of = signature_fields(_sign(COCO.with_options(class_agnostic=True), selection=("score_min=0.1",)))
+    assert " ".join(fields_of) == (
+        "protocol iou ap max_dets areas match ties ignored reusable crowd pixel epsilon class_agnostic score_min"
+        " gt pred v"
+    )
+    assert (fields_of["protocol"], fields_of["iou"], fields_of["score_min"]) == ("coco", "0.5:0.95:0.05", "0.1")
+
+
+def test_a_short_signature_shows_the_inputs_and_differs_where_the_long_one_does() -> None:
+    assert re.fullmatch(r"coco\|gt=g\|pred=p\|v=1\|rules=[0-9a-f]{8}", short_signature(_sign(COCO)))
+    changed = [COCO.with_options(**{field: value}) for field, value in CHANGES.items()]
+    assert len({short_signature(_sign(one)) for one in (COCO, *changed)}) == len(CHANGES) + 1
+    assert short_signature(_sign(COCO, selection=("classes=dog",))) != short_signature(_sign(COCO))
+
+
+def test_names_cannot_pass_for_other_parts_of_a_signature() -> None:
+    # "%7C" is a bar, "%2C" a comma, "%0A" a line feed, as in URLs.
+    assert quoted("a|gt=1,b\n50%") == "a%7Cgt=1%2Cb%0A50%25"
+    assert quoted("日本 cat") == "日本 cat"
+    odd = COCO.with_options(name="x|v=2", areas=(AreaRange("all|v=3", 0.0, 1.0),))
+    assert signature_fields(_sign(odd))["v"] == "1"
+
+
+def test_a_selection_of_classes_is_signed_in_any_order_and_each_name_by_itself(sample_data: Path) -> None:
+    paths = sample_data / "coco/gt.json", sample_data / "coco/better.json"
+    first, *others = (evaluate(*paths, classes=names).signature for names in (["dog", "car"], ["car", "dog", "dog"]))
+    assert "|classes=car,dog|" in first
+    assert others == [first]
+
+
+def test_operating_point_and_number_of_images_are_signed(sample_data: Path) -> None:
+    # The sample has 12 images.
+    paths = sample_data / "coco/gt.json", sample_data / "coco/better.json"
+    assert "|images=12|" in evaluate(*paths).signature
+    assert evaluate(*paths, score=1).signature == evaluate(*paths, score=1.0).signature
+    assert "|score=best-f1|" in evaluate(*paths, score="best-f1").signature

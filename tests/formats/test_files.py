@@ -7,6 +7,7 @@ import pytest
 
 from jaccard_eval.errors import DataError, FindingLog, Severity
 from jaccard_eval.formats import _files
+from jaccard_eval.formats._files import open_regular, unchanging
 
 
 def refusal(path: Path, data: bytes) -> str:
@@ -58,3 +59,23 @@ def test_files_that_fail_alike_are_one_finding(tmp_path: Path) -> None:
     (warning,) = log.findings()
     assert (warning.severity, warning.code, warning.count) == (Severity.WARNING, "file-missing", 3)
     assert [Path(one.where.path).name for one in warning.examples] == ["a", "b", "c"]
+
+
+def test_a_file_that_is_written_to_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pred.json"
+    path.write_text("[]")
+    with (
+        pytest.raises(DataError, match=r"pred.json: was written to while it was read: 2 bytes before, 3 after"),
+        open_regular(path) as file,
+        unchanging(path, file),
+    ):
+        path.write_text("[ ]")
+
+
+def test_a_file_that_is_replaced_while_it_is_read_stays_what_it_was(tmp_path: Path) -> None:
+    path, other = tmp_path / "pred.json", tmp_path / "other.json"
+    path.write_text("old")
+    other.write_text("new one")
+    with open_regular(path) as file, unchanging(path, file):
+        other.replace(path)
+        assert file.read() == b"old"
