@@ -1,16 +1,18 @@
 """The outputs: one module per format of a report, found by the name of its file and picked by the suffix of a path.
 
 A reporter module has ``SUFFIXES`` (with the dot, lower case) and ``render(result, options)`` for a result of any kind,
-which returns text or bytes; what is said about each kind is the business of ``kinds``. A reporter that needs optional
-libraries names their modules in ``REQUIRES``, and the extra that installs them in ``EXTRA``. Modules that start with an
-underscore, and `model`, are shared parts. Adding a module here adds an output; nothing else changes.
+which returns text or bytes; what is said about each kind is the business of ``kinds``. In ``NAMES`` it may also claim
+whole file names (lower case), which come before all suffixes, for programs that look for ``badge.json`` and the like. A
+reporter that needs optional libraries names them in ``REQUIRES``, and the extra that installs them in ``EXTRA``.
+Modules that start with an underscore, and `model`, are shared parts. Adding a module here adds an output; nothing else
+changes.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -65,27 +67,41 @@ class Reporter(Protocol):
         """Return the whole report, as text or as the bytes of a picture."""
 
 
-def reporter_for(suffix: str) -> Reporter:
-    """Return the reporter of a file suffix such as ".json".
+def reporter_for(name: str) -> Reporter:
+    """Return the reporter of a file name such as "report.json", or of a suffix such as ".json".
 
     Raises
     ------
     UsageError
-        When no reporter has the suffix, naming those that exist.
+        When no reporter claims the name or its suffix, naming those that exist.
     MachineError
         When a library that it needs is not installed.
     """
-    known: list[str] = []
-    for module in _modules():
-        if suffix.lower() in module.SUFFIXES:
-            for needed in getattr(module, "REQUIRES", ()):
-                require(needed, extra=getattr(module, "EXTRA", ""))
-            return module
-        known += module.SUFFIXES
+    modules = list(_modules())
+    dot = name.rfind(".")
+    suffix = name[dot:].lower() if dot >= 0 else ""
+    chosen = [one for one in modules if name.lower() in _names(one)] or [
+        one for one in modules if suffix in one.SUFFIXES
+    ]
+    if not chosen:
+        raise UsageError(_unknown(suffix, modules))
+    for needed in getattr(chosen[0], "REQUIRES", ()):
+        require(needed, extra=getattr(chosen[0], "EXTRA", ""))
+    return chosen[0]
+
+
+def _names(module: Reporter) -> tuple[str, ...]:
+    names: tuple[str, ...] = getattr(module, "NAMES", ())
+    return names
+
+
+def _unknown(suffix: str, modules: Sequence[Reporter]) -> str:
+    suffixes = sorted(one for module in modules for one in module.SUFFIXES)
+    names = sorted(one for module in modules for one in _names(module))
     got = shown(suffix) if suffix else "no suffix"
-    raise UsageError(
-        f"an output's format is chosen by its suffix; got {got}, known are {', '.join(sorted(known))}."
-        f"{did_you_mean(suffix, known)}"
+    return (
+        f"an output's format is chosen by its suffix; got {got}, known are {', '.join(suffixes)}, and the file names"
+        f" {', '.join(names)}.{did_you_mean(suffix, suffixes)}"
     )
 
 

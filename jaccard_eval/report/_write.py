@@ -74,8 +74,8 @@ def _plan(path: Path) -> Output:
     # The link of a pipe in /dev/fd leads nowhere, so devices keep their name.
     target = path if is_device else Path(os.path.realpath(path))
     # A device has no suffix to choose by: it gets what a terminal would.
-    suffix = path.suffix or (TEXT_SUFFIX if is_device else "")
-    return Output(path, target, is_device, reporter_for(suffix))
+    name = TEXT_SUFFIX if is_device and not path.suffix else path.name
+    return Output(path, target, is_device, reporter_for(name))
 
 
 def _refuse_input(output: Output, inputs: Sequence[Path]) -> None:

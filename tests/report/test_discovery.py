@@ -10,10 +10,27 @@ def test_a_reporter_is_found_by_suffix(suffix: str) -> None:
 
 
 def test_an_unknown_suffix_names_the_known_ones() -> None:
-    with pytest.raises(
-        UsageError, match=r"got '.jsn', known are .csv, .json, .markdown, .md, .png, .svg, .txt. Did you mean '.json'"
-    ):
-        reporter_for(".jsn")
+    known = r"got '.jsn', known are .csv, .json, .markdown, .md, .om, .png, .prom, .svg, .txt, .xml, and the file names"
+    names = r" badge.json, gl-code-quality-report.json, metrics.txt. Did you mean '.json'"
+    with pytest.raises(UsageError, match=known + names):
+        reporter_for("result.jsn")
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [
+        ("badge.json", "badge"),
+        ("result.json", "json_"),
+        ("metrics.txt", "openmetrics"),
+        ("METRICS.TXT", "openmetrics"),
+        ("old-metrics.txt", "terminal"),
+        ("gl-code-quality-report.json", "codequality"),
+        ("junit.xml", "junit"),
+        ("node.prom", "openmetrics"),
+    ],
+)
+def test_a_claimed_file_name_comes_before_its_suffix(name: str, module: str) -> None:
+    assert vars(reporter_for(name))["__name__"] == f"jaccard_eval.report.{module}"
 
 
 def test_a_missing_suffix_is_said() -> None:
