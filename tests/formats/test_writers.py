@@ -222,7 +222,7 @@ def test_arrays_need_the_name_of_a_format_to_be_written(tmp_path: Path) -> None:
 
 
 def test_a_format_that_cannot_be_written_names_those_that_can() -> None:
-    with pytest.raises(UsageError, match="'npz' cannot be written; those that can are .*coco"):
+    with pytest.raises(UsageError, match=r"'npz' cannot be written; those that can are .*coco"):
         format_writer("npz")
 
 
