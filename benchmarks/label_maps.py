@@ -59,6 +59,7 @@ def run_rounds(folder: Path, rounds: int) -> dict[str, list[Usage]]:
     commands = {
         "Pillow, decoding only": [sys.executable, __file__, "--dir", str(folder), "--decode"],
         "jaccard-eval pixels": [command, "pixels", *sides, "--json"],
+        "its start, with one pair": [command, "pixels", *(f"{side}/0000.png" for side in sides), "--json"],
     }
     usages: dict[str, list[Usage]] = {name: [] for name in commands}
     for turn in range(rounds + 1):

@@ -21,6 +21,7 @@ Pixels = npt.NDArray[Any]  # integers, any size
 
 NO_CLASS = -1  # of a pixel that is to be ignored
 BLOCK = 2**18  # pixels counted at once, so that what is made on the way stays in the cache
+TABLE_SIZE = 2**16  # values up to those of 16 bits are looked up, others sorted
 FEW_RUNS = 0.2  # share of the pixels; with more runs of equal pixels than that, counting every pixel is faster
 
 
@@ -164,12 +165,22 @@ def _histogram(gt: Pixels, pred: Pixels) -> IntArray:
 def _count_large(gt: Pixels, pred: Pixels) -> ConfusionCounts:
     """Count a block of values of any size by its runs."""
     starts, lengths = _runs(_run_starts(gt, pred))
-    gt_values, gt_rows = np.unique(gt[starts], return_inverse=True)
-    pred_values, pred_rows = np.unique(pred[starts], return_inverse=True)
-    pairs, rows = np.unique(gt_rows * len(pred_values) + pred_rows, return_inverse=True)
+    gt_values, gt_rows = _distinct(gt[starts])
+    pred_values, pred_rows = _distinct(pred[starts])
+    pairs, rows = _distinct(gt_rows * len(pred_values) + pred_rows)
     pixels = np.bincount(rows, weights=lengths).astype(np.int64)
     gt_of_pair, pred_of_pair = np.divmod(pairs, len(pred_values))
-    return ConfusionCounts(gt_values[gt_of_pair].astype(np.int64), pred_values[pred_of_pair].astype(np.int64), pixels)
+    return ConfusionCounts(gt_values[gt_of_pair], pred_values[pred_of_pair], pixels)
+
+
+def _distinct(values: Pixels) -> tuple[IntArray, IntArray]:
+    """Return the distinct values, ascending, and the row of each value in them; by a table where it can be small."""
+    if values.min() < 0 or values.max() >= TABLE_SIZE:
+        distinct, rows = np.unique(values, return_inverse=True)
+        return distinct.astype(np.int64), rows
+    occurs = np.zeros(int(values.max()) + 1, dtype=np.bool_)
+    occurs[values] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[values]
 
 
 def _run_starts(gt: Pixels, pred: Pixels) -> BoolArray:
