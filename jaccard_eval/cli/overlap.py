@@ -14,7 +14,6 @@ from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import report_findings
 from jaccard_eval.cli._options import (
-    BOX_ENCODINGS,
     FINDING_OPTIONS,
     INPUT_OPTIONS,
     OUTPUT_OPTIONS,
@@ -30,6 +29,7 @@ from jaccard_eval.errors import FindingLog, UsageError, shown
 if TYPE_CHECKING:
     from jaccard_eval.data.overlap import OverlapResult
 
+ENCODINGS = ("xyxy", "xywh", "cxcywh")  # those of the kernels, in pixels
 PAIRING = ("class_map", "match_images", "extra_images", "gt_format", "pred_format")
 EPILOG = f"""\b
 Examples:
@@ -106,9 +106,7 @@ COMMAND = SectionedCommand(
     options_metavar="[OPTIONS]",
     params=[
         click.Argument(["boxes"], nargs=-1, metavar="A B"),
-        _option(
-            "--box", type=OneOf(BOX_ENCODINGS), default="xyxy", show_default=True, help="What the four numbers are."
-        ),
+        _option("--box", type=OneOf(ENCODINGS), default="xyxy", show_default=True, help="What the four numbers are."),
         _option("--image", metavar="NAME", help="Image of the inputs that --gt and --pred name."),
         _option("--gt-index", **_INDEX, help="Which of the image's ground truth, from 0; else what overlaps most."),
         _option("--pred-index", **_INDEX, help="Which of the image's predictions, from 0; else what overlaps most."),

@@ -5,6 +5,7 @@ import pytest
 from command_line import box, run_process, write_json, write_pair
 
 from jaccard_eval.cli import _run
+from jaccard_eval.cli.overlap import ENCODINGS
 
 
 def run(*argv: str | Path) -> int:
@@ -20,6 +21,11 @@ def test_two_boxes_as_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["areas"] == {"TP": 50, "FP": 50, "FN": 50}
     assert run("5,0,10,10", "0,0,10,10", "--box", "xywh", "--json") == 0
     assert json.loads(capsys.readouterr().out) == document
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_encoding_that_the_help_names_is_read(encoding: str) -> None:
+    assert run("1,2,30,40", "1,2,30,40", "--box", encoding) == 0
 
 
 def test_the_picture_is_drawn_with_blocks_or_in_ascii() -> None:
