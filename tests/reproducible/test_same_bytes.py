@@ -1,0 +1,100 @@
+"""The same input gives the same bytes: on any machine, in any order of rows, under any settings of the system."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import box, run_process, write_json
+from shuffled import FORMATS, SIDES, copy_sample, shuffle_sample
+
+ENVIRONMENTS = (
+    {"PYTHONHASHSEED": "0"},
+    {"PYTHONHASHSEED": "4242"},
+    {"LC_ALL": "C"},
+    {"LC_ALL": "C.UTF-8"},
+    {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    {"TZ": "Pacific/Kiritimati"},
+    {"TZ": "America/St_Johns"},
+    {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+    {"OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4", "MKL_NUM_THREADS": "4"},
+    {"PYTHONOPTIMIZE": "2", "HOME": "/nowhere", "TMPDIR": "/nowhere"},
+    {"NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX", "PYTHONWARNINGS": "ignore"},
+)
+OPTIONS = ("--per-class", "--score", "best-f1", "--nms", "0.9")
+SEEDS = (1, 2, 3)
+
+
+@pytest.fixture
+def sample(sample_data: Path, tmp_path: Path) -> Path:
+    return copy_sample(sample_data, tmp_path)
+
+
+def outputs(folder: Path, format_name: str, *options: str, env: dict[str, str] | None = None) -> dict[str, str]:
+    """All that a run from `folder` writes, by the suffix of the output."""
+    names = [f"result{suffix}" for suffix in (".json", ".csv", ".md", ".txt")]
+    places = [word for name in names for word in ("-o", name)]
+    done = run_process(*SIDES[format_name], *OPTIONS, *options, *places, cwd=folder, env=env)
+    assert done.returncode == 0, done.stderr
+    return {name: (folder / name).read_bytes().decode() for name in names} | {"stdout": done.stdout}
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS, ids=str)
+def test_settings_of_the_system_change_no_byte_of_a_document(sample: Path, env: dict[str, str]) -> None:
+    expected = outputs(sample, "coco", "--json")
+    assert outputs(sample, "coco", "--json", env=env) == expected
+
+
+@pytest.mark.parametrize("seed", ["0", "4242"])
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_hash_seeds_change_no_byte_for_any_format(sample: Path, format_name: str, seed: str) -> None:
+    assert outputs(sample, format_name, env={"PYTHONHASHSEED": seed}) == outputs(sample, format_name)
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_the_place_of_the_folder_changes_no_byte(sample: Path, tmp_path: Path, format_name: str) -> None:
+    (tmp_path / "else where/déjà").mkdir(parents=True)
+    other = copy_sample(sample, tmp_path / "else where/déjà")
+    assert outputs(other, format_name) == outputs(sample, format_name)
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_the_order_of_rows_changes_no_byte_but_the_places_of_rows_in_messages(sample: Path, format_name: str) -> None:
+    expected = _without_lines(outputs(sample, format_name))
+    for seed in SEEDS:
+        shuffle_sample(sample, seed)
+        assert _without_lines(outputs(sample, format_name)) == expected
+
+
+def _without_lines(documents: dict[str, str]) -> dict[str, str]:
+    """Leave out the line of "gt.csv:41", which moves with its row."""
+    return {name: re.sub(r"(\.(?:csv|txt)):\d+", r"\1", text) for name, text in documents.items()}
+
+
+@pytest.mark.parametrize("format_name", ["coco", "csv"])
+def test_equal_scores_of_different_images_rank_by_image_not_by_row(tmp_path: Path, format_name: str) -> None:
+    # Images a and b, one object each; a hit in a and a miss in b, both at score 0.5. By image, the hit comes first:
+    # precision 1 up to recall 1/2, so AP50 = 51/101 of the 101 recalls 0, 0.01, ..., 1. The miss first: 51/101 * 1/2.
+    hit, miss = box(1, 1, [0, 0, 10, 10], score=0.5), box(2, 1, [50, 50, 10, 10], score=0.5)
+    values = [_ap50(tmp_path, format_name, rows) for rows in ([hit, miss], [miss, hit])]
+    assert values == [pytest.approx(51 / 101)] * 2
+    assert values[0] == values[1]
+
+
+def _ap50(folder: Path, format_name: str, rows: list[dict[str, Any]]) -> float:
+    truth = [box(1, 1, [0, 0, 10, 10]), box(2, 1, [0, 0, 10, 10])]
+    gt = {
+        "images": [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}],
+        "annotations": [{"id": i + 1, "area": 100, "iscrowd": 0, **one} for i, one in enumerate(truth)],
+        "categories": [{"id": 1, "name": "dog"}],
+    }
+    if format_name == "coco":
+        pred = write_json(folder / "pred.json", rows)
+    else:
+        lines = [f"{'ab'[r['image_id'] - 1]}.jpg,dog,{','.join(map(str, r['bbox']))},{r['score']}" for r in rows]
+        pred = folder / "pred.csv"
+        pred.write_text("\n".join(["image,class,x,y,w,h,score", *lines, ""]))
+    done = run_process(write_json(folder / "gt.json", gt), pred, "--json")
+    assert done.returncode == 0, done.stderr
+    return float(json.loads(done.stdout)["metrics"]["AP50"])
