@@ -7,8 +7,8 @@ start with an underscore are shared parts. Command modules import numpy and the 
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
-from pathlib import Path
 from typing import Any
 
 import click
@@ -64,7 +64,7 @@ class CommandTable(click.Group):
 
 def _refuse_misspelt_command(ctx: click.Context, word: str) -> None:
     suggestion = did_you_mean(word, _modules())
-    if suggestion and not word.startswith("-") and not Path(word).exists():
+    if suggestion and not word.startswith("-") and not os.path.exists(word):  # noqa: PTH110 - takes any word
         raise click.UsageError(f"{shown(word)} is neither a command nor a file.{suggestion}", ctx)
 
 

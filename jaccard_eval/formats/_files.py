@@ -38,9 +38,14 @@ UNPACKED_FLOOR = 64 * 1024 * 1024  # bytes that any compressed file may unpack t
 UNPACKED_RATIO = 32  # beyond that, so many times its size: annotations compress 5 to 15 times, a bomb 1,000 times
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder; one that the system cannot look up, a name too long say, is none."""
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for such names
+
+
 def require_readable(path: Path) -> None:
     """Raise a DataError unless `path` is a folder or a regular file that can be opened."""
-    if not path.is_dir():
+    if not is_folder(path):
         os.close(_open(path))
 
 
@@ -154,6 +159,8 @@ def _open(path: Path) -> int:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
         raise _open_error(where, path, error) from None
+    except ValueError:  # NUL, or a character that no name of a file can have
+        raise DataError.single("file-missing", where, "is no path of a file", fix="Check the path.") from None
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
         return descriptor

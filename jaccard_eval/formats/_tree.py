@@ -17,7 +17,7 @@ def require_folder(path: Path, expected: str) -> None:
     DataError
         When the path is missing or a file; the message names what was `expected`.
     """
-    if path.is_dir():
+    if _files.is_folder(path):
         return
     _files.require_readable(path)
     raise DataError.single(

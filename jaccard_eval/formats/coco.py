@@ -34,7 +34,7 @@ _JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
 
 def sniff(path: Path) -> bool:
     """Whether the file looks like COCO JSON, or is called JSON and holds nothing that another layout could read."""
-    if path.is_dir():
+    if _files.is_folder(path):
         return False
     head = _files.head(path).lstrip()
     outer, inner = record_keys(head) if head[:1] in (b"{", b"[") else (set[str](), set[str]())

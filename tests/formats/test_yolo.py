@@ -525,6 +525,18 @@ def test_listed_images_lie_below_the_description_however_their_paths_begin(load:
     assert len(load(files | labels, start="data.yaml").boxes) == 4
 
 
+@pytest.mark.parametrize("place", ["x" * 10_000, '"a\\0b"'])
+@pytest.mark.parametrize("text", ["val: {}\nnames: [cat]\n", "path: {}\nval: labels\nnames: [cat]\n"])
+def test_a_place_that_no_file_system_has_is_missing(
+    load: Load, refuse: Refuse, text: str, place: str, tmp_path: Path
+) -> None:
+    files = {"data.yaml": text.format(place), "labels/a.txt": BOX}
+    if "path" in text:
+        assert said(load(files, start="data.yaml")) == ["path-missing"]
+    else:
+        assert "there is no" in refuse(files, start="data.yaml")
+
+
 @pytest.mark.parametrize("names", ["{outside}", "../../outside.txt"])
 def test_darknet_cannot_name_a_file_outside_of_its_folder(refuse: Refuse, tmp_path: Path, names: str) -> None:
     outside = tmp_path / "outside.txt"

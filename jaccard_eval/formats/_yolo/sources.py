@@ -72,9 +72,9 @@ def find_source(path: Path, split: str, findings: FindingLog) -> LabelSource:
 
 def find_description(path: Path) -> Path | None:
     """Return the data.yaml or obj.data that `path` is or holds; a folder with labels of its own needs none."""
-    if path.suffix.lower() in (".yaml", ".yml", ".data") and not path.is_dir():
+    if path.suffix.lower() in (".yaml", ".yml", ".data") and not _files.is_folder(path):
         return path
-    if not path.is_dir() or _has_labels(path):
+    if not _files.is_folder(path) or _has_labels(path):
         return None
     return next((path / name for name in DESCRIPTIONS if (path / name).is_file()), None)
 

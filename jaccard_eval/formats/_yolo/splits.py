@@ -67,7 +67,7 @@ def _base_of_yaml(path: Path, written: Any, findings: FindingLog) -> Path:
     """Return the folder that `path:` names, else that of the file; what it says to download is left alone."""
     if not isinstance(written, str) or not written:
         return path.parent
-    if (path.parent / written).is_dir():
+    if _files.is_folder(path.parent / written):
         return path.parent / written
     where = Where(str(path), field="path")
     findings.warning("path-missing", where, f"there is no folder {shown(written)}; paths start from the file's folder")
@@ -145,7 +145,7 @@ def _labels_without_images(description: _Description, place: str, findings: Find
 def _existing(base: Path, place: str) -> Path | None:
     """Return the place from `base`; Roboflow writes ``../valid/images`` for what lies beside the file."""
     attempts = [base / place, base / place.removeprefix("../")]
-    return next((attempt for attempt in attempts if attempt.exists()), None)
+    return next((attempt for attempt in attempts if os.path.exists(attempt)), None)  # noqa: PTH110 - see is_folder
 
 
 def _label_twin(images: Path) -> Path:
