@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from jaccard_eval.errors import printable
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report._numbers import metric_text
-from jaccard_eval.report.model import Block, Cell, Drawing, Note, Section, Table, build_report
+from jaccard_eval.report.model import Block, Cell, Drawing, Note, Report, Section, Table, build_report
 
 SUFFIXES = (".md", ".markdown")
 _SPECIAL = re.compile(r"([\\`*\[\]|~$#]|(?<!\w)_|_(?!\w))")
@@ -18,7 +18,11 @@ _MENTION = re.compile(r"@(?=\w)")
 
 def render(result: Reportable, options: ReportOptions) -> str:
     """Return the report with a heading per section, the signature last."""
-    report = build_report(result, options)
+    return render_report(build_report(result, options))
+
+
+def render_report(report: Report) -> str:
+    """Return what `render` does of a report that is put together already."""
     parts = [f"## {_escape(report.title)}", *map(_section, report.sections)]
     parts += [f"Signature: {_escape(report.signature)}"] if report.signature else []
     return "\n\n".join(parts) + "\n"
