@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.cli import _streams
+from jaccard_eval.cli._ci import announce
 
 if TYPE_CHECKING:
     from jaccard_eval.report import Reportable, ReportOptions
@@ -27,11 +28,12 @@ def plan_files(paths: Sequence[Path], inputs: Sequence[Path]) -> list[Output]:
 
 
 def deliver(result: Reportable, outputs: Sequence[Output], options: dict[str, Any], shape: ReportOptions) -> None:
-    """Write all files, then the standard output: a closed pipe costs no file."""
+    """Write all files, tell the CI system, then write the standard output: a closed pipe costs no file."""
     if outputs:
         from jaccard_eval.report._write import write_outputs
 
         write_outputs([(output, output.reporter.render(result, shape)) for output in outputs])
+    announce(result, options)
     _streams.write_result(_stdout_text(result, options, shape))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from jaccard_eval.cli._ci import SYSTEMS, announce_failure
 from jaccard_eval.cli._parse import (
     OneOf,
     parse_areas,
@@ -21,6 +22,7 @@ from jaccard_eval.cli._parse import (
     parse_sort,
     parsed_by,
 )
+from jaccard_eval.errors import JaccardEvalError
 
 PATH = click.Path(path_type=Path)
 BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
@@ -39,7 +41,15 @@ class SectionOption(click.Option):
 
 
 class SectionedCommand(click.Command):
-    """A command whose help groups the options by section."""
+    """A command whose help groups the options by section, and whose failures the CI system is told."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except JaccardEvalError as error:
+            announce_failure(error, ctx)
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one list of options per section, in the order of declaration."""
@@ -215,11 +225,19 @@ OUTPUT_OPTIONS: list[click.Parameter] = [
         type=PATH,
         multiple=True,
         metavar="PATH",
-        help="Also write PATH, by its suffix: .json .csv .md .txt, and .svg .png where there is a picture; '-' is the"
+        help="Also write PATH, by its suffix: .json .csv .md .txt .xml (JUnit) .prom (OpenMetrics), and .svg .png where"
+        " there is a picture; by its name: metrics.txt (OpenMetrics) badge.json gl-code-quality-report.json; '-' is the"
         " standard output. Repeatable.",
     ),
     _show("--json", "as_json", is_flag=True, help="Print the JSON document and nothing else."),
     _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colours in the report."),
+    _show(
+        "--ci",
+        type=OneOf(SYSTEMS),
+        default="auto",
+        help="Tell the CI system: annotations, summary and outputs on GitHub, a code quality report on GitLab. auto:"
+        " the one that the environment names.",
+    ),
 ]
 
 FINDING_OPTIONS: list[click.Parameter] = [
