@@ -25,6 +25,14 @@ SIGNAL_EXIT_BASE = 128  # POSIX shells report 128 + the signal's number
 _received: list[int] = []
 
 
+class _Interrupt(KeyboardInterrupt):
+    """An interrupt that CPython cannot mistake for one that nobody caught.
+
+    One that leaves the ``exec`` of a text, as dataclasses are made by, is remembered, and the process then ends by
+    killing itself whatever its exit code; the check is for the very class.
+    """
+
+
 def run_process(argv: Sequence[str]) -> int:
     """Run as the only thing in this process: signals and interpreter hooks are taken over."""
     _take_over_signals()
@@ -61,7 +69,7 @@ def _take_over_signals() -> None:
 def _on_signal(number: int, _: FrameType | None) -> None:
     # Remembered, because code that is being imported may turn the interrupt into an error of its own.
     _received.append(number)
-    raise KeyboardInterrupt
+    raise _Interrupt
 
 
 def _invoke(argv: Sequence[str]) -> int:

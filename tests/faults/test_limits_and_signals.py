@@ -1,0 +1,85 @@
+"""Interrupts at any moment, and limits on memory and open files: an explained end, or a whole result."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from faulty_runs import (
+    OLD,
+    group_is_empty,
+    is_whole,
+    run_limited,
+    start_group,
+    temporary_files,
+    write_labels,
+    write_many,
+)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and the limits of Linux")
+DELAYS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # seconds after signals are handled
+N_IMAGES = 20_000
+KB_PER_MB = 1024
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Inputs that take a fraction of a second."""
+    return write_many(tmp_path_factory.mktemp("many"), N_IMAGES)
+
+
+def _ended_within(process: subprocess.Popen[str], seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("delay", DELAYS)
+@pytest.mark.parametrize(
+    ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_signal_at_any_moment_ends_everything_and_costs_no_file(
+    many: tuple[Path, Path], tmp_path: Path, delay: float, number: signal.Signals, code: int, said: str
+) -> None:
+    out = tmp_path / "result.json"
+    out.write_text(OLD)
+    with start_group(*many, "-o", out) as process:
+        if not _ended_within(process, delay):
+            os.killpg(process.pid, number)
+        _, message = process.communicate(timeout=60)
+    assert (process.returncode, message) in [(code, f"{said}\n"), (0, "")]
+    assert is_whole(out)
+    assert temporary_files(tmp_path) == []
+    assert group_is_empty(process.pid)
+
+
+def test_a_signal_inside_of_executed_text_keeps_the_exit_code() -> None:
+    program = (
+        "import os, signal, sys; from jaccard_eval.cli import _run; _run._take_over_signals()\n"
+        "try: exec('os.kill(os.getpid(), signal.SIGTERM)')\n"
+        "except KeyboardInterrupt: sys.exit(143)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 143
+
+
+@pytest.mark.parametrize("megabytes", [300, 600])
+def test_little_memory_is_enough_or_is_said(many: tuple[Path, Path], tmp_path: Path, megabytes: int) -> None:
+    out = tmp_path / "result.json"
+    out.write_text(OLD)
+    done = run_limited(f"ulimit -v {megabytes * KB_PER_MB}", *many, "-q", "-o", out)
+    if done.returncode != 0:
+        assert (done.returncode, done.stderr) == (4, "error: out of memory\n")
+        assert out.read_text() == OLD
+    assert is_whole(out)
+    assert temporary_files(tmp_path) == []
+
+
+def test_few_open_files_are_enough_for_many_labels(tmp_path: Path) -> None:
+    done = run_limited(
+        "ulimit -n 24", *write_labels(tmp_path, 2_000), "--names", "dog", "-q", "-o", tmp_path / "r.json"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
