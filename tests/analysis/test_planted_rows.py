@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.command_line import run_process, write_json
+from command_line import run_process, write_json
 
 from jaccard_eval import EvaluationResult, evaluate, load
 from jaccard_eval.errors import Finding, Severity

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli.command_line import box, command, environment, write_json, write_pair
+from command_line import box, command, environment, write_json, write_pair
 
 from jaccard_eval.cli import _run
 from jaccard_eval.formats import ReadOptions, read_dataset
