@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for a formula (OWASP, CSV injection)
+# What a spreadsheet takes for a formula (OWASP, CSV injection); the last four are full-width signs.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+SPREADSHEET_MARKS = ",;\t"  # which of them separates the cells of a .csv depends on the country of the spreadsheet
 
 
 def quoted(cell: str, delimiter: str = ",") -> str:
-    """Quote as RFC 4180 says, and blanks at an end; the csv module leaves a lone carriage return bare."""
-    if not any(character in cell for character in (delimiter, '"', "\r", "\n")) and cell == cell.strip():
+    """Quote as RFC 4180 says, blanks at an end, and any mark that a spreadsheet could separate cells by.
+
+    The csv module leaves a lone carriage return bare.
+    """
+    special = (delimiter, *SPREADSHEET_MARKS, '"', "\r", "\n")
+    if not any(character in cell for character in special) and cell == cell.strip():
         return cell
     return '"' + cell.replace('"', '""') + '"'
 

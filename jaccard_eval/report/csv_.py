@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 
 from jaccard_eval.delimited import inert, quoted
+from jaccard_eval.errors import printable
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.model import Cell, build_sheet
 
 SUFFIXES = (".csv",)
+_KEPT = re.compile(r"([\t\r\n])")  # a quoted cell holds these
 
 
 def render(result: Reportable, options: ReportOptions) -> str:
@@ -19,5 +22,10 @@ def render(result: Reportable, options: ReportOptions) -> str:
 
 def _cell(cell: Cell) -> str:
     if isinstance(cell, str):
-        return quoted(inert(cell))
+        return quoted(inert(_escape(cell)))
     return "" if math.isnan(cell) else str(cell) if isinstance(cell, int) else repr(float(cell))
+
+
+def _escape(text: str) -> str:
+    """Escape what could act on a terminal that the file is shown in."""
+    return "".join(part if _KEPT.fullmatch(part) else printable(part) for part in _KEPT.split(text))

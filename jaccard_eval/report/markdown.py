@@ -12,8 +12,9 @@ from jaccard_eval.report._numbers import metric_text
 from jaccard_eval.report.model import Block, Cell, Drawing, Note, Report, Section, Table, build_report
 
 SUFFIXES = (".md", ".markdown")
-_SPECIAL = re.compile(r"([\\`*\[\]|~$#]|(?<!\w)_|_(?!\w))")
-_MENTION = re.compile(r"@(?=\w)")
+_SPECIAL = re.compile(r"([\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_]))")  # an underscore within a word is none
+_LINKED = re.compile(r"\b(?:https?|ftp)(?=://)|\bwww(?=\.)|@(?=\w)", re.IGNORECASE)  # what GitHub links by itself
+_PARTED = "<!-- -->"  # an empty comment shows nothing, and parts what would be linked
 
 
 def render(result: Reportable, options: ReportOptions) -> str:
@@ -63,6 +64,6 @@ def _bullets(texts: Iterable[str]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Make text stand for itself: no control characters, HTML, table cells, emphasis or mentions come from it."""
+    """Make text stand for itself: it gives no control characters, HTML, table cells, emphasis, links or mentions."""
     escaped = _SPECIAL.sub(r"\\\1", html.escape(printable(text), quote=False))
-    return _MENTION.sub("@<!-- -->", escaped)
+    return _LINKED.sub(rf"\g<0>{_PARTED}", escaped)

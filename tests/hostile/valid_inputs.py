@@ -31,12 +31,15 @@ def copy_inputs(sample_data: Path, folder: Path) -> list[Input]:
 
 def write_example(folder: Path, name: str) -> tuple[Path, Path]:
     """Write the example of a format as a file, and as the only file of a folder; return both."""
-    one = format_module(name).FORMAT
-    suffix = one.suffixes[0] if one.suffixes else ".txt"
+    module = format_module(name)
+    suffix = module.FORMAT.suffixes[0] if module.FORMAT.suffixes else ".txt"
     file, inner = folder / f"{name}{suffix}", folder / name / f"a{suffix}"
     inner.parent.mkdir(parents=True, exist_ok=True)
     for path in (file, inner):
-        path.write_text(one.example, encoding="utf-8")
+        if hasattr(module, "write_example"):
+            module.write_example(path)
+        else:
+            path.write_text(module.FORMAT.example, encoding="utf-8")
     return file, inner.parent
 
 
