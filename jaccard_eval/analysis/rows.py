@@ -23,6 +23,7 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 IntArray = npt.NDArray[np.int64]
 
 SAME_OBJECT = 0.95  # IoU from which two boxes of a class are one object: closer than people draw a box twice
+RARE = 0.001  # share of the ground truth up to which two objects may well stand in one place
 MAX_NEIGHBOURS = 64  # boxes compared with each one, so that thousands at one place stay cheap
 CANNOT_MATCH = ("box-empty", "box-negative")  # loaders say of boxes without an area that they can match nothing
 OUTSIDE = ("box-outside", "box-gigantic")  # tell of the same boxes: what follows from it is then a note
@@ -162,7 +163,7 @@ def _apwithout_rows(evidence: Evidence, gt_rows: IntArray, pred_rows: IntArray) 
 
 
 def _check_near_duplicates(evidence: Evidence, repeats: Repeats, findings: FindingLog) -> None:
-    """Warn of ground truth that was drawn twice; exact repeats are told already."""
+    """Tell of ground truth that was drawn twice, and warn where it is not rare; exact repeats are told already."""
     gt = evidence.aligned.gt
     single = ~gt.crowd
     single[repeats.rows] = False
@@ -173,7 +174,8 @@ def _check_near_duplicates(evidence: Evidence, repeats: Repeats, findings: Findi
         f"class, and IoU {SAME_OBJECT:g} or more with another; one detection matches only one of them"
     )
     fix = "Keep one box per object: merged annotations and overlapping tiles leave two."
-    findings.add_rows(Severity.WARNING, "gt-near-duplicate", rows[near], _sides(evidence)[0], summary=summary, fix=fix)
+    severity = Severity.NOTE if len(near) <= RARE * len(gt) else Severity.WARNING
+    findings.add_rows(severity, "gt-near-duplicate", rows[near], _sides(evidence)[0], summary=summary, fix=fix)
 
 
 def near_duplicates(boxes: BoxTable) -> IntArray:

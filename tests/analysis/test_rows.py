@@ -182,3 +182,12 @@ def test_ground_truth_that_is_ignored_or_outside_every_range_is_not_out_of_reach
     assert "1 ground-truth box outside every area range: not counted" in _said(result, "gt-uncounted")[0].message
     ignored = COCO.with_options(ignored_flags=("crowd", "ignore"))
     assert _said(evaluate(truth, [det(DOG, 0.9)], protocol=ignored), "gt-unmatchable") == []
+
+
+@pytest.mark.parametrize(("n_boxes", "severity"), [(1000, Severity.NOTE), (999, Severity.WARNING)])
+def test_near_duplicates_are_a_note_up_to_one_in_a_thousand(n_boxes: int, severity: Severity) -> None:
+    apart = np.arange(n_boxes - 1)[:, None] * [300, 0, 0, 0] + [0, 0, 100, 100]
+    truth = BoxTable.from_arrays([0] * n_boxes, [0] * n_boxes, [*apart, [1, 0, 100, 100]], encoding="xywh")
+    found = BoxTable.from_arrays([0], [0], [[0, 0, 100, 100]], encoding="xywh", score=[0.9])
+    (finding,) = [one for one in evaluate_sides(truth, found).findings if one.code == "gt-near-duplicate"]
+    assert finding.severity is severity
