@@ -46,6 +46,7 @@ class MatchTable:
     image, label, rank, source : ndarray of int, shape (n,)
         Image and class row of each detection, its rank by score within image and class, its row in the predictions.
     score, area : ndarray of float64, shape (n,)
+    xywh : ndarray of float64, shape (n, 4)
     candidate : ndarray of int64, shape (c,)
         The detections that overlap any ground truth enough, ascending.
     choice : ndarray of int32, shape (A, T, c)
@@ -55,6 +56,7 @@ class MatchTable:
     pair_overlap : ndarray of float64, shape (p,)
         IoU of each pair (IoA for crowds).
     gt_image, gt_label, gt_source : ndarray of int, shape (m,)
+    gt_xywh : ndarray of float64, shape (m, 4)
     gt_ignored : ndarray of bool, shape (A, m)
         Ground truth that does not count, by area range.
     """
@@ -67,6 +69,7 @@ class MatchTable:
     source: IntArray
     score: FloatArray
     area: FloatArray
+    xywh: FloatArray
     candidate: IntArray
     choice: PairChoice
     pair_detection: IntArray
@@ -75,6 +78,7 @@ class MatchTable:
     gt_image: IntArray
     gt_label: IntArray
     gt_source: IntArray
+    gt_xywh: FloatArray
     gt_ignored: BoolArray
 
     def __len__(self) -> int:
@@ -153,6 +157,7 @@ def match_boxes(
         source=pred.source[det.order],
         score=scores[det.order],
         area=pred.area[det.order],
+        xywh=pred.xywh[det.order],
         candidate=candidate,
         choice=choice,
         pair_detection=pairs.det,
@@ -161,6 +166,7 @@ def match_boxes(
         gt_image=gt.image.astype(np.int64),
         gt_label=truth.label,
         gt_source=gt.source,
+        gt_xywh=gt.xywh,
         gt_ignored=truth.ignored,
     )
 
@@ -246,7 +252,7 @@ def concat(tables: Sequence[MatchTable]) -> MatchTable:
     ground truth back in the order of the whole.
     """
     columns: dict[str, Any] = {
-        name: np.concatenate([getattr(table, name) for table in tables], axis=-1) for name in _COLUMNS
+        name: np.concatenate([getattr(table, name) for table in tables], axis=axis) for name, axis in _COLUMNS.items()
     }
     for name, target in _POINTERS.items():
         at = _offsets(tables, target)
@@ -255,9 +261,9 @@ def concat(tables: Sequence[MatchTable]) -> MatchTable:
     return _reorder(replace(tables[0], **columns))
 
 
-_DETECTION_COLUMNS = ("image", "label", "rank", "source", "score", "area")
-_TRUTH_COLUMNS = ("gt_image", "gt_label", "gt_source", "gt_ignored")
-_COLUMNS = (*_DETECTION_COLUMNS, *_TRUTH_COLUMNS, "pair_overlap")
+_DETECTION_COLUMNS = ("image", "label", "rank", "source", "score", "area", "xywh")
+_TRUTH_COLUMNS = {"gt_image": 0, "gt_label": 0, "gt_source": 0, "gt_xywh": 0, "gt_ignored": 1}  # -> axis of the rows
+_COLUMNS = {**dict.fromkeys(_DETECTION_COLUMNS, 0), **_TRUTH_COLUMNS, "pair_overlap": 0}
 _POINTERS = {  # column -> the rows it points to
     "pair_detection": "image",
     "pair_gt": "gt_image",
@@ -285,7 +291,7 @@ def _reorder(table: MatchTable) -> MatchTable:
     candidates = stable_order(place[table.candidate])
     choice = table.choice[:, :, candidates]
     columns: dict[str, Any] = {name: getattr(table, name)[detections] for name in _DETECTION_COLUMNS}
-    columns |= {name: getattr(table, name)[..., truth] for name in _TRUTH_COLUMNS}
+    columns |= _truth_rows(table, truth)
     return replace(
         table,
         **columns,
@@ -295,6 +301,11 @@ def _reorder(table: MatchTable) -> MatchTable:
         pair_gt=_inverse(truth)[table.pair_gt[pairs]],
         pair_overlap=table.pair_overlap[pairs],
     )
+
+
+def _truth_rows(table: MatchTable, rows: npt.NDArray[Any]) -> dict[str, Any]:
+    """Take rows of ground truth, by index or mask, of every column."""
+    return {name: getattr(table, name)[(slice(None),) * axis + (rows,)] for name, axis in _TRUTH_COLUMNS.items()}
 
 
 def _inverse(order: IntArray) -> IntArray:
@@ -309,7 +320,7 @@ def _with_rows(table: MatchTable, detections: BoolArray, truth: BoolArray) -> Ma
     pairs, candidates = detections[table.pair_detection], detections[table.candidate]
     choice = table.choice[:, :, candidates]
     columns: dict[str, Any] = {name: getattr(table, name)[detections] for name in _DETECTION_COLUMNS}
-    columns |= {name: getattr(table, name)[..., truth] for name in _TRUTH_COLUMNS}
+    columns |= _truth_rows(table, truth)
     return replace(
         table,
         **columns,
