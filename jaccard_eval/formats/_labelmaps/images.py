@@ -88,12 +88,12 @@ class EncodedImage:
     Raises
     ------
     DataError
-        When the file cannot be read, is neither PNG nor a NumPy array, or claims an absurd size.
+        When the file cannot be read, is written to while it is read, is neither PNG nor a NumPy array, or claims an absurd size.
     """
 
     def __init__(self, path: Path) -> None:
         self.where = Where(str(path))
-        with _files.open_regular(path) as file:
+        with _files.open_regular(path) as file, _files.unchanging(path, file):
             size = os.fstat(file.fileno()).st_size
             if size > MAX_BYTES:
                 raise _too_large(self.where, f"has {size:,} bytes")
