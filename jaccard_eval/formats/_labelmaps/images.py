@@ -88,7 +88,8 @@ class EncodedImage:
     Raises
     ------
     DataError
-        When the file cannot be read, is written to while it is read, is neither PNG nor a NumPy array, or claims an absurd size.
+        When the file cannot be read, is written to while it is read, is neither PNG nor a NumPy array, or claims an
+        absurd size.
     """
 
     def __init__(self, path: Path) -> None:
