@@ -18,22 +18,42 @@ from jaccard_eval.errors import DataError, Example, FindingLog, Severity, Where
 SNIFF_BYTES = 65536
 _BLOCK_BYTES = 1 << 20  # unpacked at a time
 
+_GZIP_MAGIC = b"\x1f\x8b"
+
 # First bytes of what people pass by mistake, and what to tell them.
+_UNPACK = "Unpack it and pass the file inside."
+_NO_PICTURE = "Pass the annotations, not the picture."
+_EXPORT = "Export it as CSV or COCO JSON."
+_NO_PICKLE = "Pickles are never loaded; export JSON or CSV."
 _FOREIGN_MAGIC = (
-    (b"PK\x03\x04", "a zip archive (or an Office document)", "Unpack it and pass the file inside."),
-    (b"\x89PNG", "a PNG image", "Pass the annotations, not the picture."),
-    (b"\xff\xd8\xff", "a JPEG image", "Pass the annotations, not the picture."),
-    (b"PAR1", "a Parquet file", "Export it as CSV or COCO JSON."),
-    (b"ARROW1", "an Arrow file", "Export it as CSV or COCO JSON."),
+    (b"PK\x03\x04", "a zip archive (or an Office document)", _UNPACK),
+    (b"PK\x05\x06", "an empty zip archive", _UNPACK),
+    (b"BZh", "bzip2-compressed data", _UNPACK),
+    (b"\xfd7zXZ\0", "xz-compressed data", _UNPACK),
+    (b"\x28\xb5\x2f\xfd", "Zstandard-compressed data", _UNPACK),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
+    (b"Rar!\x1a\x07", "a RAR archive", _UNPACK),
+    (_GZIP_MAGIC, "data that gzip compressed twice", "Unpack it once and pass that."),
+    (b"\x89PNG", "a PNG image", _NO_PICTURE),
+    (b"\xff\xd8\xff", "a JPEG image", _NO_PICTURE),
+    (b"GIF8", "a GIF image", _NO_PICTURE),
+    (b"II*\0", "a TIFF image", _NO_PICTURE),
+    (b"MM\0*", "a TIFF image", _NO_PICTURE),
+    (b"RIFF", "a WebP image, a sound or a video", _NO_PICTURE),
+    (b"%PDF-", "a PDF document", _EXPORT),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document", _EXPORT),
+    (b"PAR1", "a Parquet file", _EXPORT),
+    (b"ARROW1", "an Arrow file", _EXPORT),
+    (b"\x89HDF", "an HDF5 file", _EXPORT),
+    (b"SQLite format 3\0", "an SQLite database", _EXPORT),
+    (b"\x93NUMPY", "a NumPy array", _EXPORT),
     (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "Fetch the file with 'git lfs pull'."),
     (b"\xfe\xff", "UTF-16 text", "Save it with UTF-8 encoding."),
-    (b"\xff\xfe", "UTF-16 text", "Save it with UTF-8 encoding."),
-    (b"\x80\x02", "a Python pickle", "Pickles are never loaded; export JSON or CSV."),
-    (b"\x80\x03", "a Python pickle", "Pickles are never loaded; export JSON or CSV."),
-    (b"\x80\x04", "a Python pickle", "Pickles are never loaded; export JSON or CSV."),
-    (b"\x80\x05", "a Python pickle", "Pickles are never loaded; export JSON or CSV."),
+    (b"\xff\xfe", "UTF-16 or UTF-32 text", "Save it with UTF-8 encoding."),
+    *((bytes((0x80, version)), "a Python pickle", _NO_PICKLE) for version in range(2, 6)),
 )
-_GZIP_MAGIC = b"\x1f\x8b"
+_FOREIGN_STARTS = tuple(magic for magic, _, _ in _FOREIGN_MAGIC)
+
 UNPACKED_FLOOR = 64 * 1024 * 1024  # bytes that any compressed file may unpack to
 UNPACKED_RATIO = 32  # beyond that, so many times its size: annotations compress 5 to 15 times, a bomb 1,000 times
 
@@ -209,9 +229,9 @@ def _unpack(path: Path, data: bytes) -> bytes:
 
 
 def _refuse_foreign(path: Path, data: bytes) -> None:
-    for magic, what, fix in _FOREIGN_MAGIC:
-        if data.startswith(magic):
-            raise DataError.single("wrong-content", Where(str(path)), f"holds {what}", fix=fix)
+    if data.startswith(_FOREIGN_STARTS):
+        what, fix = next((what, fix) for magic, what, fix in _FOREIGN_MAGIC if data.startswith(magic))
+        raise DataError.single("wrong-content", Where(str(path)), f"holds {what}", fix=fix)
     start = data[:256].lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html")):
         raise DataError.single(

@@ -1,5 +1,7 @@
+import bz2
 import gzip
 import json
+import lzma
 import os
 import sys
 from collections.abc import Iterator
@@ -108,6 +110,16 @@ def test_what_no_format_recognises_is_an_error_that_names_the_flag(tmp_path: Pat
         (b"PK\x03\x04rest", "a zip archive"),
         (b"\x89PNG\r\n", "a PNG image"),
         (b"PAR1", "a Parquet file"),
+        (b"PK\x05\x06" + bytes(18), "an empty zip archive"),
+        (bz2.compress(b"0 1"), "bzip2-compressed data"),
+        (lzma.compress(b"0 1"), "xz-compressed data"),
+        (gzip.compress(gzip.compress(b"0 1")), "data that gzip compressed twice"),
+        (b"\x28\xb5\x2f\xfdrest", "Zstandard-compressed data"),
+        (b"GIF89a", "a GIF image"),
+        (b"%PDF-1.7", "a PDF document"),
+        (b"\x89HDF\r\n", "an HDF5 file"),
+        (b"SQLite format 3\0", "an SQLite database"),
+        (b"\x93NUMPY", "a NumPy array"),
         (b"version https://git-lfs.github.com/spec/v1", "a Git LFS pointer"),
         (b"\x80\x04\x95rest", "a Python pickle"),
         ("<!DOCTYPE html><html>", "an HTML page"),
