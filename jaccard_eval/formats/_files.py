@@ -49,7 +49,8 @@ _FOREIGN_MAGIC = (
     (b"\x93NUMPY", "a NumPy array", _EXPORT),
     (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "Fetch the file with 'git lfs pull'."),
     (b"\xfe\xff", "UTF-16 text", "Save it with UTF-8 encoding."),
-    (b"\xff\xfe", "UTF-16 or UTF-32 text", "Save it with UTF-8 encoding."),
+    (b"\xff\xfe\0\0", "UTF-32 text", "Save it with UTF-8 encoding."),
+    (b"\xff\xfe", "UTF-16 text", "Save it with UTF-8 encoding."),
     *((bytes((0x80, version)), "a Python pickle", _NO_PICKLE) for version in range(2, 6)),
 )
 _FOREIGN_STARTS = tuple(magic for magic, _, _ in _FOREIGN_MAGIC)
