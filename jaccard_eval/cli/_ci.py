@@ -79,7 +79,7 @@ def _annotate(checks: Iterable[Check]) -> None:
     workspace = os.environ.get("GITHUB_WORKSPACE")
     placed = [_from_root(one, workspace) for one in checks] if workspace else checks
     for line in annotation_lines(placed):
-        _streams.say(line)
+        _streams.command(line)
 
 
 def _from_root(check: Check, root: str) -> Check:

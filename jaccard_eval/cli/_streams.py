@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from jaccard_eval.errors import MachineError
 
 DEFAULT_WIDTH = 80  # columns, where there is no terminal
 NARROWEST = 40  # columns that messages are wrapped at; a narrower terminal breaks lines itself
+_COMMAND = re.compile(r"^([^\S\n]*)::", re.MULTILINE)  # what a line starts with that GitHub's runner acts on
+_OLD_COMMAND = re.compile(r"##\[")  # the same in its older form, anywhere in a line
 
 
 def prepare() -> None:
@@ -39,7 +42,7 @@ def write_result(text: str) -> None:
         When the stream cannot be written.
     """
     with _explained():
-        sys.stdout.write(text)
+        sys.stdout.write(_inert(text))
     flush_result()
 
 
@@ -51,6 +54,15 @@ def flush_result() -> None:
 
 def say(text: str) -> None:
     """Write lines to standard error; a stream that cannot take them is no reason to fail."""
+    _write_message(_inert(text))
+
+
+def command(line: str) -> None:
+    """Write a line that is meant for the machine that runs this step; otherwise as `say`."""
+    _write_message(line)
+
+
+def _write_message(text: str) -> None:
     try:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
@@ -92,6 +104,13 @@ def message_width() -> int | None:
     except (OSError, ValueError):
         return None
     return max(columns, NARROWEST) if columns else None
+
+
+def _inert(text: str) -> str:
+    """Keep GitHub's runner from taking users' strings for its commands; as JSON, the text stays the same document."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return text
+    return _OLD_COMMAND.sub(r"\\u0023#[", _COMMAND.sub(r"\1\\u003a:", text))
 
 
 def _nowhere() -> TextIO:

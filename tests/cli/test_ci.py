@@ -118,3 +118,18 @@ def test_all_outputs_come_from_one_run(tmp_path: Path) -> None:
         "gl-code-quality-report.json": "[]\n",
         "result.json": '{\n  "correspon',
     }
+
+
+@pytest.mark.parametrize("name", ["::error::pwned", "::stop-commands::x", "##[error]pwned"])
+def test_names_of_classes_are_no_commands_of_the_runner(tmp_path: Path, github: dict[str, str], name: str) -> None:
+    gt, pred = write_pair(tmp_path)
+    document = json.loads(gt.read_text())
+    document["categories"][0]["name"] = name
+    write_json(gt, document)
+    done = run_process(gt, pred, "--per-class", env=github)
+    assert done.returncode == 0
+    assert [line for line in done.stdout.splitlines() if line.lstrip().startswith("::") or "##[" in line] == []
+    as_json = run_process(gt, pred, "--json", env=github)
+    assert "##[" not in as_json.stdout
+    assert json.loads(as_json.stdout)["per_class"][0]["class"] == name
+    assert name in run_process(gt, pred, "--per-class").stdout
