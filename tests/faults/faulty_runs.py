@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from command_line import command, environment, write_json
 
 OLD = '{"old": true}'
@@ -88,3 +89,14 @@ def write_labels(folder: Path, n: int) -> tuple[Path, Path]:
         (labels / f"{i:05}.txt").write_text("0 0.5 0.5 0.25 0.25\n")
         (pred / f"{i:05}.txt").write_text(f"0 0.5 0.5 0.25 0.25 {(i + 1) / n}\n")
     return labels, pred
+
+
+def write_label_maps(folder: Path, n: int) -> tuple[Path, Path]:
+    """Make `n` label maps on either side, all of the same three classes in stripes."""
+    stripes = np.repeat(np.arange(3, dtype=np.uint8), 200)[:, None] * np.ones(800, dtype=np.uint8)
+    sides = folder / "truth", folder / "found"
+    for side in sides:
+        side.mkdir()
+        for i in range(n):
+            np.save(side / f"{i}.npy", stripes)
+    return sides

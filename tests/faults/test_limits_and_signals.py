@@ -14,6 +14,7 @@ from faulty_runs import (
     run_limited,
     start_group,
     temporary_files,
+    write_label_maps,
     write_labels,
     write_many,
 )
@@ -52,6 +53,21 @@ def test_a_signal_at_any_moment_ends_everything_and_costs_no_file(
             os.killpg(process.pid, number)
         _, message = process.communicate(timeout=60)
     assert (process.returncode, message) in [(code, f"{said}\n"), (0, "")]
+    assert is_whole(out)
+    assert temporary_files(tmp_path) == []
+    assert group_is_empty(process.pid)
+
+
+@pytest.mark.parametrize("delay", DELAYS[::2])
+def test_a_signal_ends_the_threads_that_count_label_maps(tmp_path: Path, delay: float) -> None:
+    out = tmp_path / "result.json"
+    out.write_text(OLD)
+    with start_group("pixels", *write_label_maps(tmp_path, 60), "-o", out) as process:
+        if not _ended_within(process, delay):
+            os.killpg(process.pid, signal.SIGINT)
+        _, message = process.communicate(timeout=60)
+    assert process.returncode in (130, 0)
+    assert message.endswith("interrupted\n" if process.returncode else "")
     assert is_whole(out)
     assert temporary_files(tmp_path) == []
     assert group_is_empty(process.pid)

@@ -2,12 +2,18 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import box, run_process, write_json
 from shuffled import FORMATS, SIDES, copy_sample, shuffle_sample
+
+from jaccard_eval.api import pixels
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.json_ import render
 
 ENVIRONMENTS = (
     {"PYTHONHASHSEED": "0"},
@@ -70,6 +76,21 @@ def test_the_order_of_rows_changes_no_byte_but_the_places_of_rows_in_messages(sa
 def _without_lines(documents: dict[str, str]) -> dict[str, str]:
     """Leave out the line of "gt.csv:41", which moves with its row."""
     return {name: re.sub(r"(\.(?:csv|txt)):\d+", r"\1", text) for name, text in documents.items()}
+
+
+def test_workers_and_the_order_of_files_change_no_byte_for_label_maps(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    maps = {f"{i}.npy": rng.integers(0, 4, (2, 30, 40), dtype=np.uint8) for i in range(12)}
+    documents = set()
+    for turn, workers in enumerate((1, 2, 5, None)):
+        for side in (0, 1):
+            folder = tmp_path / f"{side}"
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            for name in list(maps)[:: 1 if turn % 2 else -1]:
+                np.save(folder / name, maps[name][side])
+        documents.add(render(pixels(tmp_path / "0", tmp_path / "1", workers=workers), ReportOptions()))
+    assert len(documents) == 1
 
 
 @pytest.mark.parametrize("format_name", ["coco", "csv"])
