@@ -44,8 +44,8 @@ def read_options(options: dict[str, Any], log: FindingLog) -> tuple[ReadOptions,
 
     names = {role: options[f"{role}_names"] or options["names"] for role in ROLES}
     folders = {role: options[f"{role}_images"] or options["images"] for role in ROLES}
-    loaded = {spec: _load_names(spec, log) for spec in names.values()}
-    indexed = {folder: _index_images(folder) for folder in folders.values()}
+    loaded = {spec: _load_names(spec, log) for spec in dict.fromkeys(names.values())}
+    indexed = {folder: _index_images(folder) for folder in dict.fromkeys(folders.values())}
     gt, pred = (
         ReadOptions(
             role=role,

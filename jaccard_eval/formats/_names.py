@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Any
 
 from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown
 from jaccard_eval.formats import _files
+from jaccard_eval.formats._json.values import RepeatedKeys, parse_json
 from jaccard_eval.formats._yaml import read_yaml_mapping
 
 NAMES_FILES = (
@@ -75,7 +75,8 @@ def read_names(path: Path, findings: FindingLog) -> tuple[str, ...]:
         return names_of_yaml(path, read_yaml_mapping(path), findings)
     if suffix == ".json":
         return _checked(path, _indexed(path, _read_json(path)), findings)
-    lines = [line.strip() for line in _files.read_text(path).rstrip().split("\n")]
+    text = _files.read_text(path).replace("\r\n", "\n").replace("\r", "\n")
+    lines = [line.strip() for line in text.rstrip().split("\n")]
     return _checked(path, lines, findings)
 
 
@@ -114,13 +115,11 @@ def _is_file(spec: str | Path) -> bool:
 
 
 def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(_files.read_text(path))
-    except json.JSONDecodeError as error:
-        where = Where(str(path), line=error.lineno)
-        raise DataError.single("json-syntax", where, f"not valid JSON: {error.msg}, column {error.colno}") from None
-    except (RecursionError, ValueError) as error:
-        raise DataError.single("json-syntax", Where(str(path)), f"not usable JSON: {error}") from None
+    names = parse_json(path, _files.read_text(path))
+    if isinstance(names, RepeatedKeys):
+        detail = f"duplicate key {shown(names.repeated[0])}"
+        raise DataError.single("key-duplicate", Where(str(path)), detail, fix=_FIX)
+    return names
 
 
 def _indexed(path: Path, names: Any) -> list[Any]:

@@ -127,7 +127,7 @@ def test_a_warning_about_a_names_file_is_said_once(pair: tuple[Path, Path], caps
     names = pair[0].parent / "data.yaml"
     names.write_text("nc: 3\nnames: [dog, cat]\n")
     assert _run.run([*map(str, pair), "--names", str(names), "--pred-names", str(names)]) == 0
-    assert capsys.readouterr().err.count("warning[names-count]") == 1
+    assert capsys.readouterr().err.count("nc is '3'") == 1
 
 
 def test_strict_takes_warnings_for_errors_and_writes_nothing(

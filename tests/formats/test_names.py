@@ -44,6 +44,7 @@ def test_text_without_a_name_for_each_index_is_a_usage_error(spec: str) -> None:
         ("obj.names", "cat\ndog\n"),
         ("classes.txt", "cat\r\ndog\r\n\r\n"),
         ("names.json", '["cat", "dog"]'),
+        ("mac.txt", "cat\rdog\r"),
         ("names.json", '{"1": "dog", "0": "cat"}'),
     ],
 )
@@ -127,6 +128,11 @@ def test_a_repeated_name_is_a_warning_with_its_indices(write: Write) -> None:
 def test_a_blank_line_between_names_is_an_error_because_it_would_shift_the_indices(write: Write) -> None:
     with pytest.raises(DataError, match=r"names\[1\] is '', not a name"):
         load_names(write("obj.names", "cat\n\ndog\n"))
+
+
+def test_json_that_names_an_index_twice_is_an_error(write: Write) -> None:
+    with pytest.raises(DataError, match="duplicate key '0'"):
+        load_names(write("names.json", '{"0": "cat", "0": "dog"}'))
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", '"cat"', "[", "[" * 100_000])
