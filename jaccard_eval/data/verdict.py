@@ -44,6 +44,8 @@ class GateVerdict:
         compared.
     n : int
         Support: ground-truth boxes, or pixels, that the value rests on.
+    class_name : str, optional
+        The class, of a rule that judges classes one by one.
     baseline, delta : float
         The value of the baseline and how much higher the run's is; NaN without one.
     reason : str
@@ -65,6 +67,7 @@ class GateVerdict:
     limit: float
     n: int
     margin: float = math.nan
+    class_name: str | None = None
     baseline: float = math.nan
     delta: float = math.nan
     reason: str = ""
@@ -82,7 +85,12 @@ class GateVerdict:
         """Return plain types, None where undefined; without the place of the rule, which is one machine's."""
         names = ("rule", "metric", "check", "severity", "value", "limit", "n", "margin", "baseline", "delta", "reason")
         fields: dict[str, Any] = plain({name: getattr(self, name) for name in names})
-        fields |= {"status": str(self.status), "slice": self.slice, "slice_digest": self.slice_digest}
+        fields |= {
+            "status": str(self.status),
+            "class": self.class_name,
+            "slice": self.slice,
+            "slice_digest": self.slice_digest,
+        }
         return fields | {"cells": [_cell(one) for one in self.cells]}
 
 

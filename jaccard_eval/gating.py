@@ -1,0 +1,195 @@
+"""Quality gates around the judging of ``analysis.gates``: saved results, the baseline and values from elsewhere."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from jaccard_eval.analysis.answers import Answers, answers_of
+from jaccard_eval.analysis.gaterules import Gates
+from jaccard_eval.analysis.gates import judge, require_comparable
+from jaccard_eval.analysis.savedanswers import KINDS, SavedAnswers
+from jaccard_eval.data.pixels import PixelsResult
+from jaccard_eval.data.result import SCHEMA, EvaluationResult
+from jaccard_eval.data.verdict import GateResult, GateVerdict
+from jaccard_eval.errors import DataError, UsageError, Where, shown
+from jaccard_eval.formats._files import read_bytes
+
+Judged = TypeVar("Judged", EvaluationResult, PixelsResult)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gating:
+    """Gates with all that it takes to judge by them.
+
+    Parameters
+    ----------
+    gates : Gates
+    baseline : Answers, optional
+    external : mapping of str to float
+        Values that are measured elsewhere, by name.
+    """
+
+    gates: Gates
+    baseline: Answers | None = None
+    external: Mapping[str, float] = field(default_factory=dict)
+
+    def without_other_baseline(self, result: EvaluationResult | PixelsResult) -> Gating:
+        """Leave out a baseline of other rules or other ground truth, for a run that is to take its place."""
+        try:
+            if self.baseline is not None:
+                require_comparable(answers_of(result), self.baseline)
+        except UsageError:
+            return replace(self, baseline=None, gates=replace(self.gates, missing_baseline="pass"))
+        return self
+
+    def judge(self, run: Answers) -> tuple[GateVerdict, ...]:
+        """Judge anything that answers references; see ``analysis.gates.judge`` for the errors."""
+        return judge(self.gates, run, baseline=self.baseline, external=self.external)
+
+    def apply(self, result: Judged) -> Judged:
+        """Return a result with its verdicts."""
+        return replace(result, gates=self.judge(answers_of(result)))
+
+
+def gate(
+    result: EvaluationResult | PixelsResult | str | os.PathLike[str],
+    gates: Gates,
+    *,
+    baseline: EvaluationResult | PixelsResult | str | os.PathLike[str] | None = None,
+    metrics: Mapping[str, float] | None = None,
+) -> tuple[GateVerdict, ...]:
+    """Judge a result by rules.
+
+    Parameters
+    ----------
+    result : EvaluationResult, PixelsResult or path
+        A path is that of a JSON document, which answers what it holds: the summary, the classes, the operating points
+        and what gates asked before.
+    gates : Gates
+    baseline : EvaluationResult, PixelsResult or path, optional
+        What to compare with, instead of ``gates.baseline``.
+    metrics : mapping of str to float, optional
+        Values for rules on ``external.NAME``.
+
+    Returns
+    -------
+    tuple of GateVerdict
+        One for each limit of each value; whoever asks decides what a failed one means.
+
+    Raises
+    ------
+    UsageError
+        When a rule names what does not exist or cannot be told, or run and baseline cannot be compared.
+    DataError
+        When a file is no result.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, Gates, Rule, evaluate, gate
+    >>> gt = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [20, 20, 40, 40]])
+    >>> pred = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.9])
+    >>> [verdict] = gate(evaluate(gt, pred), Gates(rules=(Rule(metric="AP50", min=0.6),)))
+    >>> str(verdict.status), round(verdict.margin, 4)
+    ('fail', -0.095)
+    """
+    base = open_baseline(gates, gates.baseline) if baseline is None else _answers(baseline)
+    return Gating(gates=gates, baseline=base, external=metrics or {}).judge(_answers(result))
+
+
+def gate_saved(path: Path, gating: Gating, *, baseline: str | None, version: str) -> GateResult:
+    """Judge a saved result again; `baseline` is its name for the report."""
+    run = read_answers(path)
+    verdicts = gating.judge(run)
+    return GateResult(version=version, path=str(path), signature=run.signature, baseline=baseline, gates=verdicts)
+
+
+def open_baseline(gates: Gates, path: str | os.PathLike[str] | None) -> Answers | None:
+    """Return what a baseline answers; None where there is none and that is allowed.
+
+    Raises
+    ------
+    UsageError
+        When a rule needs a baseline and none is named, or the file does not exist and ``gates.missing_baseline`` says
+        that this is an error.
+    DataError
+        When the file is no result.
+    """
+    needing = [rule.id for rule in gates.rules if rule.needs_baseline]
+    if path is None and needing:
+        raise UsageError(f"rule {shown(needing[0])} compares with a baseline; name one with --baseline FILE")
+    if path is None:
+        return None
+    if os.path.lexists(path):
+        return read_answers(Path(path))
+    if gates.missing_baseline == "error":
+        way_out = (
+            "make it with --update-baseline, or let the rules that need it be skipped with --allow-missing-baseline"
+        )
+        raise UsageError(f"baseline {shown(str(path))} does not exist; {way_out}")
+    return None
+
+
+def read_answers(path: Path) -> SavedAnswers:
+    """Return what a saved result answers.
+
+    Raises
+    ------
+    DataError
+        When it is no result of an evaluation, or lacks what gates need.
+    """
+    document = _decoded(path)
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if kind not in KINDS:
+        raise _invalid(path, f"is no result that gates can judge: its kind is {shown(kind)}, not {' or '.join(KINDS)}")
+    if document.get("schema") != SCHEMA:
+        raise _invalid(path, f"has schema {shown(document.get('schema'))}; expected {SCHEMA}")
+    try:
+        return SavedAnswers(document, str(path))
+    except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
+        missing = f"{shown(error.args[0])} is missing" if isinstance(error, KeyError) else str(error)
+        raise _invalid(path, f"cannot be judged: {missing}") from None
+
+
+def read_metrics(path: Path) -> dict[str, float]:
+    """Return the numbers of a JSON document by name; those in nested objects as ``outer.inner``, null as NaN.
+
+    Raises
+    ------
+    DataError
+        When it cannot be read or is no JSON object.
+    """
+    document = _decoded(path)
+    if not isinstance(document, dict):
+        raise _invalid(path, f"expected an object of numbers by name, got {shown(document)}")
+    return dict(_numbers(document, ""))
+
+
+def _numbers(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, float]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _numbers(value, f"{prefix}{name}.")
+        elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+            yield f"{prefix}{name}", math.nan if value is None else float(value)
+
+
+def _answers(result: EvaluationResult | PixelsResult | str | os.PathLike[str]) -> Answers:
+    return answers_of(result) if isinstance(result, EvaluationResult | PixelsResult) else read_answers(Path(result))
+
+
+def _decoded(path: Path) -> Any:
+    import msgspec
+
+    try:
+        return msgspec.json.decode(read_bytes(path))
+    except msgspec.MsgspecError as error:
+        raise _invalid(path, f"is not valid JSON: {error}") from None
+
+
+def _invalid(path: Path, detail: str) -> DataError:
+    fix = "Write it with 'jaccard-eval evaluate ... -o result.json'."
+    return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)
