@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Number = int | float
+READINGS = ("gt_options", "pred_options")  # of the options: how either side was read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,14 @@ class SavedOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SavedInputs:
+    """Both sides in short; see `InputSummary`."""
+
+    gt: dict[str, Any]
+    pred: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SavedResult:
     """What is read of a saved result: how to run it again, and all that is compared."""
 
@@ -91,7 +100,7 @@ class SavedResult:
     signature_fields: dict[str, str]
     protocol: SavedProtocol
     options: SavedOptions
-    inputs: dict[str, dict[str, Any]]
+    inputs: SavedInputs
     metrics: dict[str, Number | None]
     support: dict[str, Number]
     per_class: tuple[dict[str, str | Number | None], ...]
@@ -122,14 +131,21 @@ def read_saved(path: Path) -> Saved:
     data = read_bytes(path)
     try:
         document = msgspec.json.decode(data)
-        _require_evaluation(path, document)
+    except msgspec.DecodeError as error:
+        raise _invalid(path, f"is no JSON: {error}") from None
+    _require_evaluation(path, document)
+    try:
         saved = msgspec.convert(document, SavedResult)
-    except msgspec.MsgspecError as error:
-        raise _invalid(path, f"cannot be run again: {str(error)[:1].lower()}{str(error)[1:]}") from None
+        rules = _protocol(saved.protocol)
+    except (msgspec.MsgspecError, UsageError) as error:
+        raise _invalid(path, f"cannot be run again: {error}") from None
+    unknown = _unknown_names(document)
+    if unknown:
+        raise _invalid(path, f"cannot be run again: {', '.join(map(shown, unknown))} is of another version")
     options = {name: value for name, value in msgspec.to_builtins(saved.options).items() if value is not None}
-    for side in ("gt_options", "pred_options"):
+    for side in READINGS:
         options[side] = {name: value for name, value in options.get(side, {}).items() if value is not None}
-    return Saved(str(path), document, {"protocol": _protocol(saved.protocol), **restore_options(options)})
+    return Saved(str(path), document, {"protocol": rules, **restore_options(options)})
 
 
 def compare(saved: Saved, again: EvaluationResult) -> Verification:
@@ -156,6 +172,17 @@ def _require_evaluation(path: Path, document: Any) -> None:
         raise UsageError(f"{shown(str(path))} is a result of the kind {shown(kind)}; only evaluations are run again")
     if document.get("schema") != SCHEMA:
         raise _invalid(path, f"has schema {shown(document.get('schema'))}; expected {SCHEMA}")
+
+
+def _unknown_names(document: Mapping[str, Any]) -> list[str]:
+    """Return the rules and options that this version does not know: left out, another evaluation would be run."""
+    options = document["options"]
+    parts: list[tuple[str, Mapping[str, Any], type]] = [
+        ("protocol", document["protocol"], SavedProtocol),
+        ("options", options, SavedOptions),
+        *((f"options.{side}", options.get(side) or {}, SavedReading) for side in READINGS),
+    ]
+    return [f"{place}.{name}" for place, given, known in parts for name in given if name not in known.__slots__]  # type: ignore[attr-defined]
 
 
 def _invalid(path: Path, detail: str) -> DataError:

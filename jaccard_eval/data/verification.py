@@ -105,9 +105,9 @@ def compared_values(document: Mapping[str, Any]) -> dict[str, Value]:
     for part in ("metrics", "support"):
         values |= {f"{part}.{name}": one for name, one in document[part].items()}
     for row in document["per_class"]:
-        values |= {f"per_class.{row['class']}.{name}": one for name, one in row.items() if name != "class"}
+        values |= {f"per_class.{row.get('class')}.{name}": one for name, one in row.items() if name != "class"}
     for point in document["operating_points"]:
-        place = f"operating_points.{point['class'] or 'all'}.{point['iou']}"
+        place = f"operating_points.{point.get('class') or 'all'}.{point.get('iou')}"
         values |= {f"{place}.{name}": one for name, one in point.items() if name not in ("class", "iou")}
     return {name: plain(value) for name, value in values.items()}
 

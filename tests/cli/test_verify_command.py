@@ -1,13 +1,18 @@
 """A saved result is run again from its own document, and what is not the same is named."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from command_line import run_process, write_json, write_pair
 
 from jaccard_eval.api import evaluate, verify
+from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import DataError
+from jaccard_eval.formats import ReadOptions
+from jaccard_eval.sides import SideOptions
+from jaccard_eval.verifying import SavedOptions, SavedProtocol, SavedReading
 
 
 @pytest.fixture
@@ -124,6 +129,11 @@ def test_options_that_were_not_given_are_not_in_the_document(pair: tuple[Path, P
         ({"options": {"nms": "much"}}, r"\$\.options\.nms"),
         ({"protocol": {"name": "coco"}}, r"\$\.protocol"),
         ({"metrics": None}, r"\$\.metrics"),
+        ({"inputs": {"gt": {}}}, r"missing required field `pred` - at `\$\.inputs`"),
+        (
+            {"options": {"new": 1, "gt_options": {"newer": 2}}},
+            r"'options.new', 'options.gt_options.newer' is of another",
+        ),
     ],
 )
 def test_a_damaged_result_is_refused_with_its_place(
@@ -131,6 +141,22 @@ def test_a_damaged_result_is_refused_with_its_place(
 ) -> None:
     with pytest.raises(DataError, match=detail):
         verify(edited(saved(pair), **changes), *pair)
+
+
+def test_every_rule_and_every_option_can_be_read_back() -> None:
+    def names(kind: type) -> set[str]:
+        return {field.name for field in fields(kind)}
+
+    assert names(SavedProtocol) == names(Protocol) - {"sources"}
+    assert names(SavedReading) == names(ReadOptions) - {"role"}
+    assert names(SavedOptions) == {*SideOptions.__annotations__, "score"}
+
+
+def test_rules_that_contradict_themselves_are_a_damaged_result(pair: tuple[Path, Path]) -> None:
+    path = saved(pair)
+    rules = json.loads(path.read_text())["protocol"] | {"iou_thresholds": [0.9, 0.5]}
+    with pytest.raises(DataError, match=r"result.json: cannot be run again: IoU thresholds must ascend"):
+        verify(edited(path, protocol=rules), *pair)
 
 
 @pytest.mark.parametrize(
