@@ -37,6 +37,7 @@ CODES = frozenset(
         "columns",
         "columns-ambiguous",
         "columns-assumed",
+        "comparison-unequal",
         "coordinate-range",
         "csv-bbox",
         "csv-box-partial",

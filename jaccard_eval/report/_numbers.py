@@ -51,3 +51,18 @@ def thresholds_text(values: Sequence[float]) -> str:
     step = (values[-1] - values[0]) / (len(values) - 1)
     even = all(abs(value - values[0] - i * step) < 1e-9 for i, value in enumerate(values))
     return ends if even else f"{ends} ({len(values)} uneven)"
+
+
+def delta_text(delta: float) -> str:
+    """Return a difference of metrics with its sign; ``0.0000`` only when there is none beyond rounding errors.
+
+    Examples
+    --------
+    >>> delta_text(0.0125), delta_text(-0.00001), delta_text(0.0), delta_text(float("nan"))
+    ('+0.0125', '-0.0001', '0.0000', 'n/a')
+    """
+    if math.isnan(delta):
+        return UNDEFINED
+    if abs(delta) <= EXACT:
+        return f"{0:.{DECIMALS}f}"
+    return f"{math.copysign(max(abs(delta), 10.0**-DECIMALS), delta):+.{DECIMALS}f}"

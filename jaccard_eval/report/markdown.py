@@ -24,7 +24,8 @@ def render(result: Reportable, options: ReportOptions) -> str:
 
 def render_report(report: Report) -> str:
     """Return what `render` does of a report that is put together already."""
-    parts = [f"## {_escape(report.title)}", *map(_section, report.sections)]
+    parts = [f"<!-- {report.marker} -->"] if report.marker else []
+    parts += [f"## {_escape(report.title)}", *map(_section, report.sections)]
     parts += [f"Signature: {_escape(report.signature)}"] if report.signature else []
     return "\n\n".join(parts) + "\n"
 

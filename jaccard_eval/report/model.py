@@ -67,11 +67,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole report; the signature, where there is one, holds all that can change a number, and stays in one line."""
+    """A whole report; the signature, where there is one, holds all that can change a number, and stays in one line.
+
+    A marker is hidden in media that can hide it: a program finds the comment again that it is to replace.
+    """
 
     title: str
     sections: tuple[Section, ...]
     signature: str = ""
+    marker: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,94 @@
+"""Comparison of measured predictions with a baseline: differences of metrics, and what changed box by box."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from jaccard_eval.analysis.changes import Judged, box_changes
+from jaccard_eval.data.comparison import Contender, Delta, Versus
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.result import EvaluationResult, MetricValue
+from jaccard_eval.errors import UsageError, shown
+from jaccard_eval.metrics.counts import best_f1_points
+from jaccard_eval.metrics.detection import DetectionMetrics
+
+USUAL_IOU = 0.5
+BEST_F1 = "best-f1"
+
+
+def box_threshold(metrics: DetectionMetrics, iou: float | None) -> int:
+    """Return the index of the IoU threshold for boxes: the one that is asked for, else 0.5, else the lowest.
+
+    Raises
+    ------
+    UsageError
+        When it is not a threshold of the protocol.
+    """
+    known = metrics.protocol.iou_thresholds
+    if iou is None:
+        return known.index(USUAL_IOU) if USUAL_IOU in known else known.index(min(known))
+    return metrics.axes.single_threshold(MetricRef(name="recall", iou=iou))
+
+
+def contender(result: EvaluationResult, metrics: DetectionMetrics, threshold: int, score: float | str) -> Contender:
+    """Name predictions, with the score from which their detections are compared box by box."""
+    least = best_f1_points(metrics.curves, threshold)[None] if score == BEST_F1 else float(score)
+    return Contender(path=result.pred.path, fingerprint=result.pred.fingerprint, score=least)
+
+
+def versus(
+    baseline: EvaluationResult,
+    other: EvaluationResult,
+    names: tuple[Contender, Contender],
+    *,
+    threshold: int,
+    moved_iou: float,
+) -> Versus:
+    """Compare two results on one ground truth.
+
+    Parameters
+    ----------
+    baseline, other : EvaluationResult
+    names : tuple of Contender
+        Their names, and the score from which detections count.
+    threshold : int
+        Index of the IoU threshold for boxes.
+    moved_iou : float
+        Least change of IoU that is a move.
+    """
+    ours, theirs = detection_metrics(baseline), detection_metrics(other)
+    changes = box_changes(
+        Judged(ours.table, names[0].score),
+        Judged(theirs.table, names[1].score),
+        threshold=threshold,
+        image_names=ours.image_names,
+        class_names=ours.class_names,
+        moved_iou=moved_iou,
+    )
+    return Versus(contender=names[1], deltas=tuple(_deltas(baseline, other)), changes=changes)
+
+
+def detection_metrics(result: EvaluationResult) -> DetectionMetrics:
+    """Return the metrics of a result with their match table.
+
+    Raises
+    ------
+    UsageError
+        When the result has none, because it was put together by hand.
+    """
+    if not isinstance(result.measured, DetectionMetrics):
+        raise UsageError(f"the result of {shown(result.pred.path)} has no match table to compare")
+    return result.measured
+
+
+def _deltas(baseline: EvaluationResult, other: EvaluationResult) -> Iterator[Delta]:
+    yield from _pairs(None, baseline.metrics, other.metrics)
+    for ours, theirs in zip(baseline.per_class, other.per_class, strict=True):
+        yield from _pairs(ours.name, ours.values, theirs.values)
+
+
+def _pairs(name: str | None, ours: Mapping[str, MetricValue], theirs: Mapping[str, MetricValue]) -> Iterator[Delta]:
+    for metric, one in ours.items():
+        value = theirs[metric].value if metric in theirs else math.nan
+        yield Delta(metric=metric, class_name=name, baseline=one.value, value=value, n=one.n)

@@ -1,0 +1,133 @@
+"""``jaccard-eval compare``: predictions beside a baseline, in metrics and box by box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jaccard_eval.cli import EXIT_CODES
+from jaccard_eval.cli._delivery import deliver, plan_files
+from jaccard_eval.cli._findings import report_findings
+from jaccard_eval.cli._options import (
+    FINDING_OPTIONS,
+    INPUT_OPTIONS,
+    NUMBER,
+    OUTPUT_OPTIONS,
+    PAIR_OPTIONS,
+    PATH_OPTIONS,
+    PER_CLASS,
+    PROTOCOL_OPTIONS,
+    SectionedCommand,
+    SectionOption,
+)
+from jaccard_eval.cli._parse import parse_score, parsed_by
+from jaccard_eval.cli._reading import read_options
+from jaccard_eval.errors import FindingLog
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.comparison import ComparisonResult
+
+RULES = ("protocol", "iou", "max_dets", "class_agnostic", "score_min", "nms", "drop_duplicates")
+PAIRING = ("class_map", "match_images", "extra_images", "gt_format", "pred_format")
+BOXES = ("score", "box_iou", "moved_iou")
+WITHOUT_EFFECT = ("areas", "score")  # the score means another thing here
+EPILOG = f"""\b
+Examples:
+  jaccard-eval compare gt.json before.json after.json
+  jaccard-eval compare gt.json before.json after.json -o comment.md -o changes.csv
+  jaccard-eval compare gt.json a.json b.json c.json --score 0.4 --box-iou 0.75
+  jaccard-eval compare labels/ before/ after/ --names classes.txt --images images/ --json
+
+The CSV output has one row for each ground-truth box that changed.
+
+{EXIT_CODES}"""
+
+
+def compare(**options: Any) -> None:
+    """Run the command."""
+    gt, preds = _many_sides(options["paths"], options["gt"], options["pred"])
+    outputs = plan_files(options["output"], [gt, *preds])
+    result = _compute(gt, preds, options)
+    report_findings(result.findings, options)
+    from jaccard_eval.report import ReportOptions
+
+    deliver(result, outputs, options, ReportOptions(per_class=options["per_class"]))
+
+
+def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path, list[Path]]:
+    """Take the ground truth from its option, else from the first path; all other paths are predictions."""
+    context = click.get_current_context()
+    if len(gt) > 1:
+        raise click.UsageError(f"GT is given {len(gt)} times", context)
+    if not gt and not paths:
+        raise click.UsageError("Missing argument 'GT'.", context)
+    truth, *rest = [*gt, *paths]
+    preds = [*pred, *rest]
+    if len(preds) < 2:
+        raise click.UsageError(f"a comparison needs two or more predictions, got {len(preds)}", context)
+    return truth, preds
+
+
+def _compute(gt: Path, preds: Sequence[Path], options: dict[str, Any]) -> ComparisonResult:
+    from jaccard_eval import __version__, api
+    from jaccard_eval.comparing import BoxOptions, compare_inputs
+    from jaccard_eval.inputs import Input
+
+    log = FindingLog()
+    gt_options, pred_options = read_options(options, log)
+    boxes = {name: options[name] for name in BOXES if options[name] is not None}
+    evaluate = partial(
+        api.evaluate,
+        classes=options["classes"] or (),
+        exclude_classes=options["exclude_classes"] or (),
+        gt_options=gt_options,
+        pred_options=pred_options,
+        **{name: options[name] for name in (*RULES, *PAIRING)},
+    )
+    truth = Input(gt, options["gt_format"], gt_options)
+    result = compare_inputs(truth, preds, evaluate, BoxOptions(**boxes), version=__version__)
+    return replace(result, findings=(*log.findings(), *result.findings))
+
+
+def _option(*names: str, help: str, **settings: Any) -> click.Parameter:  # noqa: A002 - click's own word
+    return SectionOption(names, section="Box by box", help=help, **settings)
+
+
+COMMAND = SectionedCommand(
+    "compare",
+    callback=compare,
+    help="Compare predictions with the first of them, on one ground truth.\n\n"
+    "GT and the predictions A, B, ... are files or folders of any format; A is the baseline. Shows how the metrics"
+    " differ, which classes moved most, and box by box what was lost, found, reclassified, duplicated or moved.",
+    short_help="Compare predictions: metrics, and box by box.",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["paths"], nargs=-1, type=click.Path(path_type=Path), metavar="GT A B [C...]"),
+        *PATH_OPTIONS,
+        _option(
+            "--score",
+            "--conf",
+            metavar="NUMBER|best-f1",
+            callback=parsed_by(parse_score),
+            help="Detections with at least this score are compared; by default, those that give each its best F1.",
+        ),
+        _option(
+            "--box-iou",
+            **NUMBER,
+            help="IoU threshold from which a detection finds a box; 0.5, else the lowest, when not given.",
+        ),
+        _option("--moved-iou", **NUMBER, help="Least change of IoU that is told as a move; 0.05 when not given."),
+        *(one for one in PROTOCOL_OPTIONS if one.name not in WITHOUT_EFFECT),
+        *INPUT_OPTIONS,
+        *PAIR_OPTIONS,
+        PER_CLASS,
+        *OUTPUT_OPTIONS,
+        *FINDING_OPTIONS,
+    ],
+)

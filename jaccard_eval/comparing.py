@@ -1,0 +1,120 @@
+"""Comparison of predictions: the ground truth is read once, each of the predictions is evaluated, then compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jaccard_eval.analysis.changes import MOVED_IOU
+from jaccard_eval.analysis.compare import BEST_F1, box_threshold, contender, detection_metrics, versus
+from jaccard_eval.data.comparison import ComparisonResult
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.signature import signature_fields
+from jaccard_eval.errors import FindingLog, UsageError, Where, shown
+from jaccard_eval.inputs import Input
+
+if TYPE_CHECKING:
+    from jaccard_eval.inputs import Source
+
+PER_RUN_FIELDS = ("pred", "class_map", "v")  # of a signature: each of the predictions has its own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxOptions:
+    """How predictions are compared box by box.
+
+    Parameters
+    ----------
+    score : float or "best-f1"
+        Detections with at least this score are compared; by default, those of each that give it the best F1.
+    box_iou : float, optional
+        IoU threshold of the protocol from which a detection finds a box; 0.5 where it is one of them, else the lowest.
+    moved_iou : float
+        Least change of IoU that is told as a move.
+    """
+
+    score: float | str = BEST_F1
+    box_iou: float | None = None
+    moved_iou: float = MOVED_IOU
+
+    def chosen(self, level: float) -> tuple[str, ...]:
+        """Return what a signature says of them; `level` is the IoU threshold that was taken."""
+        score = self.score if isinstance(self.score, str) else repr(float(self.score))
+        return f"box_iou={float(level)!r}", f"moved_iou={float(self.moved_iou)!r}", f"box_score={score}"
+
+
+def compare_inputs(
+    gt: Input,
+    preds: Sequence[Source],
+    evaluate: Callable[[Dataset, Source], EvaluationResult],
+    boxes: BoxOptions,
+    *,
+    version: str,
+) -> ComparisonResult:
+    """Read the ground truth once, evaluate each of the predictions on it, and compare; see `compare_results`."""
+    _require_two(len(preds))
+    truth = gt.read("gt")
+    return compare_results([evaluate(truth, pred) for pred in preds], boxes, version=version)
+
+
+def compare_results(results: Sequence[EvaluationResult], boxes: BoxOptions, *, version: str) -> ComparisonResult:
+    """Compare results with the first of them; `version` is that of the tool.
+
+    Raises
+    ------
+    DataError
+        When their ground truths or rules are not the same, with all that differs.
+    UsageError
+        When there are fewer than two, or an IoU is not a threshold of the protocol.
+    """
+    _require_two(len(results))
+    baseline, *others = results
+    _require_same_rules(baseline, others)
+    threshold = box_threshold(detection_metrics(baseline), boxes.box_iou)
+    first, *rest = (contender(one, detection_metrics(one), threshold, boxes.score) for one in results)
+    level = baseline.protocol.iou_thresholds[threshold]
+    against = ",".join(one.fingerprint for one in rest)
+    return ComparisonResult(
+        version=version,
+        signature="|".join([baseline.signature, f"against={against}", *boxes.chosen(level)]),
+        protocol=baseline.protocol.name,
+        gt=baseline.gt.path,
+        baseline=first,
+        box_iou=level,
+        moved_iou=boxes.moved_iou,
+        others=tuple(
+            versus(baseline, one, (first, name), threshold=threshold, moved_iou=boxes.moved_iou)
+            for one, name in zip(others, rest, strict=True)
+        ),
+        findings=tuple(dict.fromkeys(finding for one in results for finding in one.findings)),
+    )
+
+
+def _require_two(count: int) -> None:
+    if count < 2:
+        raise UsageError(f"a comparison needs two or more predictions, got {count}")
+
+
+def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationResult]) -> None:
+    """Raise a DataError unless all results rest on one ground truth and on the same rules."""
+    findings = FindingLog()
+    ours = signature_fields(baseline.signature)
+    for one in others:
+        theirs = signature_fields(one.signature)
+        names = [name for name in dict.fromkeys([*ours, *theirs]) if name not in PER_RUN_FIELDS]
+        for name in names:
+            if ours.get(name) != theirs.get(name):
+                findings.error(
+                    "comparison-unequal",
+                    Where(one.pred.path, field=name),
+                    f"{_what(name)} is {shown(theirs.get(name, 'not set'))}, and {shown(ours.get(name, 'not set'))} for"
+                    f" {baseline.pred.path}",
+                    fix="Compare results of one ground truth by the same rules: evaluate again where they differ.",
+                )
+    findings.raise_errors()
+
+
+def _what(name: str) -> str:
+    return "the fingerprint of the ground truth" if name == "gt" else f"the rule {name}"

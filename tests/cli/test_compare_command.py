@@ -1,0 +1,87 @@
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from command_line import box, write_json, write_pair
+
+from jaccard_eval.cli import _run
+
+COMMENT_LIMIT = 65_536  # characters that GitHub takes in a comment
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Ground truth; predictions that find one dog and miss the cat by 4 px; predictions that find the cat alone."""
+    gt, before = write_pair(tmp_path)
+    after = write_json(tmp_path / "after.json", [box(2, 2, [20, 20, 10, 10], score=0.8)])
+    return gt, before, after
+
+
+def run(*argv: str | Path) -> int:
+    return _run.run(["compare", *map(str, argv)])
+
+
+def test_the_report_shows_deltas_movers_and_boxes(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    # AP of dogs 51/101 to 0, of cats 0 to 1: (51/101)/2 = 0.2525 to 0.5.
+    assert run(*three) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "AP 0.2525 0.5000 +0.2475 3" in lines
+    assert lines.index("cat 0.0000 1.0000 +1.0000 1") < lines.index("dog 0.5050 0.0000 -0.5050 2")
+    assert "lost a.jpg dog 0 0 10 10 IoU 1.00 missed" in lines
+    assert "found b.jpg cat 20 20 10 10 missed IoU 1.00" in lines
+
+
+def test_the_table_has_one_row_per_changed_box(three: tuple[Path, ...]) -> None:
+    out = three[0].parent / "changes.csv"
+    assert run(*three, "-o", out) == 0
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert [(row["change"], row["image"], row["row"], row["before_iou"]) for row in rows] == [
+        ("lost", "a.jpg", "0", "1.0"),
+        ("found", "b.jpg", "2", ""),
+    ]
+
+
+def test_the_markdown_can_be_found_again_and_fits_into_a_comment(tmp_path: Path) -> None:
+    n = 3000
+    gt = {
+        "images": [{"id": i, "file_name": f"{'long/' * 30}{i}.jpg"} for i in range(n)],
+        "annotations": [{"id": i + 1, "iscrowd": 0, "area": 100, **box(i, i % 90, [0, 0, 10, 10])} for i in range(n)],
+        "categories": [{"id": i, "name": f"class {i}" + "x" * 100} for i in range(90)],
+    }
+    all_found = [box(i, i % 90, [0, 0, 10, 10], score=0.9) for i in range(n)]
+    paths = [write_json(tmp_path / f"{name}.json", one) for name, one in (("gt", gt), ("a", all_found))]
+    others = [write_json(tmp_path / f"{name}.json", all_found[: n // 2 - i]) for i, name in enumerate("bc")]
+    out = tmp_path / "comment.md"
+    assert run(*paths, *others, "-o", out) == 0
+    text = out.read_text()
+    assert text.startswith("<!-- jaccard-eval -->\n\n## jaccard-eval ")
+    assert "and 1,490 more; the JSON document has all" in text
+    assert len(text) < COMMENT_LIMIT
+
+
+def test_several_predictions_share_one_document(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*three, three[1], "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["kind"] == "comparison"
+    assert [one["counts"]["lost"] for one in document["comparisons"]] == [1, 0]
+    assert document["comparisons"][1]["changes"] == []
+
+
+def test_paths_may_be_named(three: tuple[Path, ...]) -> None:
+    gt, before, after = three
+    assert run("--gt", gt, "--pred", before, "--pred", after) == 0
+
+
+@pytest.mark.parametrize(("count", "message"), [(0, "Missing argument 'GT'"), (2, "two or more predictions, got 1")])
+def test_missing_paths_are_said(
+    three: tuple[Path, ...], capsys: pytest.CaptureFixture[str], count: int, message: str
+) -> None:
+    assert run(*three[:count]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_unknown_threshold_for_boxes_is_refused(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*three, "--box-iou", "0.33") == 2
+    assert "IoU 0.33 is not evaluated" in capsys.readouterr().err

@@ -1,0 +1,71 @@
+"""Predictions compared through the public interface: deltas, movers, and what cannot be compared."""
+
+import pytest
+from pictures import det, evaluate, gt
+
+from jaccard_eval import DataError, UsageError
+from jaccard_eval.comparing import BoxOptions, compare_results
+from jaccard_eval.data.comparison import ComparisonResult
+
+TRUTH = [gt("dog 0 0 10 10"), gt("dog 50 50 10 10"), gt("cat 20 20 10 10", "b")]
+DOG, OTHER_DOG = det("dog 0 0 10 10", 0.9), det("dog 50 50 10 10", 0.8)
+CAT = det("cat 20 20 10 10", 0.7, "b")
+
+
+def compared(**options: float | str) -> ComparisonResult:
+    """A finds one dog and the cat, B both dogs and no cat, C everything."""
+    runs = ([DOG, CAT], [DOG, OTHER_DOG], [DOG, OTHER_DOG, CAT])
+    return compare_results([evaluate(TRUTH, run) for run in runs], BoxOptions(**options), version="0.1.0")  # type: ignore[arg-type]
+
+
+def test_each_is_compared_with_the_first_in_every_metric_and_class() -> None:
+    # Dogs: 51/101 with one of two found, 1 with both; the cat: 1, and 0 when missed.
+    b, c = compared().others
+    deltas = {(one.metric, one.class_name): one for one in b.deltas}
+    assert deltas["AP", "dog"].delta == pytest.approx(1 - 51 / 101)
+    assert deltas["AP", "cat"].delta == pytest.approx(-1)
+    assert deltas["AP", None].baseline == pytest.approx((51 / 101 + 1) / 2)
+    assert deltas["AP", None].delta == pytest.approx(0.5 - (51 / 101 + 1) / 2)
+    assert [one.class_name for one in b.movers()] == ["cat", "dog"]
+    assert [one.class_name for one in c.movers()] == ["dog"]
+
+
+def test_changes_are_those_since_the_first() -> None:
+    b, c = compared().others
+    assert [(str(one.kind), one.image, one.row) for one in b.changes] == [("found", "a", 1), ("lost", "b", 2)]
+    assert [(str(one.kind), one.image, one.row) for one in c.changes] == [("found", "a", 1)]
+
+
+def test_boxes_are_looked_at_from_the_score_of_the_best_f1_of_each() -> None:
+    # All that is detected is right, so the lowest score has the best F1.
+    result = compared()
+    assert [result.baseline.score, *(one.contender.score for one in result.others)] == [0.7, 0.8, 0.7]
+    assert compared(score=0.85).others[0].changes == ()  # the first dog alone, in both
+
+
+def test_the_document_counts_what_changed() -> None:
+    document = compared().to_dict()
+    assert document["comparisons"][0]["counts"]["lost"] == 1
+    assert document["comparisons"][1]["metrics"][0]["delta"] == pytest.approx(1 - (51 / 101 + 1) / 2)
+    assert document["signature_fields"]["box_iou"] == "0.5"
+
+
+def test_unequal_ground_truths_are_refused_with_all_that_differs() -> None:
+    first = evaluate(TRUTH, [DOG, CAT])
+    second = evaluate(TRUTH[1:], [DOG, CAT], iou=[0.5])
+    with pytest.raises(DataError) as caught:
+        compare_results([first, second], BoxOptions(), version="0.1.0")
+    message = str(caught.value)
+    assert message.startswith("error[comparison-unequal]: pred: iou: the rule iou is '0.5', and '0.5:0.95:0.05'")
+    assert "the fingerprint of the ground truth is 'sha256:" in message
+
+
+def test_one_set_of_predictions_is_no_comparison() -> None:
+    with pytest.raises(UsageError, match="two or more predictions, got 1"):
+        compare_results([evaluate(TRUTH, [DOG])], BoxOptions(), version="0.1.0")
+
+
+def test_the_iou_for_boxes_is_one_of_the_protocol() -> None:
+    assert compared(box_iou=0.75).box_iou == 0.75
+    with pytest.raises(UsageError, match=r"IoU 0\.33 is not evaluated"):
+        compared(box_iou=0.33)
