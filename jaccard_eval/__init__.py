@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jaccard_eval.analysis.gaterules import Gates, Rule, Slice
     from jaccard_eval.api import evaluate, inspect, load, pixels, sensitivity, verify
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.comparison import ComparisonResult
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.data.sensitivity import ScaleOptions
+    from jaccard_eval.data.verdict import GateVerdict
     from jaccard_eval.data.verification import Verification
     from jaccard_eval.errors import DataError, JaccardEvalError, UsageError
     from jaccard_eval.formats import ReadOptions
     from jaccard_eval.frames import to_frame
+    from jaccard_eval.gating import gate
     from jaccard_eval.geometry.grid import decode_grid
     from jaccard_eval.geometry.iou import (
         box_ciou,
@@ -50,13 +53,17 @@ _HOMES = {
     "DataError": "errors",
     "Dataset": "data.dataset",
     "EvaluationResult": "data.result",
+    "GateVerdict": "data.verdict",
+    "Gates": "analysis.gaterules",
     "Inspection": "data.inspection",
     "JaccardEvalError": "errors",
     "MetricRef": "data.metricref",
     "PixelsResult": "data.pixels",
     "Protocol": "data.protocol",
     "ReadOptions": "formats",
+    "Rule": "analysis.gaterules",
     "ScaleOptions": "data.sensitivity",
+    "Slice": "analysis.gaterules",
     "UsageError": "errors",
     "Verification": "data.verification",
     "box_ciou": "geometry.iou",
@@ -71,6 +78,7 @@ _HOMES = {
     "displaced_iou": "metrics.displacement",
     "evaluate": "api",
     "exchange_rate": "metrics.sensitivity",
+    "gate": "gating",
     "get_protocol": "data.protocol",
     "giou_loss": "geometry.losses",
     "inspect": "api",
@@ -99,13 +107,17 @@ __all__ = [
     "DataError",
     "Dataset",
     "EvaluationResult",
+    "GateVerdict",
+    "Gates",
     "Inspection",
     "JaccardEvalError",
     "MetricRef",
     "PixelsResult",
     "Protocol",
     "ReadOptions",
+    "Rule",
     "ScaleOptions",
+    "Slice",
     "UsageError",
     "Verification",
     "box_ciou",
@@ -120,6 +132,7 @@ __all__ = [
     "displaced_iou",
     "evaluate",
     "exchange_rate",
+    "gate",
     "get_protocol",
     "giou_loss",
     "inspect",
