@@ -44,6 +44,8 @@ class Format:
         Among "images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area".
     suffixes : tuple of str
         File suffixes it usually has; empty for folders.
+    member : str
+        Where the format is a folder of files: the suffix of these.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Format:
     example: str
     carries: tuple[str, ...]
     suffixes: tuple[str, ...] = ()
+    member: str = ".txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +77,9 @@ class ReadOptions:
         Which split of a data set description is read.
     assume_score : float, optional
         Score of predictions that carry none.
+    origin : int
+        What the file calls the first pixel: 0, or 1 as in PASCAL VOC and MATLAB. It is subtracted from x and y of boxes
+        in pixels.
     """
 
     role: str = "gt"
@@ -84,6 +90,7 @@ class ReadOptions:
     columns: str | None = None
     split: str = "val"
     assume_score: float | None = None
+    origin: int = 0
 
 
 class FormatModule(Protocol):

@@ -81,7 +81,7 @@ class Draft:
         labels, label_rows = self._build_labels(raw)
         self.findings.raise_errors()
         reading = Reading(self.options.box or raw.encoding, self.options.units or raw.units)
-        xywh = to_xywh(raw.coords, reading.encoding)
+        xywh = self._from_origin(to_xywh(raw.coords, reading.encoding), reading.units)
         xywh, units, area = self._convert_units(raw, xywh, images, image_rows)
         check_sizes(raw, xywh, self.findings)
         check_areas(raw, self.findings)
@@ -103,6 +103,13 @@ class Draft:
             ignored=dict(sorted(self.ignored.items())),
             findings=self.findings.findings(),
         )
+
+    def _from_origin(self, xywh: FloatArray, units: str) -> FloatArray:
+        """Count pixels from 0."""
+        if not self.options.origin or units != "px":
+            return xywh
+        self.details.append(f"pixels counted from {self.options.origin}")
+        return xywh - np.array([self.options.origin, self.options.origin, 0, 0], dtype=np.float64)
 
     def _check_scores(self, raw: RawBoxes) -> None:
         assumed = self.options.assume_score

@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.errors import DataError, FindingLog, Severity, Where
@@ -121,6 +123,11 @@ class ImageFolder:
                 failures.append(error)
         _files.record_failures(failures, findings, severity=severity)
         return sizes
+
+    def fill_sizes(self, sizes: FloatArray, names: Sequence[str], findings: FindingLog) -> None:
+        """Set the sizes (n, 2) that are not known (NaN) from the pictures of these names."""
+        unknown = np.flatnonzero(np.isnan(sizes).any(axis=1))
+        sizes[unknown] = self.read_sizes(self.match([names[row] for row in unknown.tolist()]), findings)
 
     def _index(self, tier: Callable[[str], str]) -> dict[str, list[str]]:
         """Index the pictures by their spelling in a tier, on first use: most keys are found in the first two."""

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.errors import FindingLog, Where
+from jaccard_eval.errors import DataError, FindingLog, Severity, Where
 
 FLAGS = ("crowd", "difficult", "group_of", "ignore")
 UNIVERSE = ("sizes", "images", "names")
@@ -21,6 +22,25 @@ def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: C
             detail = f"{_TEXTS[what]}: {count:,}; the output does not carry that"
             say = findings.note if what in UNIVERSE else findings.warning
             say("write-loss", Where(str(path), field=what), detail)
+
+
+def require_pixels(dataset: Dataset, what: str) -> None:
+    """Raise a DataError unless the boxes are in pixels, for a format that holds nothing else."""
+    if dataset.units != "px":
+        detail = f"{what} holds pixels, but boxes are normalised and image sizes unknown"
+        raise DataError.single("size-unknown", Where(dataset.path), detail, fix="Give the pictures with --images DIR.")
+
+
+def report_rounded(exact: BoolArray, path: Path, findings: FindingLog) -> None:
+    """Say how many boxes are not read back to the last bit."""
+    rounded = np.flatnonzero(~exact)
+    findings.add_rows(
+        Severity.NOTE,
+        "write-rounded",
+        rounded,
+        lambda _: (Where(str(path)), ""),
+        summary=f"boxes that are not read back to the last bit: {len(rounded):,}; no such numbers lead to them",
+    )
 
 
 _TEXTS = {

@@ -17,4 +17,4 @@ def test_the_list_is_one_json_document_on_request(capsys: pytest.CaptureFixture[
     assert _run.run(["formats", "--json"]) == 0
     formats = json.loads(capsys.readouterr().out)["formats"]
     assert [one["name"] for one in formats] == format_names()
-    assert set(formats[0]) == {"name", "summary", "source", "example", "carries", "suffixes"}
+    assert set(formats[0]) == {"name", "summary", "source", "example", "carries", "suffixes", "member"}

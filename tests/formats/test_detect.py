@@ -31,7 +31,7 @@ def _example(name: str, folder: Path) -> Path:
     """Write the example of a format; where files are no text its module does so."""
     module = format_module(name)
     suffixes = module.FORMAT.suffixes
-    file = folder / f"example{suffixes[0] if suffixes else '.txt'}"
+    file = folder / f"example{suffixes[0] if suffixes else module.FORMAT.member}"
     if hasattr(module, "write_example"):
         folder.mkdir(parents=True)
         module.write_example(file)

@@ -317,3 +317,17 @@ def test_what_a_loader_noted_is_in_the_dataset() -> None:
 def test_guessed_units_are_no_guess_where_they_are_given() -> None:
     assert _build(_draft(), _boxes([1], units_guessed=True)).units_guessed
     assert not _build(_draft(units="px"), _boxes([1], units_guessed=True)).units_guessed
+
+
+def test_pixels_counted_from_one_are_moved_to_zero_whatever_the_encoding() -> None:
+    # The box that covers pixels 1 to 40 and 1 to 60 of a file that counts from 1 starts at 0; its size stays.
+    for encoding, coords in (("xyxy", [1.0, 1, 40, 60]), ("xywh", [1.0, 1, 39, 59]), ("cxcywh", [20.5, 30.5, 39, 59])):
+        dataset = _build(_draft(origin=1), _boxes(["a"], coords=np.array([coords]), encoding=encoding))
+        assert dataset.boxes.xywh.tolist() == [[0, 0, 39, 59]]
+        assert dataset.details == ("pixels counted from 1",)
+
+
+def test_fractions_have_no_first_pixel() -> None:
+    fractions = np.array([[0.1, 0.2, 0.3, 0.4]])
+    dataset = _build(_draft(origin=1), _boxes(["a"], coords=fractions, units="norm"))
+    assert dataset.boxes.xywh.tolist() == fractions.tolist()

@@ -13,8 +13,8 @@ import msgspec
 
 from jaccard_eval.atomic import replace_file
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.errors import DataError, FindingLog, Where
-from jaccard_eval.formats._losses import report_losses
+from jaccard_eval.errors import FindingLog
+from jaccard_eval.formats._losses import report_losses, require_pixels
 
 TRUTH = ("crowd", "ignore", "area", "sizes", "images", "names")
 OBJECT_RESULTS = ("sizes", "images", "names")
@@ -36,9 +36,7 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     MachineError
         When the file cannot be written.
     """
-    if dataset.units != "px":
-        detail = "COCO JSON holds pixels, but boxes are normalised and image sizes unknown"
-        raise DataError.single("size-unknown", Where(dataset.path), detail, fix="Give the pictures with --images DIR.")
+    require_pixels(dataset, "COCO JSON")
     in_lines = path.name.removesuffix(".gz").lower().endswith(LINE_SUFFIXES)
     if dataset.role == "pred" and (in_lines or not dataset.images.listed):
         report_losses(dataset, path, findings, ())

@@ -16,7 +16,6 @@ from jaccard_eval.formats._csv.columns import Columns, listed_names
 from jaccard_eval.formats._csv.numbers import TextArray, parse_integers
 from jaccard_eval.formats._csv.rows import Sheet
 from jaccard_eval.formats._draft import Draft, RawBoxes
-from jaccard_eval.formats._images import ImageFolder
 from jaccard_eval.formats._keys import Keys
 
 NORM_LIMIT = 1.01  # coordinates up to here, some fractional, are fractions of an image; exporters overshoot a little
@@ -40,7 +39,7 @@ def add_boxes(sheet: Sheet, columns: Columns, cells: BoxCells, draft: Draft) -> 
     label_codes, classes = _factorise(sheet.columns[columns.label][cells.rows])
     units = _decide_units(cells.coords, draft)
     if units == "norm" and draft.options.images is not None:
-        _fill_sizes(sizes, images, draft.options.images, draft)
+        draft.options.images.fill_sizes(sizes, images, draft.findings)
     draft.set_images(images, sizes=sizes, listed=False)
     box_sizes = np.ones((len(image_codes), 2)) if units == "norm" else sizes[image_codes]
     draft.set_boxes(
@@ -108,13 +107,6 @@ def _image_sizes(sheet: Sheet, cells: BoxCells, codes: Codes, n_images: int, dra
         summary=f"{len(other):,} rows give another size of their image; the first size counts",
     )
     return sizes
-
-
-def _fill_sizes(sizes: FloatArray, images: list[str], pictures: ImageFolder, draft: Draft) -> None:
-    """Take the sizes that the file does not give from the pictures."""
-    unknown = np.flatnonzero(np.isnan(sizes).any(axis=1))
-    names = pictures.match([images[row] for row in unknown])
-    sizes[unknown] = pictures.read_sizes(names, draft.findings)
 
 
 def _decide_units(coords: FloatArray, draft: Draft) -> str:

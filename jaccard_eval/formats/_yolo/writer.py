@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 
@@ -13,13 +13,13 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._exact import exact_coords
+from jaccard_eval.formats._filenames import require_file_names
 from jaccard_eval.formats._images import strip_suffix
-from jaccard_eval.formats._losses import report_losses
+from jaccard_eval.formats._losses import report_losses, report_rounded
 from jaccard_eval.formats._yolo.sources import is_label_name
 
 CLASSES_FILE = "classes.txt"
 CARRIED = ("sizes", "images", "names")  # sizes: fractions need none
-RESERVED = frozenset('<>:"|?*\\\0')  # in no file name of Windows
 
 
 def write_folder(dataset: Dataset, path: Path, findings: FindingLog) -> None:
@@ -57,39 +57,8 @@ def _file_names(dataset: Dataset, findings: FindingLog) -> list[str]:
     """Return the label file of each image, without its suffix: that of its file name, else its key."""
     images = dataset.images
     names = [strip_suffix(images.name(row)).replace("\\", "/") for row in range(len(images))]
-    _refuse_names(dataset, names, findings)
-    folded = [name.casefold() for name in names]
-    first = {name: row for row, name in reversed(list(enumerate(folded)))}
-    shared = [row for row, name in enumerate(folded) if first[name] != row]
-    findings.add_rows(
-        Severity.ERROR,
-        "write-name",
-        shared,
-        lambda row: (
-            Where(dataset.path, field="image"),
-            f"images {shown(images.name(first[folded[row]]))} and {shown(images.name(row))} share a label file",
-        ),
-        fix="Give the images different names.",
-    )
+    require_file_names(dataset, names, findings, is_usable=lambda name: is_label_name(f"{name}.txt"))
     return names
-
-
-def _refuse_names(dataset: Dataset, names: Sequence[str], findings: FindingLog) -> None:
-    """Refuse names that lead out of the folder, or that no file (or no label file) can have."""
-    bad = [row for row, name in enumerate(names) if not _is_safe(name)]
-    findings.add_rows(
-        Severity.ERROR,
-        "write-name",
-        bad,
-        lambda row: (Where(dataset.path, field="image"), f"{shown(names[row])} cannot be the name of a label file"),
-        fix="Rename the image: relative, without control characters, and none of classes, readme, license.",
-    )
-
-
-def _is_safe(name: str) -> bool:
-    path = PurePosixPath(name)
-    whole = name.isprintable() and not RESERVED & set(name) and not path.is_absolute()
-    return whole and str(path) == name and ".." not in path.parts and is_label_name(f"{name}.txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +103,7 @@ def _coords(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
         coords, exact = exact_coords(dataset.boxes.xywh, encoding)
         fix = f"Read it with --{dataset.role}-units px --{dataset.role}-box {encoding}."
         findings.note("write-pixels", Where(str(path)), f"boxes are written in pixels, as {encoding}", fix=fix)
-    rounded = np.flatnonzero(~exact)
-    findings.add_rows(
-        Severity.NOTE,
-        "write-rounded",
-        rounded,
-        lambda row: (Where(str(path)), ""),
-        summary=f"boxes that are not read back to the last bit: {len(rounded):,}; no such numbers lead to them",
-    )
+    report_rounded(exact, path, findings)
     return coords
 
 
