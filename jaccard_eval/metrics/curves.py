@@ -119,19 +119,14 @@ class MatchCurves:
         """Count the true positives, shape (T, K)."""
         if (area, cap) in self._hits:
             return self._hits[area, cap].count
-        outcome = self.outcome(area).within(self._rank_below(cap), self.table.candidate)
-        return _count_by_class(self.table, *np.nonzero(outcome.hits))
+        return _count_by_class(self.table, *np.nonzero(self.outcome_within(area, cap).hits))
 
     def interpolated_precision(self, area: int, cap: int) -> FloatArray:
         """Highest precision at or beyond each recall value, shape (T, R, K)."""
         hits = self.true_positives(area, cap)
         precision = hits.index / (hits.before + self.table.protocol.precision_epsilon)
         at, values = self._lookup(hits, area, precision)
-        highest = np.maximum.reduceat(values, at.ravel()).reshape(
-            at.shape
-        )  # (T, K, R): best until the next recall value
-        highest = np.maximum.accumulate(highest[:, :, ::-1], axis=2)[:, :, ::-1]
-        return self._undefined_without_truth(np.ascontiguousarray(highest.transpose(0, 2, 1)), area)
+        return self._undefined_without_truth(highest_beyond(values, at), area)
 
     def area_under_envelope(self, area: int, cap: int) -> FloatArray:
         """Area below the interpolated precision of each class, shape (T, K).
@@ -145,9 +140,7 @@ class MatchCurves:
         positives = self.positives[area]
         for t, k in np.argwhere(positives[None] > np.zeros_like(hits.count)):
             of_class = precision[stop[t, k] - hits.count[t, k] : stop[t, k]]
-            recall = np.arange(len(of_class) + 1) / positives[k]
-            envelope = np.maximum.accumulate(of_class[::-1])[::-1]
-            result[t, k] = np.sum(np.diff(recall) * envelope)
+            result[t, k] = envelope_area(np.arange(len(of_class) + 1) / positives[k], of_class)
         return result
 
     def recall_scores(self, area: int, cap: int) -> FloatArray:
@@ -169,11 +162,14 @@ class MatchCurves:
             self._outcomes[area] = Outcome.of(self.table, area)
         return self._outcomes[area]
 
+    def outcome_within(self, area: int, cap: int) -> Outcome:
+        """Return what each detection within a cap counts as (by their places on the axes A and M)."""
+        return self.outcome(area).within(self._rank_below(cap), self.table.candidate)
+
     def true_positives(self, area: int, cap: int) -> TruePositives:
         """Return the true positives of an area range and a cap (by their places on the axes A and M)."""
         if (area, cap) not in self._hits:
-            outcome = self.outcome(area)
-            self._hits[area, cap] = _collect(self.table, outcome.within(self._rank_below(cap), self.table.candidate))
+            self._hits[area, cap] = _collect(self.table, self.outcome_within(area, cap))
         return self._hits[area, cap]
 
     def _rank_below(self, cap: int) -> BoolArray | None:
@@ -203,6 +199,19 @@ class MatchCurves:
     def _undefined_without_truth(self, values: FloatArray, area: int) -> FloatArray:
         values[..., self.positives[area] == 0] = np.nan
         return values
+
+
+def highest_beyond(values: FloatArray, at: IntArray) -> FloatArray:
+    """Return the highest of `values` from each place `at` (T, K, R) to the end of its class, shape (T, R, K)."""
+    highest = np.maximum.reduceat(values, at.ravel()).reshape(at.shape)  # best until the next recall value
+    highest = np.maximum.accumulate(highest[:, :, ::-1], axis=2)[:, :, ::-1]
+    return np.ascontiguousarray(highest.transpose(0, 2, 1))
+
+
+def envelope_area(recall: FloatArray, precision: FloatArray) -> float:
+    """Return the area below the interpolated precision (h,) of hits; recall (h + 1,) begins with 0."""
+    envelope = np.maximum.accumulate(precision[::-1])[::-1]
+    return float(np.sum(np.diff(recall) * envelope))
 
 
 def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:

@@ -15,6 +15,7 @@ from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import ClassRow, MetricValue, OperatingPoint
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.matching.matchtable import MatchTable
+from jaccard_eval.metrics.averages import Averages
 from jaccard_eval.metrics.axes import Axes
 from jaccard_eval.metrics.counts import best_f1_points, operating_point
 from jaccard_eval.metrics.curves import MatchCurves
@@ -44,7 +45,7 @@ class DetectionMetrics:
         self.area_known = area_known
         self.curves = MatchCurves(table)
         self.axes = Axes(table.protocol, self.class_names)
-        self._precision: dict[tuple[int, int], FloatArray] = {}
+        self._averages = Averages(self.curves, self.axes)
 
     @property
     def protocol(self) -> Protocol:
@@ -98,34 +99,18 @@ class DetectionMetrics:
         return tuple(points)
 
     def _average(self, ref: MetricRef) -> MetricValue:
-        area, cap, label = self.axes.area(ref), self.axes.cap(ref), self.axes.label(ref)
-        positives = self.curves.positives[area]
+        label = self.axes.label(ref)
+        positives = self.curves.positives[self.axes.area(ref)]
         n = int(positives.sum() if label is None else positives[label])
         if self._without_area(ref):
             return MetricValue(ref=str(ref), value=np.nan, n=n, reason="image sizes are unknown")
-        values = self._values(ref, area, cap)
-        chosen = values if label is None else values[..., label]
-        defined = chosen[~np.isnan(chosen)]
-        return self._defined(ref, float(np.mean(defined)) if len(defined) else np.nan, n)
-
-    def _values(self, ref: MetricRef, area: int, cap: int) -> FloatArray:
-        """Values that an average is taken over, classes last: (T, R, K) or (T, K), one threshold or all."""
-        chosen = self.axes.thresholds(ref)
-        if ref.name == "AR":
-            return self.curves.final_recall(area, cap)[chosen]
-        if self.protocol.interpolation == "area":
-            return self.curves.area_under_envelope(area, cap)[chosen]
-        if (area, cap) not in self._precision:
-            self._precision[area, cap] = self.curves.interpolated_precision(area, cap)
-        return self._precision[area, cap][chosen]
+        return self._defined(ref, self._averages.mean(ref), n)
 
     def _class_means(self, ref: MetricRef) -> FloatArray:
         """Average of each class alone, shape (K,); NaN without ground truth."""
         if self._without_area(ref):
             return np.full(self.table.n_labels, np.nan)
-        values = self._values(ref, self.axes.area(ref), self.axes.cap(ref))
-        by_class = np.ascontiguousarray(values.reshape(math.prod(values.shape[:-1]), values.shape[-1]).T)
-        return np.asarray(by_class.mean(axis=1))
+        return self._averages.class_means(ref)
 
     def _at_operating_point(self, ref: MetricRef) -> MetricValue:
         if ref.area is not None or ref.max_dets is not None:

@@ -20,7 +20,7 @@ ORDER = "matching/order.py"
 GREEDY = "matching/greedy.py"
 TABLE = "matching/matchtable.py"
 CURVES = "metrics/curves.py"
-DETECTION = "metrics/detection.py"
+AVERAGES = "metrics/averages.py"
 AXES = "metrics/axes.py"
 PROTOCOL = "data/protocol.py"
 
@@ -322,16 +322,16 @@ MUTANTS = (
     Mutant(
         "R21",
         "undefined cells are averaged as 0",
-        DETECTION,
+        AVERAGES,
         "defined = chosen[~np.isnan(chosen)]",
         "defined = np.nan_to_num(chosen).ravel()",
     ),
     Mutant(
         "R21",
         "the mean of the means of classes",
-        DETECTION,
-        "return self._defined(ref, float(np.mean(defined)) if",
-        "return self._defined(ref, float(np.nanmean(np.nanmean(values.reshape(-1, values.shape[-1]), axis=0))) if",
+        AVERAGES,
+        "return float(np.mean(defined)) if",
+        "return float(np.nanmean(np.nanmean(values.reshape(-1, values.shape[-1]), axis=0))) if",
     ),
     Mutant("R22", "the smallest cap by default", AXES, "return max(len(caps) - 1, 0)", "return 0"),
     Mutant(
@@ -387,7 +387,7 @@ MUTANTS = (
         "contest.pairs.overlap[best] >= contest",
         "contest.pairs.overlap[best] > contest",
     ),
-    Mutant("VOC", "no envelope", CURVES, "np.maximum.accumulate(of_class[::-1])[::-1]", "of_class"),
+    Mutant("VOC", "no envelope", CURVES, "np.maximum.accumulate(precision[::-1])[::-1]", "precision"),
     Mutant("VOC", "eleven points are a hundred and one", PROTOCOL, "recall_points=11,", "recall_points=101,"),
     Mutant("VOC", "eleven points for all years", PROTOCOL, 'interpolation="area"', 'interpolation="grid"'),
     Mutant("VOC", "a cap of 100", PROTOCOL, "max_dets=(),", "max_dets=(100,),"),
