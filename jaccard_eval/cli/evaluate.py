@@ -11,6 +11,8 @@ import click
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import report_findings
+from jaccard_eval.cli._gating import GATE_OPTIONS
+from jaccard_eval.cli._gating import prepare as prepare_gates
 from jaccard_eval.cli._options import (
     CLASS_OPTIONS,
     FINDING_OPTIONS,
@@ -22,7 +24,7 @@ from jaccard_eval.cli._options import (
     SectionedCommand,
 )
 from jaccard_eval.cli._reading import read_options, two_sides
-from jaccard_eval.errors import FindingLog
+from jaccard_eval.errors import ExitCode, FindingLog
 
 if TYPE_CHECKING:
     from jaccard_eval.data.protocol import AreaRange
@@ -52,17 +54,21 @@ Examples:
   jaccard-eval evaluate gt.csv detections.json --protocol voc2012 --iou 0.5,0.75
   jaccard-eval evaluate gt.json detections.json --score best-f1 -o report.md -o result.json
   jaccard-eval evaluate gt.json detections.json --json | jq .metrics.AP
+  jaccard-eval evaluate gt.json detections.json --fail-under AP50=0.5 -o result.json
+  jaccard-eval evaluate gt.json detections.json --fail-drop AP=0.01 --baseline main.json
 
 {EXIT_CODES}"""
 
 
-def evaluate(**options: Any) -> None:
-    """Run the command."""
+def evaluate(**options: Any) -> ExitCode:
+    """Run the command: everything is shown and written before a failed gate ends it."""
     gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
-    outputs = plan_files(options["output"], [gt, pred])
-    result = _compute(gt, pred, options)
+    keeper = prepare_gates(options)
+    outputs = plan_files([*options["output"], *keeper.outputs], [gt, pred, *keeper.inputs])
+    result = keeper.judge(_compute(gt, pred, options))
     report_findings(result.findings, options)
-    deliver(result, outputs, options, _report_options(options))
+    outputs = keeper.permitted(outputs, result.gates)
+    return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, _report_options(options)))
 
 
 def _compute(gt: Path, pred: Path, options: dict[str, Any]) -> EvaluationResult:
@@ -115,6 +121,7 @@ COMMAND = SectionedCommand(
         *PROTOCOL_OPTIONS,
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,
+        *GATE_OPTIONS,
         *CLASS_OPTIONS,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,

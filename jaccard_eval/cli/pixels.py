@@ -11,9 +11,11 @@ import click
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import report_findings
+from jaccard_eval.cli._gating import GATE_OPTIONS
+from jaccard_eval.cli._gating import prepare as prepare_gates
 from jaccard_eval.cli._options import FINDING_OPTIONS, OUTPUT_OPTIONS, PATH, SectionedCommand, SectionOption
 from jaccard_eval.cli._parse import OneOf
-from jaccard_eval.errors import FindingLog
+from jaccard_eval.errors import ExitCode, FindingLog
 
 if TYPE_CHECKING:
     from jaccard_eval.data.pixels import PixelsResult
@@ -27,20 +29,24 @@ Examples:
   jaccard-eval pixels gt.npy pred.npy --background 0 --drop-background gt
   jaccard-eval pixels camvid/labels/ camvid/out/ --colors label_colors.txt -o report.md
   jaccard-eval pixels ade20k/annotations/ out/ --reduce-zero --json | jq .metrics.mIoU
+  jaccard-eval pixels labels/ predictions/ --fail-under mIoU=0.7 --fail-under 'IoU[class=3]=0.5'
 
 {EXIT_CODES}"""
 
 
-def pixels(gt: Path, pred: Path, **options: Any) -> None:
-    """Run the command."""
+def pixels(gt: Path, pred: Path, **options: Any) -> ExitCode:
+    """Run the command: everything is shown and written before a failed gate ends it."""
     inputs = [path for path in (gt, pred, options["colors"], options["list_file"]) if path is not None]
-    outputs = plan_files(options["output"], inputs)
-    result = _compute(gt, pred, options)
+    keeper = prepare_gates(options)
+    outputs = plan_files([*options["output"], *keeper.outputs], [*inputs, *keeper.inputs])
+    result = keeper.judge(_compute(gt, pred, options))
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions
 
     sort = options["sort"]
-    deliver(result, outputs, options, ReportOptions(per_class=options["per_class"] or sort is not None, sort=sort))
+    shape = ReportOptions(per_class=options["per_class"] or sort is not None, sort=sort)
+    outputs = keeper.permitted(outputs, result.gates)
+    return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, shape))
 
 
 def _compute(gt: Path, pred: Path, options: dict[str, Any]) -> PixelsResult:
@@ -118,6 +124,7 @@ COMMAND = SectionedCommand(
             type=OneOf(("gt", "pred", "both")),
             help="Count no pixel that is background in the ground truth, in the prediction, or in either.",
         ),
+        *GATE_OPTIONS,
         _option(_SHOW, "--per-class", is_flag=True, help="List every class; up to 30 are listed anyway."),
         _option(_SHOW, "--sort", type=OneOf(COLUMNS), help="Order of the classes; implies --per-class."),
         *OUTPUT_OPTIONS,

@@ -11,6 +11,7 @@ from jaccard_eval.data.result import ClassRow, EvaluationResult, MetricValue, Op
 from jaccard_eval.errors import Severity, UsageError, did_you_mean, shown
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import threshold_text, thresholds_text
+from jaccard_eval.report.kinds._gates import gates_section
 from jaccard_eval.report.kinds._parts import correspondence_section, findings_section, inputs_section, joined_names
 from jaccard_eval.report.model import Cell, Column, Note, Report, Section, Sheet, Table
 
@@ -29,6 +30,7 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
     """
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     sections = [inputs_section(sides), correspondence_section(result.correspondence), _summary(result)]
+    sections += gates_section(result.gates)
     if options.per_class:
         sections.append(_per_class(result, options.sort))
     if result.operating_points:

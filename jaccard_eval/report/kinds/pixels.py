@@ -9,6 +9,7 @@ from jaccard_eval.data.pixels import OF_CLASS, MapsSummary, PixelClassRow, Pixel
 from jaccard_eval.data.result import MetricValue
 from jaccard_eval.errors import Severity, UsageError, did_you_mean, shown
 from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.kinds._gates import gates_section
 from jaccard_eval.report.kinds._parts import findings_section, joined_names
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
 
@@ -27,6 +28,7 @@ def build_report(result: PixelsResult, options: ReportOptions) -> Report:
         When `options.sort` names no column of the table of classes.
     """
     sections = [_inputs(result), _rules(result), _summary(result)]
+    sections += gates_section(result.gates)
     if options.per_class or len(result.per_class) <= FEW_CLASSES:
         sections.append(_classes(result, options.sort))
     sections += findings_section("Warnings", result.findings, (Severity.WARNING,))

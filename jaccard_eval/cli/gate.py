@@ -1,0 +1,79 @@
+"""``jaccard-eval gate``: judge a saved result by rules, without computing it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jaccard_eval import __version__
+from jaccard_eval.cli import EXIT_CODES, _streams
+from jaccard_eval.cli._delivery import deliver, plan_files
+from jaccard_eval.cli._gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, prepare
+from jaccard_eval.cli._options import OUTPUT_OPTIONS, SectionedCommand, SectionOption
+from jaccard_eval.errors import ExitCode, UsageError
+
+EPILOG = f"""\b
+Examples:
+  jaccard-eval gate result.json --fail-under AP50=0.5
+  jaccard-eval gate result.json --fail-drop AP=0.01 --baseline main.json
+  jaccard-eval gate result.json --config gates.toml -o report.md
+  jaccard-eval gate result.json --metric latency_ms=12.3 --fail-over external.latency_ms=15
+  jaccard-eval gate --schema > jaccard-eval.schema.json
+
+A saved result answers what it holds: the summary, the classes, the operating points, and all that the gates of the run
+that wrote it had measured. For anything else, evaluate again with the new rules.
+
+{EXIT_CODES}"""
+
+
+def gate(result: Path | None, **options: Any) -> ExitCode:
+    """Run the command: everything is shown and written before a failed gate ends it."""
+    if options["schema"]:
+        return _print_schema()
+    if result is None:
+        raise click.UsageError("Missing argument 'RESULT'.", click.get_current_context())
+    keeper = prepare(options)
+    if keeper.gating is None:
+        raise UsageError("no rules: give --fail-under METRIC=VALUE and its like, or configure gates in pyproject.toml")
+    outputs = plan_files(options["output"], [result, *keeper.inputs])
+    from jaccard_eval.gating import gate_saved
+    from jaccard_eval.report import ReportOptions
+
+    baseline = None if keeper.gating.baseline is None else str(keeper.baseline)
+    judged = gate_saved(result, keeper.gating, baseline=baseline, version=__version__)
+    return keeper.conclude(judged.gates, lambda: deliver(judged, outputs, options, ReportOptions()))
+
+
+def _print_schema() -> ExitCode:
+    import json
+
+    from jaccard_eval.analysis.gatekeys import build_schema
+
+    _streams.write_result(json.dumps(build_schema(), indent=2) + "\n")
+    return ExitCode.OK
+
+
+COMMAND = SectionedCommand(
+    "gate",
+    callback=gate,
+    help="Judge a saved result by rules, without computing it again.\n\n"
+    "RESULT is the JSON document of 'evaluate' or 'pixels'. Ends with 1 when a rule of severity error is broken.",
+    short_help="Judge a saved result by rules.",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["result"], type=click.Path(path_type=Path), metavar="RESULT", required=False),
+        *RULE_SOURCES,
+        *BASELINE_OPTIONS,
+        *VALUE_OPTIONS,
+        SectionOption(
+            ["--schema"], section=SECTION, is_flag=True, help="Print the JSON Schema of the configuration, and end."
+        ),
+        *OUTPUT_OPTIONS,
+        SectionOption(
+            ["-q", "--quiet"], section="Output", is_flag=True, help="Say on standard error what failed only."
+        ),
+    ],
+)

@@ -1,0 +1,369 @@
+"""Gates on the command line: exit codes of every path, what is written before them, what is said, and baselines."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import command, environment, run_process, write_pair
+from PIL import Image
+
+from jaccard_eval.cli import _run
+
+AP50 = 51 / 101 / 2  # one of two dogs is found first, at 51 of 101 recall points; the cat is missed
+FLOOR = '[[gates.rules]]\nid = "floor"\nmetric = "AP50"\nmin = 0.2\n'
+
+
+class Bench:
+    """One folder with ground truth and predictions, in which commands run."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self.capsys = capsys
+        self.out = self.err = ""
+        write_pair(folder)
+
+    def run(self, *argv: str) -> int:
+        code = _run.run(argv)
+        self.out, self.err = self.capsys.readouterr()
+        return code
+
+    def evaluate(self, *argv: str) -> int:
+        return self.run("evaluate", "gt.json", "pred.json", *argv)
+
+    def configure(self, text: str, name: str = "jaccard-eval.toml") -> None:
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    def lose_the_dog(self) -> None:
+        """Break the model: it finds nothing any more."""
+        (self.folder / "pred.json").write_text(
+            '[{"image_id": 2, "category_id": 2, "bbox": [0, 0, 5, 5], "score": 0.9}]'
+        )
+
+    def document(self, name: str = "result.json") -> dict[str, Any]:
+        content: dict[str, Any] = json.loads((self.folder / name).read_text())
+        return content
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bench:
+    monkeypatch.chdir(tmp_path)
+    return Bench(tmp_path, capsys)
+
+
+def test_a_rule_that_holds_ends_with_0_and_is_shown_with_its_value(bench: Bench) -> None:
+    assert bench.evaluate("--fail-under", "AP50=0.2") == 0
+    (row,) = [line for line in bench.out.splitlines() if "--fail-under" in line]
+    assert row.split() == ["pass", "--fail-under", "AP50=0.2", "0.2525", ">=", "0.2", "+0.0525", "3"]
+    assert "gates of the command line: 1 passed" in bench.err
+
+
+def test_a_broken_rule_ends_with_1_after_all_outputs_are_written(bench: Bench) -> None:
+    outputs = ("result.json", "report.md", "table.csv", "report.txt", "junit.xml")
+    assert bench.evaluate("--fail-under", "AP50=0.9", *(word for name in outputs for word in ("-o", name))) == 1
+    assert all((bench.folder / name).stat().st_size for name in outputs)
+    assert "gate failed: --fail-under AP50=0.9: AP50 = 0.2525, required >= 0.9; margin -0.6475; n 3" in bench.err
+    (gate,) = bench.document()["gates"]
+    assert (gate["status"], gate["value"], gate["limit"]) == ("fail", pytest.approx(AP50), 0.9)
+    assert "| fail | --fail-under AP50=0.9 |" in (bench.folder / "report.md").read_text()
+
+
+def test_json_on_the_standard_output_stays_one_document(bench: Bench) -> None:
+    assert bench.evaluate("--fail-under", "AP50=0.9", "--json") == 1
+    assert json.loads(bench.out)["gates"][0]["status"] == "fail"
+
+
+def test_a_value_that_is_not_told_from_its_limit_by_four_decimals_is_shown_with_more(bench: Bench) -> None:
+    assert bench.evaluate("--fail-under", "AP50=0.2525") == 1  # 51 / 202 is 0.252475...
+    assert "AP50 = 0.25248, required >= 0.2525; margin -2.5e-05" in bench.err
+
+
+def test_a_reference_with_equals_signs_is_split_at_the_last(bench: Bench) -> None:
+    rule = "recall[iou=0.5,score=0.4,class=dog]"
+    assert [bench.evaluate("--fail-under", f"{rule}={floor}") for floor in (0.5, 0.6)] == [0, 1]
+    assert bench.evaluate("--fail-over", "FP[iou=0.5]=0") == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "part"),
+    [
+        (["--fail-under", "AP50=45"], "min = 45: 'AP50' lies in [0, 1]. Did you mean 0.45?"),
+        (["--fail-under", "map50=0.5"], "Did you mean 'AP50'?"),
+        (["--fail-under", "AP50[class=dgo]=0.5"], "Did you mean 'dog'?"),
+        (["--fail-under", "AP50"], "expected METRIC=VALUE, such as AP50=0.5; got 'AP50'"),
+        (["--fail-under", "recall[iou=0.5]"], "expected METRIC=VALUE"),
+        (["--fail-under", "AP50=half"], "'half' is not a number"),
+        (["--fail-undr", "AP50=0.5"], "'--fail-under'?"),
+        (["--fail-drop", "AP=0.01"], "compares with a baseline; name one with --baseline FILE"),
+        (["--fail-drop", "AP=0.01", "--baseline", "no.json"], "baseline 'no.json' does not exist"),
+        (["--baseline", "no.json"], "--baseline needs rules"),
+        (["--exit-zero"], "--exit-zero needs rules"),
+        (["--metric", "fps=30"], "--metric needs rules"),
+        (["--fail-under", "AP=0.1", "--metric", "fps=30"], "no rule uses --metric fps"),
+        (["--fail-over", "external.ms=3"], "no value of 'external.ms' was given"),
+        (["--fail-over", "external.ms=3", "--metric", "ms"], "expected NAME=VALUE"),
+        (["--fail-over", "external.ms=3", "--metric", "ms=1", "--metric", "ms=2"], "a name is given twice"),
+        (["--config", "no.toml"], "no such file"),
+        (["--config", "gt.json"], "not valid TOML"),
+        (["--config", "gates.toml", "--isolated"], "give one of them"),
+        (["--update-baseline"], "--update-baseline writes the file of --baseline"),
+        (["--update-baseline", "--baseline", "main.txt"], "whose name ends in .json"),
+    ],
+)
+def test_a_wrong_rule_or_option_ends_with_2_and_writes_nothing(bench: Bench, argv: Sequence[str], part: str) -> None:
+    assert bench.evaluate(*argv, "-o", "out.json") == 2
+    assert part in bench.err
+    assert bench.out == ""
+    assert not (bench.folder / "out.json").exists()
+
+
+def test_data_that_cannot_be_used_ends_with_3_whatever_the_gates_are(bench: Bench) -> None:
+    (bench.folder / "pred.json").write_text("[")
+    assert bench.evaluate("--fail-under", "AP50=0.2") == 3
+
+
+def test_exit_zero_reports_a_failure_and_ends_with_0(bench: Bench) -> None:
+    assert bench.evaluate("--fail-under", "AP50=0.9", "--exit-zero") == 0
+    assert "gate failed:" in bench.err
+    assert "the exit code is 0 because of --exit-zero" in bench.err
+
+
+def test_quiet_says_what_failed_and_nothing_else(bench: Bench) -> None:
+    assert bench.evaluate("--fail-under", "AP50=0.2", "--fail-under", "AP50=0.9", "--quiet") == 1
+    assert [line for line in bench.err.splitlines() if "gate" in line] == [
+        "gate failed: --fail-under AP50=0.9: AP50 = 0.2525, required >= 0.9; margin -0.6475; n 3"
+    ]
+
+
+def test_the_configuration_of_the_project_is_used_unless_isolated(bench: Bench) -> None:
+    bench.configure(FLOOR.replace("0.2", "0.9"))
+    assert bench.evaluate() == 1
+    assert "gates of jaccard-eval.toml: 1 failed" in bench.err
+    assert bench.evaluate("--isolated") == 0
+    assert "Gates" not in bench.out
+    assert bench.evaluate("--fail-under", "AP50=0.1") == 1  # both the file's rule and this one
+
+
+def test_a_named_configuration_is_used_instead(bench: Bench) -> None:
+    bench.configure(FLOOR.replace("0.2", "0.9"))
+    bench.configure(FLOOR, "lenient.toml")
+    assert bench.evaluate("--config", "lenient.toml") == 0
+
+
+def test_a_configuration_that_says_nothing_of_gates_is_refused_when_named(bench: Bench) -> None:
+    bench.configure("", "empty.toml")
+    assert bench.evaluate("--config", "empty.toml") == 2
+    bench.configure("# nothing yet\n", "empty.toml")
+    assert bench.evaluate("--config", "empty.toml") == 2
+    assert "has no gates" in bench.err
+
+
+def test_a_misspelt_key_ends_with_2_before_anything_is_read(bench: Bench) -> None:
+    bench.configure(FLOOR + "wran-min = 0.3\n")
+    assert bench.run("evaluate", "missing.json", "missing.json") == 2
+    assert "jaccard-eval.toml:1: gates.rules[0]: unknown key 'wran-min'. Did you mean 'warn-min'" in bench.err
+
+
+def test_a_misspelt_class_of_a_configured_rule_ends_with_2_with_its_line(bench: Bench) -> None:
+    bench.configure(f'{FLOOR}\n[[gates.rules]]\nmetric = "AP50"\nclasses = ["dgo"]\nmin = 0.1\n')
+    assert bench.evaluate() == 2
+    assert "jaccard-eval.toml:6: gates.rules[1]: no class is matched by 'dgo'. Did you mean 'dog'?" in bench.err
+
+
+def test_a_drop_against_the_baseline_fails_and_says_from_what(bench: Bench) -> None:
+    assert bench.evaluate("-o", "base.json") == 0
+    drop = ("--fail-drop", "AP50=0.01", "--baseline", "base.json")
+    assert bench.evaluate(*drop) == 0
+    bench.lose_the_dog()
+    assert bench.evaluate(*drop) == 1
+    assert "AP50 = 0.0000, required drop <= 0.01; margin -0.2425; baseline 0.2525; n 3" in bench.err
+
+
+def test_a_gating_run_never_makes_or_changes_its_baseline(bench: Bench) -> None:
+    assert bench.evaluate("--fail-drop", "AP=0.01", "--baseline", "base.json", "--allow-missing-baseline") == 0
+    assert "gate skipped: --fail-drop AP=0.01" in bench.err
+    assert not (bench.folder / "base.json").exists()
+    bench.evaluate("-o", "base.json")
+    before = (bench.folder / "base.json").read_bytes()
+    bench.lose_the_dog()
+    bench.evaluate("--fail-under", "AP=0.01", "--baseline", "base.json")
+    assert (bench.folder / "base.json").read_bytes() == before
+
+
+def test_the_baseline_is_written_when_asked_for(bench: Bench) -> None:
+    update = ("--fail-drop", "AP50=0.01", "--baseline", "base.json", "--update-baseline")
+    assert bench.evaluate(*update) == 0
+    assert "baseline 'base.json' written" in bench.err
+    assert bench.document("base.json")["metrics"]["AP50"] == pytest.approx(AP50)
+
+
+def test_without_rules_a_baseline_can_be_made(bench: Bench) -> None:
+    assert bench.evaluate("--baseline", "base.json", "--update-baseline") == 0
+    assert bench.document("base.json")["gates"] == []
+
+
+def test_a_run_that_fails_does_not_become_the_baseline_unless_it_is_accepted(bench: Bench) -> None:
+    update = ("--fail-drop", "AP50=0.01", "--baseline", "base.json", "--update-baseline")
+    bench.evaluate(*update)
+    before = (bench.folder / "base.json").read_bytes()
+    bench.lose_the_dog()
+    assert bench.evaluate(*update, "-o", "result.json") == 1
+    assert "baseline 'base.json' stays as it was" in bench.err
+    assert (bench.folder / "base.json").read_bytes() == before
+    assert (bench.folder / "result.json").exists()
+    assert bench.evaluate(*update, "--exit-zero") == 0
+    assert bench.document("base.json")["metrics"]["AP50"] == 0.0
+
+
+def test_a_baseline_of_other_ground_truth_ends_with_2_and_can_be_replaced(bench: Bench) -> None:
+    drop = ("--fail-drop", "AP50=0.01", "--baseline", "base.json")
+    bench.evaluate("-o", "base.json")
+    gt = bench.document("gt.json")
+    gt["annotations"][0]["bbox"][0] += 1
+    (bench.folder / "gt.json").write_text(json.dumps(gt))
+    assert bench.evaluate(*drop) == 2
+    assert "the baseline cannot be compared with this run: gt was 'sha256:" in bench.err
+    assert bench.evaluate(*drop, "--update-baseline") == 0
+    assert "of other rules or ground truth: not compared with" in bench.err
+    assert bench.evaluate(*drop) == 0
+
+
+def test_a_baseline_of_another_protocol_ends_with_2(bench: Bench) -> None:
+    bench.evaluate("--protocol", "voc2012", "-o", "base.json")
+    assert bench.evaluate("--fail-under", "AP50=0.2", "--baseline", "base.json") == 2
+    assert "protocol was 'voc2012' and is 'coco'" in bench.err
+
+
+def test_no_output_may_replace_the_baseline_and_no_baseline_another_file(bench: Bench) -> None:
+    bench.evaluate("-o", "base.json")
+    assert bench.evaluate("--fail-under", "AP=0.1", "--baseline", "base.json", "-o", "base.json") == 2
+    before = (bench.folder / "gt.json").read_bytes()
+    assert bench.run("evaluate", "gt.json", "pred.json", "--baseline", "gt.json", "--update-baseline") in (2, 3)
+    assert (bench.folder / "gt.json").read_bytes() == before
+
+
+def test_a_baseline_that_is_no_result_ends_with_3(bench: Bench) -> None:
+    assert bench.evaluate("--fail-drop", "AP=0.1", "--baseline", "pred.json") == 3
+    assert "error[result-invalid]: pred.json: is no result that gates can judge" in bench.err
+
+
+def test_the_path_of_a_configured_baseline_starts_at_the_configuration(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.configure('[gates]\nbaseline = "metrics/main.json"\n[[gates.rules]]\nmetric = "AP50"\nmax-drop = 0.01\n')
+    (bench.folder / "metrics").mkdir()
+    (bench.folder / "src").mkdir()
+    monkeypatch.chdir(bench.folder / "src")
+    assert bench.run("evaluate", "../gt.json", "../pred.json", "--update-baseline") == 0
+    assert (bench.folder / "metrics" / "main.json").exists()
+
+
+def test_values_from_elsewhere_come_from_options_and_files(bench: Bench) -> None:
+    (bench.folder / "perf.json").write_text('{"device": "t4", "latency": {"p50_ms": 9, "p95_ms": 18.5}, "fps": null}')
+    ceilings = ("--fail-over", "external.latency.p95_ms=20", "--fail-over", "external.latency.p50_ms=10")
+    assert bench.evaluate(*ceilings, "--metrics-file", "perf.json") == 0
+    assert bench.evaluate(*ceilings, "--metrics-file", "perf.json", "--metric", "latency.p50_ms=11") == 1
+    assert bench.evaluate("--fail-under", "external.fps=30", "--metrics-file", "perf.json") == 1  # null is undefined
+    assert bench.evaluate("--fail-under", "external.device=30", "--metrics-file", "perf.json") == 2
+
+
+def test_a_saved_result_is_judged_again_without_its_inputs(bench: Bench) -> None:
+    bench.evaluate("-o", "result.json")
+    (bench.folder / "gt.json").unlink()
+    assert bench.run("gate", "result.json", "--fail-under", "AP50=0.2") == 0
+    assert bench.run("gate", "result.json", "--fail-under", "AP50[class=dog]=0.6", "-o", "verdict.json") == 1
+    (gate,) = bench.document("verdict.json")["gates"]
+    assert (gate["value"], gate["n"]) == (pytest.approx(51 / 101), 2)
+    assert bench.document("verdict.json")["kind"] == "gate"
+
+
+def test_a_saved_result_answers_the_rules_that_it_was_made_with(bench: Bench) -> None:
+    bench.configure(
+        '[gates]\nslices.first = ["a.*"]\n'
+        '[[gates.rules]]\nmetric = "recall"\nclasses = "*"\nat = { iou = 0.5, score = 0.4 }\nmin = 0.5\n'
+        '[[gates.rules]]\nmetric = "AP60"\nclasses = "*"\naggregate = "mean"\nmin = 0.1\n'
+        '[[gates.rules]]\nmetric = "AP50"\nslice = "first"\nmin = 0.1\n'
+    )
+    assert bench.evaluate("-o", "result.json") == 1  # the recall of cat is 0
+    assert bench.run("gate", "result.json", "-o", "verdict.json") == 1
+    assert bench.document("verdict.json")["gates"] == bench.document()["gates"]
+
+
+def test_what_a_saved_result_does_not_hold_ends_with_2_and_says_what_to_do(bench: Bench) -> None:
+    bench.evaluate("-o", "result.json")
+    assert bench.run("gate", "result.json", "--fail-under", "recall[iou=0.5,score=0.4]=0.5") == 2
+    assert "'result.json' does not hold 'recall[iou=0.5,score=0.4]'; evaluate again" in bench.err
+
+
+def test_a_saved_result_is_compared_with_a_baseline(bench: Bench) -> None:
+    bench.evaluate("-o", "base.json")
+    bench.lose_the_dog()
+    bench.evaluate("-o", "result.json")
+    assert bench.run("gate", "result.json", "--fail-drop", "AP50=0.01", "--baseline", "base.json") == 1
+    assert bench.run("gate", "base.json", "--fail-drop", "AP50=0.01", "--baseline", "base.json") == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "part"),
+    [
+        (["gate"], 2, "Missing argument 'RESULT'"),
+        (["gate", "result.json"], 2, "no rules"),
+        (["gate", "gt.json", "--fail-under", "AP=0.1"], 3, "is no result that gates can judge"),
+        (["gate", "missing.json", "--fail-under", "AP=0.1"], 3, "no such file"),
+        (["gate", "result.json", "--update-baseline"], 2, "No such option"),
+    ],
+)
+def test_gate_refuses_what_it_cannot_judge(bench: Bench, argv: Sequence[str], code: int, part: str) -> None:
+    bench.evaluate("-o", "result.json")
+    assert bench.run(*argv) == code
+    assert part in bench.err
+
+
+@pytest.mark.parametrize("change", [{"gates": None}, {"support": {}}, {"schema": 2}, {"metrics": {"AP": "high"}}])
+def test_a_damaged_result_ends_with_3(bench: Bench, change: dict[str, Any]) -> None:
+    bench.evaluate("-o", "result.json")
+    (bench.folder / "result.json").write_text(json.dumps(bench.document() | change))
+    assert bench.run("gate", "result.json", "--fail-under", "AP=0.1") == 3
+    assert "error[result-invalid]: result.json: " in bench.err
+
+
+def test_the_schema_is_printed_without_a_result(bench: Bench) -> None:
+    assert bench.run("gate", "--schema") == 0
+    assert json.loads(bench.out)["properties"]["gates"]["type"] == "object"
+
+
+def test_label_maps_are_gated_by_the_same_options(bench: Bench) -> None:
+    for name, values in (("true.png", [0, 0, 0, 1]), ("found.png", [0, 0, 1, 1])):
+        Image.fromarray(np.array([values], dtype=np.uint8)).save(bench.folder / name)
+    pixels = ("pixels", "true.png", "found.png")  # IoU 2/3 and 1/2
+    assert bench.run(*pixels, "--fail-under", "mIoU=0.58", "--fail-under", "IoU[class=1]=0.5", "-o", "maps.json") == 0
+    assert bench.run(*pixels, "--fail-under", "IoU[class=1]=0.51") == 1
+    assert bench.run(*pixels, "--fail-under", "AP=0.1") == 2
+    assert bench.run("gate", "maps.json", "--fail-under", "IoU[class=0]=0.67") == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX streams")
+def test_a_reader_that_has_gone_away_does_not_turn_a_failure_into_a_success(bench: Bench) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    argv = command("evaluate", "gt.json", "pred.json", "--fail-under", "AP50=0.9", "-o", "result.json")
+    done = subprocess.run(argv, stdout=writing, stderr=subprocess.PIPE, env=environment(), check=False, timeout=60)
+    os.close(writing)
+    assert done.returncode == 1
+    assert b"gate failed" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert bench.document()["gates"][0]["status"] == "fail"
+
+
+def test_as_a_process_the_exit_codes_are_those_of_the_gates(bench: Bench) -> None:
+    shutil.copy("pred.json", "again.json")
+    codes = [
+        run_process("evaluate", "gt.json", "pred.json", "--fail-under", f"AP50={floor}").returncode
+        for floor in ("0.2", "0.9", "20")
+    ]
+    assert codes == [0, 1, 2]
