@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from jaccard_eval.analysis.changes import MOVED_IOU
 from jaccard_eval.analysis.compare import BEST_F1, box_threshold, contender, detection_metrics, versus
+from jaccard_eval.analysis.gaterules import Slice
 from jaccard_eval.data.comparison import ComparisonResult
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.result import EvaluationResult
@@ -51,23 +52,26 @@ def compare_inputs(
     evaluate: Callable[[Dataset, Source], EvaluationResult],
     boxes: BoxOptions,
     *,
+    slices: Sequence[Slice] = (),
     version: str,
 ) -> ComparisonResult:
     """Read the ground truth once, evaluate each of the predictions on it, and compare; see `compare_results`."""
     _require_two(len(preds))
     truth = gt.read("gt")
-    return compare_results([evaluate(truth, pred) for pred in preds], boxes, version=version)
+    return compare_results([evaluate(truth, pred) for pred in preds], boxes, slices=slices, version=version)
 
 
-def compare_results(results: Sequence[EvaluationResult], boxes: BoxOptions, *, version: str) -> ComparisonResult:
-    """Compare results with the first of them; `version` is that of the tool.
+def compare_results(
+    results: Sequence[EvaluationResult], boxes: BoxOptions, *, slices: Sequence[Slice] = (), version: str
+) -> ComparisonResult:
+    """Compare results with the first of them, also on slices of the images; `version` is that of the tool.
 
     Raises
     ------
     DataError
         When their ground truths or rules are not the same, with all that differs.
     UsageError
-        When there are fewer than two, or an IoU is not a threshold of the protocol.
+        When there are fewer than two, an IoU is not a threshold of the protocol, or a slice has no image.
     """
     _require_two(len(results))
     baseline, *others = results
@@ -85,7 +89,7 @@ def compare_results(results: Sequence[EvaluationResult], boxes: BoxOptions, *, v
         box_iou=level,
         moved_iou=boxes.moved_iou,
         others=tuple(
-            versus(baseline, one, (first, name), threshold=threshold, moved_iou=boxes.moved_iou)
+            versus(baseline, one, (first, name), threshold=threshold, moved_iou=boxes.moved_iou, slices=slices)
             for one, name in zip(others, rest, strict=True)
         ),
         findings=tuple(dict.fromkeys(finding for one in results for finding in one.findings)),

@@ -3,7 +3,7 @@
 import pytest
 from pictures import det, evaluate, gt
 
-from jaccard_eval import DataError, UsageError
+from jaccard_eval import DataError, Slice, UsageError
 from jaccard_eval.comparing import BoxOptions, compare_results
 from jaccard_eval.data.comparison import ComparisonResult
 
@@ -48,6 +48,25 @@ def test_the_document_counts_what_changed() -> None:
     assert document["comparisons"][0]["counts"]["lost"] == 1
     assert document["comparisons"][1]["metrics"][0]["delta"] == pytest.approx(1 - (51 / 101 + 1) / 2)
     assert document["signature_fields"]["box_iou"] == "0.5"
+
+
+def test_slices_have_deltas_of_their_own() -> None:
+    # Image b holds the cat alone: A finds it, B does not.
+    runs = [evaluate(TRUTH, run) for run in ([DOG, CAT], [DOG, OTHER_DOG])]
+    slices = [Slice(name="cats", patterns=("b",)), Slice(name="dogs", patterns=("[a]", "a"))]
+    (versus,) = compare_results(runs, BoxOptions(), slices=slices, version="0.1.0").others
+    cats, dogs = versus.slices
+    assert [(one.metric, one.baseline, one.value, one.n) for one in cats.deltas] == [
+        ("AP", pytest.approx(1), 0.0, 1),
+        ("AP50", pytest.approx(1), 0.0, 1),
+    ]
+    assert (dogs.images, dogs.deltas[0].baseline) == (1, pytest.approx(51 / 101))
+
+
+def test_a_slice_without_images_is_refused() -> None:
+    runs = [evaluate(TRUTH, [DOG])] * 2
+    with pytest.raises(UsageError, match="slice 'fog': no image is matched by 'x/"):
+        compare_results(runs, BoxOptions(), slices=[Slice(name="fog", patterns=("x/*",))], version="0.1.0")
 
 
 def test_unequal_ground_truths_are_refused_with_all_that_differs() -> None:

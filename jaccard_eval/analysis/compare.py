@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from jaccard_eval.analysis.changes import Judged, box_changes
-from jaccard_eval.data.comparison import Contender, Delta, Versus
+from jaccard_eval.analysis.gaterules import Slice
+from jaccard_eval.analysis.slices import USUAL_IOU, measure_slices
+from jaccard_eval.data.comparison import Contender, Delta, SliceDeltas, Versus
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import EvaluationResult, MetricValue
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.metrics.counts import best_f1_points
 from jaccard_eval.metrics.detection import DetectionMetrics
 
-USUAL_IOU = 0.5
 BEST_F1 = "best-f1"
 
 
@@ -44,6 +45,7 @@ def versus(
     *,
     threshold: int,
     moved_iou: float,
+    slices: Sequence[Slice] = (),
 ) -> Versus:
     """Compare two results on one ground truth.
 
@@ -56,6 +58,13 @@ def versus(
         Index of the IoU threshold for boxes.
     moved_iou : float
         Least change of IoU that is a move.
+    slices : sequence of Slice
+        Parts of the images to compare as well.
+
+    Raises
+    ------
+    UsageError
+        When a slice has no image.
     """
     ours, theirs = detection_metrics(baseline), detection_metrics(other)
     changes = box_changes(
@@ -66,7 +75,12 @@ def versus(
         class_names=ours.class_names,
         moved_iou=moved_iou,
     )
-    return Versus(contender=names[1], deltas=tuple(_deltas(baseline, other)), changes=changes)
+    return Versus(
+        contender=names[1],
+        deltas=tuple(_deltas(baseline, other)),
+        changes=changes,
+        slices=tuple(_slice_deltas(ours, theirs, slices)),
+    )
 
 
 def detection_metrics(result: EvaluationResult) -> DetectionMetrics:
@@ -86,6 +100,15 @@ def _deltas(baseline: EvaluationResult, other: EvaluationResult) -> Iterator[Del
     yield from _pairs(None, baseline.metrics, other.metrics)
     for ours, theirs in zip(baseline.per_class, other.per_class, strict=True):
         yield from _pairs(ours.name, ours.values, theirs.values)
+
+
+def _slice_deltas(
+    baseline: DetectionMetrics, other: DetectionMetrics, slices: Sequence[Slice]
+) -> Iterator[SliceDeltas]:
+    sides = (measure_slices(one, slices, one.protocol) for one in (baseline, other))
+    for ours, theirs in zip(*sides, strict=True):
+        deltas = tuple(_pairs(None, ours.values, theirs.values))
+        yield SliceDeltas(name=ours.name, digest=ours.digest, images=ours.images, deltas=deltas)
 
 
 def _pairs(name: str | None, ours: Mapping[str, MetricValue], theirs: Mapping[str, MetricValue]) -> Iterator[Delta]:

@@ -27,9 +27,11 @@ from jaccard_eval.cli._options import (
 )
 from jaccard_eval.cli._parse import parse_score, parsed_by
 from jaccard_eval.cli._reading import read_options
+from jaccard_eval.cli._slices import SLICE_OPTIONS, read_slices
 from jaccard_eval.errors import FindingLog
 
 if TYPE_CHECKING:
+    from jaccard_eval.analysis.gaterules import Slice
     from jaccard_eval.data.comparison import ComparisonResult
 
 RULES = ("protocol", "iou", "max_dets", "class_agnostic", "score_min", "nms", "drop_duplicates")
@@ -41,6 +43,7 @@ Examples:
   jaccard-eval compare gt.json before.json after.json
   jaccard-eval compare gt.json before.json after.json -o comment.md -o changes.csv
   jaccard-eval compare gt.json a.json b.json c.json --score 0.4 --box-iou 0.75
+  jaccard-eval compare gt.json before.json after.json --slice night='img/night/**' --slice rain='img/rain/**'
   jaccard-eval compare labels/ before/ after/ --names classes.txt --images images/ --json
 
 The CSV output has one row for each ground-truth box that changed.
@@ -51,8 +54,9 @@ The CSV output has one row for each ground-truth box that changed.
 def compare(**options: Any) -> None:
     """Run the command."""
     gt, preds = _many_sides(options["paths"], options["gt"], options["pred"])
+    slices = read_slices(options)
     outputs = plan_files(options["output"], [gt, *preds])
-    result = _compute(gt, preds, options)
+    result = _compute(gt, preds, slices, options)
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions
 
@@ -73,7 +77,7 @@ def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path])
     return truth, preds
 
 
-def _compute(gt: Path, preds: Sequence[Path], options: dict[str, Any]) -> ComparisonResult:
+def _compute(gt: Path, preds: Sequence[Path], slices: Sequence[Slice], options: dict[str, Any]) -> ComparisonResult:
     from jaccard_eval import __version__, api
     from jaccard_eval.comparing import BoxOptions, compare_inputs
     from jaccard_eval.inputs import Input
@@ -90,7 +94,7 @@ def _compute(gt: Path, preds: Sequence[Path], options: dict[str, Any]) -> Compar
         **{name: options[name] for name in (*RULES, *PAIRING)},
     )
     truth = Input(gt, options["gt_format"], gt_options)
-    result = compare_inputs(truth, preds, evaluate, BoxOptions(**boxes), version=__version__)
+    result = compare_inputs(truth, preds, evaluate, BoxOptions(**boxes), slices=slices, version=__version__)
     return replace(result, findings=(*log.findings(), *result.findings))
 
 
@@ -126,6 +130,7 @@ COMMAND = SectionedCommand(
         *(one for one in PROTOCOL_OPTIONS if one.name not in WITHOUT_EFFECT),
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,
+        *SLICE_OPTIONS,
         PER_CLASS,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,

@@ -57,6 +57,24 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SliceDeltas:
+    """The metrics of two predictions on some of the images.
+
+    Parameters
+    ----------
+    name, digest : str
+        Name of the slice, and a digest of what it is made of.
+    images : int
+    deltas : tuple of Delta
+    """
+
+    name: str
+    digest: str
+    images: int
+    deltas: tuple[Delta, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BoxState:
     """What predictions make of a ground-truth box.
 
@@ -127,11 +145,12 @@ class Contender:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Versus:
-    """One contender beside the baseline: its metrics over all classes and of each, and what changed box by box."""
+    """One contender beside the baseline: metrics over all classes, of each class and slice, and what changed."""
 
     contender: Contender
     deltas: tuple[Delta, ...]
     changes: tuple[Change, ...]
+    slices: tuple[SliceDeltas, ...] = ()
 
     @property
     def summary(self) -> tuple[Delta, ...]:
@@ -216,9 +235,14 @@ def _versus(one: Versus) -> dict[str, Any]:
         "per_class": [
             {"class": delta.class_name} | fields for delta, fields in zip(classes, _deltas(classes), strict=True)
         ],
+        "slices": [_slice(part) for part in one.slices],
         "counts": {str(kind): count for kind, count in one.counts().items()},
         "changes": [change.to_dict() for change in one.changes],
     }
+
+
+def _slice(part: SliceDeltas) -> dict[str, Any]:
+    return {"slice": part.name, "digest": part.digest, "images": part.images, "metrics": _deltas(part.deltas)}
 
 
 def _deltas(deltas: Sequence[Delta]) -> list[dict[str, Any]]:

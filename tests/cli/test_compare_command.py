@@ -69,6 +69,38 @@ def test_several_predictions_share_one_document(three: tuple[Path, ...], capsys:
     assert document["comparisons"][1]["changes"] == []
 
 
+def test_slices_come_from_options_and_files(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    file = three[0].parent / "slices.toml"
+    file.write_text('[slices]\ncats = ["b.*"]\n')
+    assert run(*three, "--slice", "dogs=a.jpg", "--slice", "dogs=a.*", "--slices", file) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "dogs AP 0.5050 0.0000 -0.5050 2 1" in lines
+    assert "cats AP50 0.0000 1.0000 +1.0000 1 1" in lines
+
+
+@pytest.mark.parametrize(
+    ("argument", "content", "message"),
+    [
+        ("dogs", None, "expected NAME=GLOB"),
+        ("dogs=a.jpg", '[slices]\ndogs = ["b.*"]\n', "slice 'dogs' is given twice"),
+        ("dogs=a.jpg", "[slices]\nday = 3\nnight = []\n", "slices.day: expected a list of names and globs, got 3"),
+        ("dogs=a.jpg", "night = []\n", "expected one table [slices]"),
+        ("dogs=a.jpg", "[slices", "is not valid TOML"),
+    ],
+)
+def test_slices_that_are_not_right_are_refused(
+    three: tuple[Path, ...],
+    capsys: pytest.CaptureFixture[str],
+    argument: str,
+    content: str | None,
+    message: str,
+) -> None:
+    file = three[0].parent / "slices.toml"
+    file.write_text(content or '[slices]\nday = ["a.jpg"]\n')
+    assert run(*three, "--slice", argument, "--slices", file) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_paths_may_be_named(three: tuple[Path, ...]) -> None:
     gt, before, after = three
     assert run("--gt", gt, "--pred", before, "--pred", after) == 0

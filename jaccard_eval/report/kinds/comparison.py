@@ -19,6 +19,7 @@ from jaccard_eval.report.kinds._parts import findings_section
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
 
 SHOWN_CLASSES = 10  # of the movers of one contender
+SHOWN_SLICES = 20
 SHOWN_IMAGES = 5  # with the most changes
 SHOWN_CHANGES = 10  # of one contender
 MAX_CELL = 60  # characters of a path or name in the tables of a summary
@@ -31,7 +32,7 @@ _STATE = ("class", "score", "iou", "duplicates")
 def build_report(result: ComparisonResult, options: ReportOptions) -> Report:
     """Return what a summary for people says; `options.per_class` lists every class that moved."""
     names = _letters(len(result.others) + 1)
-    sections = [_inputs(result, names), _summary(result, names)]
+    sections = [_inputs(result, names), _summary(result, names), *_slices(result, names)]
     for name, one in zip(names[1:], result.others, strict=True):
         sections += _movers(one, name, None if options.per_class else SHOWN_CLASSES)
     sections.append(_counts(result, names))
@@ -71,6 +72,20 @@ def _summary(result: ComparisonResult, names: Sequence[str]) -> Section:
 def _metric_row(deltas: Sequence[Delta]) -> tuple[Cell, ...]:
     values = [cell for one in deltas for cell in (one.value, delta_text(one.delta))]
     return deltas[0].metric, deltas[0].baseline, *values, deltas[0].n
+
+
+def _slices(result: ComparisonResult, names: Sequence[str]) -> list[Section]:
+    slices = list(zip(*(one.slices for one in result.others), strict=True))
+    if not slices:
+        return []
+    titles = [names[0], *(title for name in names[1:] for title in (name, f"{name} - {names[0]}")), "gt", "images"]
+    columns = (Column("slice", free_text=True), Column("metric", free_text=True), *map(Column, titles))
+    rows = tuple(
+        (_short(parts[0].name), *_metric_row(deltas), parts[0].images)
+        for parts in slices[:SHOWN_SLICES]
+        for deltas in zip(*(part.deltas for part in parts), strict=True)
+    )
+    return [Section("Slices", (Table(columns, rows), *_more(slices, SHOWN_SLICES)))]
 
 
 def _movers(one: Versus, name: str, limit: int | None) -> list[Section]:

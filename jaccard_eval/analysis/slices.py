@@ -1,0 +1,67 @@
+"""Metrics of some of the images: each slice is measured on its part of the match table, nothing is matched again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from jaccard_eval.analysis.answers import chosen_images, slice_digest
+from jaccard_eval.analysis.gaterules import Slice
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.result import Measured, MetricValue
+from jaccard_eval.errors import UsageError, shown
+
+USUAL_IOU = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceRow:
+    """What was measured on a slice.
+
+    Parameters
+    ----------
+    name, digest : str
+        Name of the slice, and a digest of what it is made of.
+    images : int
+    values : mapping of str to MetricValue
+        AP, and AP50 where 0.5 is a threshold.
+    """
+
+    name: str
+    digest: str
+    images: int
+    values: Mapping[str, MetricValue]
+
+
+def measure_slices(measured: Measured, slices: Sequence[Slice], protocol: Protocol) -> tuple[SliceRow, ...]:
+    """Measure every slice; they may overlap.
+
+    Raises
+    ------
+    UsageError
+        When a name or glob matches no image, or two slices have one name.
+    """
+    require_names(slices)
+    return tuple(_measure(measured, one, slice_refs(protocol)) for one in slices)
+
+
+def slice_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
+    """Return the metrics that slices have."""
+    usual = (MetricRef(name="AP", iou=USUAL_IOU),) if USUAL_IOU in protocol.iou_thresholds else ()
+    return (MetricRef(name="AP"), *usual)
+
+
+def require_names(slices: Sequence[Slice]) -> None:
+    """Raise a UsageError when two slices have one name."""
+    names = [one.name for one in slices]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(f"slice {shown(twice[0])} is given twice")
+
+
+def _measure(measured: Measured, one: Slice, refs: Sequence[MetricRef]) -> SliceRow:
+    rows = chosen_images(one, measured.image_names)
+    part = measured.restrict(rows)
+    values = {str(ref): part.value(ref) for ref in refs}
+    return SliceRow(name=one.name, digest=slice_digest(one), images=len(rows), values=values)
