@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from jaccard_eval.data.verdict import GateVerdict, Status, counted_statuses
 from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.report._checks import FINDINGS, checks_of, requirement, value_text
+from jaccard_eval.report._checks import FINDINGS, checks_of, requirement
 from jaccard_eval.report._measures import Measures, measures_of, worst_classes
+from jaccard_eval.report.kinds._gates import signed_text, value_text
 from jaccard_eval.report.markdown import render, render_report
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Table
 
@@ -70,7 +71,7 @@ def _rules(gates: Sequence[GateVerdict]) -> list[Section]:
 
 
 def _rule(one: GateVerdict) -> tuple[Cell, ...]:
-    numbers = (value_text(value) for value in (one.value, one.margin, one.delta))
+    numbers = (value_text(one.value, one.limit), signed_text(one.margin), signed_text(one.delta))
     return f"{ICONS[one.status]} {WORDS[one.status]}", one.rule, requirement(one), *numbers, one.n
 
 

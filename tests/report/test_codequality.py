@@ -5,6 +5,7 @@ from typing import Any
 from judged import CLOSE, FLOOR, VERDICTS, finding, judged
 
 from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.verdict import Status
 from jaccard_eval.errors import Where
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.codequality import render
@@ -19,7 +20,7 @@ def test_a_broken_rule_is_an_issue_at_its_line() -> None:
     (issue,) = issues(judged(FLOOR))
     assert issue["location"] == {"path": "pyproject.toml", "lines": {"begin": 42}}
     assert (issue["check_name"], issue["severity"]) == ("jaccard-eval/map-floor", "critical")
-    assert issue["description"] == "AP50 = 0.4312, required AP50 >= 0.45; margin -0.0188; n 1,200"
+    assert issue["description"] == "map-floor: AP50 = 0.4312, required >= 0.45; margin -0.0188; n 1,200"
 
 
 def test_passing_and_skipped_rules_are_no_issues() -> None:
@@ -34,7 +35,7 @@ def test_a_finding_is_an_issue_at_its_first_place() -> None:
 
 def test_fingerprints_do_not_depend_on_what_was_measured() -> None:
     (before,) = issues(judged(FLOOR))
-    (after,) = issues(judged(replace(FLOOR, value=0.2, margin=-0.25, n=7, delta=-0.1)))
+    (after,) = issues(judged(replace(FLOOR, value=0.46, limit=0.48, margin=-0.02, n=7, delta=-0.1, status=Status.WARN)))
     assert before["fingerprint"] == after["fingerprint"]
     assert before["description"] != after["description"]
 

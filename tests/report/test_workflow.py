@@ -23,7 +23,7 @@ def many(count: int, status: Status) -> tuple[GateVerdict, ...]:
 def test_a_failed_rule_is_an_error_at_its_line() -> None:
     assert annotation_lines(checks_of(judged(FLOOR))) == [
         "::error file=pyproject.toml,line=42,title=jaccard-eval map-floor"
-        "::AP50 = 0.4312, required AP50 >= 0.45; margin -0.0188; n 1,200"
+        "::map-floor: AP50 = 0.4312, required >= 0.45; margin -0.0188; n 1,200"
     ]
 
 
@@ -53,11 +53,11 @@ def test_the_tenth_of_more_counts_and_names_the_rest() -> None:
     assert found[8].properties["title"] == "jaccard-eval rule-8"
     # nine are shown of thirteen errors, so four are left: rules 9 to 12
     assert found[9].message.splitlines()[0] == "+4 more"
-    assert found[9].message.splitlines()[1:] == [f"rule-{i}: AP50 >= 0.45" for i in range(9, 13)]
+    assert found[9].message.splitlines()[1:] == [f"rule-{i}: AP50 min" for i in range(9, 13)]
     assert found[19].message.startswith("+2 more")
 
 
-@given(message=st.text(), title=st.text(min_size=1), file=st.text(min_size=1))
+@given(message=st.text(), title=st.text().map("<{}>".format), file=st.text(min_size=1))  # the runner trims properties
 def test_any_text_is_one_line_and_is_read_back_as_it_was(message: str, title: str, file: str) -> None:
     line = workflow_command("error", message, file=file, title=title)
     assert not {"\n", "\r"} & set(line)
