@@ -8,26 +8,22 @@ from dataclasses import replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jaccard_eval import __version__
-from jaccard_eval.analysis.audit import audit
-from jaccard_eval.data.align import Alignment
 from jaccard_eval.data.alignimages import AlignOptions
-from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.inspection import Inspection
-from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
+from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
-from jaccard_eval.errors import DataError, UsageError, Where, shown
+from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.inputs import Input, load
 from jaccard_eval.inspecting import inspect_alone, inspect_both
-from jaccard_eval.matching.matchtable import match_boxes
-from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
+from jaccard_eval.measuring import measure, protocol_rules
 from jaccard_eval.recording import record_options
 from jaccard_eval.scaling import analyse_sides
-from jaccard_eval.sides import SideOptions, Sides, bring_together
+from jaccard_eval.sides import SideOptions, bring_together
 from jaccard_eval.verifying import compare, read_saved
 
 if TYPE_CHECKING:
@@ -56,6 +52,7 @@ def evaluate(
     nms: float | None = None,
     drop_duplicates: bool = False,
     score: float | str | None = None,
+    errors: bool = False,
     class_map: Mapping[str, str] | str | None = None,
     match_images: str | None = None,
     extra_images: str = "error",
@@ -90,6 +87,9 @@ def evaluate(
         Leave out rows of either side that equal an earlier one in every column.
     score : float or "best-f1", optional
         Operating point for precision, recall, F1 and counts.
+    errors : bool
+        Also say what kinds of errors there are, in ``result.errors``; the confusion matrix is that of `score`, or of
+        the best F1.
     class_map : mapping of str to str, or str, optional
         Prediction class to ground-truth class, the name of a rule ("id+1", "contiguous", "alphabetical", ...), or
         "auto": whatever makes most of the objects that lie in one place agree.
@@ -120,7 +120,7 @@ def evaluate(
     0.505
     """
     _require_numbers(score_min=score_min, nms=nms, score=None if score == "best-f1" else score)
-    rules = _rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
+    rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
     options = SideOptions(
         classes=classes,
         exclude_classes=exclude_classes,
@@ -135,7 +135,7 @@ def evaluate(
         gt_options=gt_options,
         pred_options=pred_options,
     )
-    result = _measure(bring_together(gt, pred, **options), rules, score)
+    result = measure(bring_together(gt, pred, **options), rules, score=score, errors=errors)
     return replace(result, options=record_options(options, score))
 
 
@@ -231,7 +231,7 @@ def sensitivity(
     (1.0, 1.0, 0.6807)
     """
     _require_numbers(score_min=sides.get("score_min"), nms=sides.get("nms"))
-    rules = _rules(protocol, iou=iou, max_dets=max_dets, areas=None, class_agnostic=class_agnostic)
+    rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=None, class_agnostic=class_agnostic)
     return analyse_sides(bring_together(gt, pred, **sides), rules, scale or ScaleOptions(), version=__version__)
 
 
@@ -330,64 +330,6 @@ def pixels(
         run=partial(map_in_order, workers=workers),
     )
     return pixels_result(maps, rules, __version__)
-
-
-def _measure(sides: Sides, protocol: Protocol, score: float | str | None) -> EvaluationResult:
-    aligned = sides.aligned
-    _require_pixels(sides.gt, aligned, protocol)
-    n_images, n_labels = len(aligned.image_names), len(aligned.class_names)
-    table = match_boxes(aligned.gt, aligned.pred, protocol, n_images=n_images, n_labels=n_labels)
-    names = ("all classes",) if protocol.class_agnostic else aligned.class_names
-    metrics = DetectionMetrics(table, names, aligned.image_names, area_known=aligned.units == "px")
-    gt, pred = sides.summaries()
-    audited = audit(sides.gt, sides.pred, aligned, metrics, sides.hashes)
-    return EvaluationResult(
-        protocol=protocol,
-        signature=sides.sign(protocol, *_point(score), version=__version__),
-        version=__version__,
-        gt=gt,
-        pred=pred,
-        correspondence=aligned.correspondence,
-        metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
-        per_class=metrics.per_class(class_refs(protocol)),
-        operating_points=() if score is None else metrics.operating_points(score),
-        findings=(*sides.findings, *audited),
-        measured=metrics,
-    )
-
-
-def _point(score: float | str | None) -> list[str]:
-    """Name the operating point as a signature does."""
-    return [] if score is None else [f"score={score if isinstance(score, str) else repr(float(score))}"]
-
-
-def _rules(
-    protocol: str | Protocol,
-    *,
-    iou: Sequence[float] | None,
-    max_dets: Sequence[int] | None,
-    areas: Sequence[AreaRange] | None,
-    class_agnostic: bool,
-) -> Protocol:
-    rules = get_protocol(protocol) if isinstance(protocol, str) else protocol
-    changes: dict[str, Any] = {"class_agnostic": class_agnostic or rules.class_agnostic}
-    if iou is not None:
-        changes["iou_thresholds"] = tuple(float(value) for value in iou)
-    if max_dets is not None:
-        changes["max_dets"] = tuple(sorted(int(value) for value in max_dets))
-    if areas is not None:
-        changes["areas"] = tuple(areas)
-    return rules.with_options(**changes)
-
-
-def _require_pixels(gt: Dataset, aligned: Alignment, protocol: Protocol) -> None:
-    if protocol.pixel_offset and aligned.units == "norm":
-        raise DataError.single(
-            "size-unknown",
-            Where(gt.path),
-            f"protocol {protocol.name} adds a pixel to every side, but boxes are normalised and image sizes unknown",
-            fix="Give the pictures with --images DIR.",
-        )
 
 
 def _require_numbers(**options: float | str | None) -> None:

@@ -22,6 +22,7 @@ from jaccard_eval.cli._options import (
     PATH_OPTIONS,
     PROTOCOL_OPTIONS,
     SectionedCommand,
+    SectionOption,
 )
 from jaccard_eval.cli._reading import read_options, two_sides
 from jaccard_eval.errors import ExitCode, FindingLog
@@ -40,6 +41,7 @@ PASSED_ON = (
     "nms",
     "drop_duplicates",
     "score",
+    "errors",
     "class_map",
     "match_images",
     "extra_images",
@@ -53,11 +55,20 @@ Examples:
   jaccard-eval evaluate labels/ predictions/ --names classes.txt --images images/
   jaccard-eval evaluate gt.csv detections.json --protocol voc2012 --iou 0.5,0.75
   jaccard-eval evaluate gt.json detections.json --score best-f1 -o report.md -o result.json
+  jaccard-eval evaluate gt.json detections.json --errors --per-class
   jaccard-eval evaluate gt.json detections.json --json | jq .metrics.AP
   jaccard-eval evaluate gt.json detections.json --fail-under AP50=0.5 -o result.json
   jaccard-eval evaluate gt.json detections.json --fail-drop AP=0.01 --baseline main.json
 
 {EXIT_CODES}"""
+
+ERRORS = SectionOption(
+    ["--errors"],
+    section="Output",
+    is_flag=True,
+    help="Say what kinds of errors there are and what each costs, which classes are confused (at --score, or the best"
+    " F1), whether scores are probabilities, and which score is best for each class.",
+)
 
 
 def evaluate(**options: Any) -> ExitCode:
@@ -123,6 +134,7 @@ COMMAND = SectionedCommand(
         *PAIR_OPTIONS,
         *GATE_OPTIONS,
         *CLASS_OPTIONS,
+        ERRORS,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],

@@ -15,6 +15,7 @@ from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import Finding
 
 if TYPE_CHECKING:
+    from jaccard_eval.data.errorreport import ErrorReport
     from jaccard_eval.data.verdict import GateVerdict
 
 SCHEMA = 1
@@ -182,6 +183,8 @@ class EvaluationResult:
         What quality gates say of it.
     options : mapping of str to plain types
         What was asked for beside the protocol, by the names of `api.evaluate`: what it takes to run it again.
+    errors : ErrorReport, optional
+        What kinds of errors there are, when asked for.
     """
 
     protocol: Protocol
@@ -197,6 +200,7 @@ class EvaluationResult:
     measured: Measured = field(repr=False, compare=False)
     gates: tuple[GateVerdict, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    errors: ErrorReport | None = None
 
     kind: ClassVar[str] = "evaluation"
 
@@ -246,6 +250,7 @@ class EvaluationResult:
             "operating_points": [_point_dict(point) for point in self.operating_points],
             "warnings": [finding_dict(finding) for finding in self.findings],
             "gates": [one.to_dict() for one in self.gates],
+            **({} if self.errors is None else {"errors": self.errors.to_dict()}),
         }
 
 

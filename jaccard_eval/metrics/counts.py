@@ -20,7 +20,7 @@ def operating_point(
     Matching goes by descending score, so leaving out the detections below a score changes no match above it.
     Precision is undefined without detections, recall without ground truth, F1 without either.
     """
-    hit, counts = _outcomes(curves, threshold)
+    hit, counts = detection_outcomes(curves, threshold)
     chosen = curves.table.score >= score
     positives = curves.positives[ALL_SIZES]
     if label is not None:
@@ -49,7 +49,7 @@ def best_f1_points(curves: MatchCurves, threshold: int) -> dict[int | None, floa
     class without detections.
     """
     table = curves.table
-    hit, counts = _outcomes(curves, threshold)
+    hit, counts = detection_outcomes(curves, threshold)
     positives = curves.positives[ALL_SIZES]
     best: dict[int | None, float] = {}
     bounds = np.searchsorted(table.label, np.arange(table.n_labels + 1))
@@ -61,7 +61,7 @@ def best_f1_points(curves: MatchCurves, threshold: int) -> dict[int | None, floa
     return best
 
 
-def _outcomes(curves: MatchCurves, threshold: int) -> tuple[BoolArray, BoolArray]:
+def detection_outcomes(curves: MatchCurves, threshold: int) -> tuple[BoolArray, BoolArray]:
     """Return which detections are true positives and which count at all, shape (n,) each."""
     outcome, candidate = curves.outcome(ALL_SIZES), curves.table.candidate
     hit = np.zeros(len(curves.table), dtype=np.bool_)

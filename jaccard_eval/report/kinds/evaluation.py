@@ -11,6 +11,7 @@ from jaccard_eval.data.result import ClassRow, EvaluationResult, MetricValue, Op
 from jaccard_eval.errors import Severity, UsageError, did_you_mean, shown
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import threshold_text, thresholds_text
+from jaccard_eval.report.kinds._errors import error_cells, error_columns, errors_sections
 from jaccard_eval.report.kinds._gates import gates_section
 from jaccard_eval.report.kinds._parts import correspondence_section, findings_section, inputs_section, joined_names
 from jaccard_eval.report.model import Cell, Column, Note, Report, Section, Sheet, Table
@@ -35,6 +36,7 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
         sections.append(_per_class(result, options.sort))
     if result.operating_points:
         sections.append(_operating_points(result.operating_points, per_class=options.per_class))
+    sections += errors_sections(result.errors, per_class=options.per_class)
     sections += findings_section("Warnings", result.findings, (Severity.WARNING,))
     title = f"jaccard-eval {result.version}, protocol {result.protocol.name}"
     return Report(title, tuple(sections), result.signature)
@@ -44,9 +46,12 @@ def build_sheet(result: EvaluationResult, options: ReportOptions) -> Sheet:
     """Return one row for all classes, then one per class; sorted as `options.sort` says."""
     metrics = tuple(dict.fromkeys([*result.metrics, *class_metrics(result)]))
     classes = sorted_classes(result, options.sort)
-    pooled = (ALL_CLASSES, *_counts(*classes), *_values(result.metrics, metrics))
-    rows = ((row.name, *_counts(row), *_values(row.values, metrics)) for row in classes)
-    return Sheet(("class", *COUNTS, *metrics), (pooled, *rows))
+    pooled = (ALL_CLASSES, *_counts(*classes), *_values(result.metrics, metrics), *error_cells(result.errors, None))
+    rows = (
+        (row.name, *_counts(row), *_values(row.values, metrics), *error_cells(result.errors, row.name))
+        for row in classes
+    )
+    return Sheet(("class", *COUNTS, *metrics, *error_columns(result.errors)), (pooled, *rows))
 
 
 def class_metrics(result: EvaluationResult) -> tuple[str, ...]:

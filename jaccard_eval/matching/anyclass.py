@@ -1,0 +1,55 @@
+"""Detections and ground truth of one image that overlap, whatever their classes: one pass beside the match table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, BoxTable
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.geometry.box import Corners
+from jaccard_eval.matching.candidates import Pairs, candidate_pairs
+from jaccard_eval.matching.order import Blocks, IntArray, class_order, group_ranks, stable_order
+
+
+def detection_rows(pred: BoxTable, protocol: Protocol, n_images: int) -> IntArray:
+    """Return the row in `pred` of each detection of a match table, shape (n,).
+
+    Parameters
+    ----------
+    pred : BoxTable
+        The predictions that were matched.
+    protocol : Protocol
+    n_images : int
+    """
+    label = np.zeros(len(pred), dtype=np.int64) if protocol.class_agnostic else pred.label.astype(np.int64)
+    order = class_order(pred, label, protocol)
+    if not protocol.max_dets:
+        return order
+    return order[group_ranks(label[order] * n_images + pred.image[order]) < protocol.max_dets[-1]]
+
+
+def pairs_of_any_class(
+    pred: BoxTable, gt: BoxTable, chosen: BoolArray, *, threshold: float, pixel_offset: float = 0.0
+) -> Pairs:
+    """Return the pairs of an image whose IoU is at least `threshold`, sorted by detection, then ground truth.
+
+    Parameters
+    ----------
+    pred, gt : BoxTable
+        With common image rows.
+    chosen : ndarray of bool, shape (len(gt),)
+        Ground truth that takes part.
+    threshold : float
+    pixel_offset : float
+        Added to both sides of every box.
+    """
+    rows = np.flatnonzero(chosen)
+    rows = rows[stable_order(gt.image[rows])]
+    pairs = candidate_pairs(
+        Corners.of(pred.xywh, pixel_offset),
+        Corners.of(gt.xywh[rows], pixel_offset),
+        Blocks.of(gt.image[rows].astype(np.int64), pred.image.astype(np.int64)),
+        None,
+        threshold,
+    )
+    return Pairs(pairs.det, rows[pairs.gt], pairs.overlap)

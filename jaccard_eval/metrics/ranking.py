@@ -1,0 +1,69 @@
+"""Average precision of a ranking that is given by its hits, as the curves of a match table have it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.matching.order import IntArray
+from jaccard_eval.metrics.curves import required_hits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """Detections that count, in any order; of equal scores the earlier row comes first.
+
+    Parameters
+    ----------
+    label : ndarray of int64, shape (n,)
+    score : ndarray of float64, shape (n,)
+    hit : ndarray of bool, shape (n,)
+    positives : ndarray of int64, shape (K,)
+        Ground-truth boxes of each class.
+    """
+
+    label: IntArray
+    score: FloatArray
+    hit: BoolArray
+    positives: IntArray
+
+    def take(self, kept: BoolArray) -> Ranking:
+        """Keep some detections."""
+        return Ranking(self.label[kept], self.score[kept], self.hit[kept], self.positives)
+
+
+def class_precisions(ranking: Ranking, protocol: Protocol) -> FloatArray:
+    """Return the average precision of each class, shape (K,); NaN without ground truth.
+
+    The arithmetic is that of `curves`: precision ``tp / ((fp + tp) + epsilon)``, recall values reached as there.
+    """
+    order = np.lexsort((-ranking.score, ranking.label))  # stable: equal scores stay in their order
+    bounds = np.searchsorted(ranking.label[order], np.arange(len(ranking.positives) + 1))
+    needed = required_hits(ranking.positives, protocol.recall_grid)  # (K, R)
+    result = np.full(len(ranking.positives), np.nan)
+    for k in np.flatnonzero(ranking.positives):
+        envelope = _envelope(ranking.hit[order[bounds[k] : bounds[k + 1]]], protocol.precision_epsilon)
+        if protocol.interpolation == "area":
+            recall = np.arange(len(envelope) + 1) / ranking.positives[k]
+            result[k] = np.sum(np.diff(recall) * envelope)
+        else:
+            place = np.minimum(np.maximum(needed[k] - 1, 0), len(envelope))
+            result[k] = np.append(envelope, 0.0)[place].mean()
+    return result
+
+
+def mean_precision(ranking: Ranking, protocol: Protocol) -> float:
+    """Return the mean over the classes with ground truth; NaN without any."""
+    values = class_precisions(ranking, protocol)
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
+
+
+def _envelope(hit: BoolArray, epsilon: float) -> FloatArray:
+    """Return the highest precision at or beyond each true positive."""
+    place = np.flatnonzero(hit)
+    precision = np.arange(1, len(place) + 1) / (place + 1 + epsilon)
+    return np.asarray(np.maximum.accumulate(precision[::-1])[::-1])

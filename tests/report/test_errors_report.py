@@ -1,0 +1,72 @@
+import csv
+import io
+import json
+
+import pytest
+from pictures import det, evaluate, gt
+
+from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.csv_ import render as render_csv
+from jaccard_eval.report.json_ import render as render_json
+from jaccard_eval.report.markdown import render as render_markdown
+from jaccard_eval.report.terminal import render as render_text
+
+OPTIONS = ReportOptions(per_class=True, width=120)
+
+
+@pytest.fixture(scope="module")
+def result() -> EvaluationResult:
+    truth = [gt("cat 0 0 10 10"), gt("dog 50 0 10 10"), gt("dog 0 50 10 10")]
+    found = [det("cat 0 0 10 10", 0.9), det("cat 50 0 10 10", 0.8), det("dog 0 50 10 10", 0.7)]
+    return evaluate(truth, found, errors=True)
+
+
+def test_text_shows_types_with_what_they_cost(result: EvaluationResult) -> None:
+    rows = [line.split() for line in render_text(result, OPTIONS).splitlines()]
+    # Repaired, the dogs are found first and second instead of first of two alone: 51/101 to 1, half of it in the mean.
+    assert ["classification", "1", "+0.2475"] in rows
+    assert ["background", "0", "+0.0000"] in rows
+
+
+def test_text_shows_the_confusion_matrix_with_background_last(result: EvaluationResult) -> None:
+    rows = [line.split() for line in render_text(result, OPTIONS).splitlines()]
+    start = rows.index(["ground", "truth", "cat", "dog", "background"])
+    assert next(row for row in rows[start + 1 :] if row[:1] == ["dog"]) == ["dog", "1", "1", "0"]
+
+
+def test_markdown_has_a_map_of_scores_to_paste(result: EvaluationResult) -> None:
+    block = render_markdown(result, OPTIONS).split("```text\n")[1].split("```")[0]
+    assert json.loads(block) == {"cat": 0.9, "dog": 0.7}
+
+
+def test_json_has_all_of_it(result: EvaluationResult) -> None:
+    errors = json.loads(render_json(result, OPTIONS))["errors"]
+    assert errors["thresholds"] == {"cat": 0.9, "dog": 0.7}
+    assert errors["confusion"]["classes"] == ["cat", "dog", "background"]
+    assert errors["confusion"]["counts"] == [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+    assert [one["type"] for one in errors["types"]][:2] == ["classification", "localisation"]
+    assert [one["class"] for one in errors["per_class"]] == ["cat", "dog"]
+    assert len(errors["all"]["curve"]["f1"]) == 101
+
+
+def test_csv_has_a_column_for_each_type(result: EvaluationResult) -> None:
+    everything, cat, dog = csv.DictReader(io.StringIO(str(render_csv(result, OPTIONS))))
+    assert [row["classification errors"] for row in (everything, cat, dog)] == ["1", "1", "0"]
+    assert dog["best score"] == "0.7"
+
+
+def test_many_classes_show_the_pairs_that_are_confused_most() -> None:
+    names = [f"class{i:02d}" for i in range(12)]
+    truth = [gt(f"{name} {20 * i} 0 10 10") for i, name in enumerate(names)]
+    found = [det(f"class05 {20 * i} 0 10 10", 0.5) for i in range(12)]
+    result = evaluate(truth, found, errors=True)
+    rows = [line.split() for line in render_text(result, OPTIONS).splitlines()]
+    assert ["class00", "class05", "1"] in rows
+    assert ["class05", "class05", "1"] not in rows
+
+
+def test_nothing_is_said_when_it_was_not_asked_for() -> None:
+    result = evaluate([gt("dog 0 0 9 9")], [det("dog 0 0 9 9", 0.5)])
+    assert "errors" not in json.loads(render_json(result, OPTIONS))
+    assert "Confusion" not in render_text(result, OPTIONS)
