@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from jaccard_eval.analysis.changes import MOVED_IOU
-from jaccard_eval.analysis.compare import BEST_F1, box_threshold, contender, detection_metrics, versus
+from jaccard_eval.analysis.compare import BEST_F1, box_threshold, contender, detection_metrics, versus, with_intervals
 from jaccard_eval.analysis.gaterules import Slice
-from jaccard_eval.data.comparison import ComparisonResult
+from jaccard_eval.analysis.resample import Run, paired_deltas, resample
+from jaccard_eval.data.bootstrap import Bootstrap
+from jaccard_eval.data.comparison import ComparisonResult, Versus
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import signature_fields
@@ -23,8 +25,8 @@ PER_RUN_FIELDS = ("pred", "class_map", "v")  # of a signature: each of the predi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoxOptions:
-    """How predictions are compared box by box.
+class CompareOptions:
+    """How predictions are compared; what is said of boxes does not depend on slices and resamples.
 
     Parameters
     ----------
@@ -34,66 +36,95 @@ class BoxOptions:
         IoU threshold of the protocol from which a detection finds a box; 0.5 where it is one of them, else the lowest.
     moved_iou : float
         Least change of IoU that is told as a move.
+    slices : sequence of Slice
+        Parts of the images to compare as well.
+    bootstrap : Bootstrap, optional
+        How to resample the images for intervals of the differences.
     """
 
     score: float | str = BEST_F1
     box_iou: float | None = None
     moved_iou: float = MOVED_IOU
+    slices: Sequence[Slice] = ()
+    bootstrap: Bootstrap | None = None
 
     def chosen(self, level: float) -> tuple[str, ...]:
         """Return what a signature says of them; `level` is the IoU threshold that was taken."""
         score = self.score if isinstance(self.score, str) else repr(float(self.score))
-        return f"box_iou={float(level)!r}", f"moved_iou={float(self.moved_iou)!r}", f"box_score={score}"
+        drawn = () if self.bootstrap is None else (f"bootstrap={','.join(map(str, astuple(self.bootstrap)))}",)
+        return f"box_iou={float(level)!r}", f"moved_iou={float(self.moved_iou)!r}", f"box_score={score}", *drawn
 
 
 def compare_inputs(
     gt: Input,
     preds: Sequence[Source],
     evaluate: Callable[[Dataset, Source], EvaluationResult],
-    boxes: BoxOptions,
+    options: CompareOptions,
     *,
-    slices: Sequence[Slice] = (),
     version: str,
+    run: Run = map,
 ) -> ComparisonResult:
     """Read the ground truth once, evaluate each of the predictions on it, and compare; see `compare_results`."""
     _require_two(len(preds))
     truth = gt.read("gt")
-    return compare_results([evaluate(truth, pred) for pred in preds], boxes, slices=slices, version=version)
+    return compare_results([evaluate(truth, pred) for pred in preds], options, version=version, run=run)
 
 
 def compare_results(
-    results: Sequence[EvaluationResult], boxes: BoxOptions, *, slices: Sequence[Slice] = (), version: str
+    results: Sequence[EvaluationResult], options: CompareOptions, *, version: str, run: Run = map
 ) -> ComparisonResult:
-    """Compare results with the first of them, also on slices of the images; `version` is that of the tool.
+    """Compare results with the first of them.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    options : CompareOptions
+    version : str
+        Of the tool.
+    run : callable
+        As `map`; may resample in several threads.
 
     Raises
     ------
     DataError
         When their ground truths or rules are not the same, with all that differs.
     UsageError
-        When there are fewer than two, an IoU is not a threshold of the protocol, or a slice has no image.
+        When there are fewer than two, an IoU is not a threshold of the protocol, a slice has no image, or there
+        are too few images to draw from.
     """
     _require_two(len(results))
     baseline, *others = results
     _require_same_rules(baseline, others)
-    threshold = box_threshold(detection_metrics(baseline), boxes.box_iou)
-    first, *rest = (contender(one, detection_metrics(one), threshold, boxes.score) for one in results)
+    threshold = box_threshold(detection_metrics(baseline), options.box_iou)
+    first, *rest = (contender(one, detection_metrics(one), threshold, options.score) for one in results)
     level = baseline.protocol.iou_thresholds[threshold]
     against = ",".join(one.fingerprint for one in rest)
+    others_beside = tuple(
+        versus(baseline, one, (first, name), threshold=threshold, moved_iou=options.moved_iou, slices=options.slices)
+        for one, name in zip(others, rest, strict=True)
+    )
     return ComparisonResult(
         version=version,
-        signature="|".join([baseline.signature, f"against={against}", *boxes.chosen(level)]),
+        signature="|".join([baseline.signature, f"against={against}", *options.chosen(level)]),
         protocol=baseline.protocol.name,
         gt=baseline.gt.path,
         baseline=first,
         box_iou=level,
-        moved_iou=boxes.moved_iou,
-        others=tuple(
-            versus(baseline, one, (first, name), threshold=threshold, moved_iou=boxes.moved_iou, slices=slices)
-            for one, name in zip(others, rest, strict=True)
-        ),
+        moved_iou=options.moved_iou,
+        others=_with_resamples(others_beside, results, options.bootstrap, run),
         findings=tuple(dict.fromkeys(finding for one in results for finding in one.findings)),
+        bootstrap=options.bootstrap,
     )
+
+
+def _with_resamples(
+    others: tuple[Versus, ...], results: Sequence[EvaluationResult], settings: Bootstrap | None, run: Run
+) -> tuple[Versus, ...]:
+    """Give every difference its interval; all predictions are resampled on the same images."""
+    if settings is None:
+        return others
+    base, *rest = (resample(detection_metrics(one), settings, run=run) for one in results)
+    return tuple(with_intervals(one, paired_deltas(base, drawn)) for one, drawn in zip(others, rest, strict=True))
 
 
 def _require_two(count: int) -> None:

@@ -4,7 +4,8 @@ import pytest
 from pictures import det, evaluate, gt
 
 from jaccard_eval import DataError, Slice, UsageError
-from jaccard_eval.comparing import BoxOptions, compare_results
+from jaccard_eval.comparing import CompareOptions, compare_results
+from jaccard_eval.data.bootstrap import Bootstrap
 from jaccard_eval.data.comparison import ComparisonResult
 
 TRUTH = [gt("dog 0 0 10 10"), gt("dog 50 50 10 10"), gt("cat 20 20 10 10", "b")]
@@ -15,7 +16,7 @@ CAT = det("cat 20 20 10 10", 0.7, "b")
 def compared(**options: float | str) -> ComparisonResult:
     """A finds one dog and the cat, B both dogs and no cat, C everything."""
     runs = ([DOG, CAT], [DOG, OTHER_DOG], [DOG, OTHER_DOG, CAT])
-    return compare_results([evaluate(TRUTH, run) for run in runs], BoxOptions(**options), version="0.1.0")  # type: ignore[arg-type]
+    return compare_results([evaluate(TRUTH, run) for run in runs], CompareOptions(**options), version="0.1.0")  # type: ignore[arg-type]
 
 
 def test_each_is_compared_with_the_first_in_every_metric_and_class() -> None:
@@ -54,7 +55,7 @@ def test_slices_have_deltas_of_their_own() -> None:
     # Image b holds the cat alone: A finds it, B does not.
     runs = [evaluate(TRUTH, run) for run in ([DOG, CAT], [DOG, OTHER_DOG])]
     slices = [Slice(name="cats", patterns=("b",)), Slice(name="dogs", patterns=("[a]", "a"))]
-    (versus,) = compare_results(runs, BoxOptions(), slices=slices, version="0.1.0").others
+    (versus,) = compare_results(runs, CompareOptions(slices=slices), version="0.1.0").others
     cats, dogs = versus.slices
     assert [(one.metric, one.baseline, one.value, one.n) for one in cats.deltas] == [
         ("AP", pytest.approx(1), 0.0, 1),
@@ -66,14 +67,25 @@ def test_slices_have_deltas_of_their_own() -> None:
 def test_a_slice_without_images_is_refused() -> None:
     runs = [evaluate(TRUTH, [DOG])] * 2
     with pytest.raises(UsageError, match="slice 'fog': no image is matched by 'x/"):
-        compare_results(runs, BoxOptions(), slices=[Slice(name="fog", patterns=("x/*",))], version="0.1.0")
+        compare_results(runs, CompareOptions(slices=[Slice(name="fog", patterns=("x/*",))]), version="0.1.0")
+
+
+def test_differences_have_intervals_by_paired_resamples() -> None:
+    # Both miss the cat of b: whichever images are drawn, the two are equal on the dogs of image a.
+    runs = [evaluate(TRUTH, [DOG]), evaluate(TRUTH, [DOG])]
+    result = compare_results(runs, CompareOptions(bootstrap=Bootstrap(n_resamples=50)), version="0.1.0")
+    deltas = {(one.metric, one.class_name): one for one in result.others[0].deltas}
+    assert deltas["AP", None].interval == (0.0, 0.0)
+    assert deltas["AP50", "dog"].interval == (0.0, 0.0)
+    assert result.to_dict()["bootstrap"] == {"n_resamples": 50, "confidence_level": 0.95, "rng": 0}
+    assert "|bootstrap=50,0.95,0" in result.signature
 
 
 def test_unequal_ground_truths_are_refused_with_all_that_differs() -> None:
     first = evaluate(TRUTH, [DOG, CAT])
     second = evaluate(TRUTH[1:], [DOG, CAT], iou=[0.5])
     with pytest.raises(DataError) as caught:
-        compare_results([first, second], BoxOptions(), version="0.1.0")
+        compare_results([first, second], CompareOptions(), version="0.1.0")
     message = str(caught.value)
     assert message.startswith("error[comparison-unequal]: pred: iou: the rule iou is '0.5', and '0.5:0.95:0.05'")
     assert "the fingerprint of the ground truth is 'sha256:" in message
@@ -81,7 +93,7 @@ def test_unequal_ground_truths_are_refused_with_all_that_differs() -> None:
 
 def test_one_set_of_predictions_is_no_comparison() -> None:
     with pytest.raises(UsageError, match="two or more predictions, got 1"):
-        compare_results([evaluate(TRUTH, [DOG])], BoxOptions(), version="0.1.0")
+        compare_results([evaluate(TRUTH, [DOG])], CompareOptions(), version="0.1.0")
 
 
 def test_the_iou_for_boxes_is_one_of_the_protocol() -> None:

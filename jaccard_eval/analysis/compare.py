@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from jaccard_eval.analysis.changes import Judged, box_changes
 from jaccard_eval.analysis.gaterules import Slice
 from jaccard_eval.analysis.slices import USUAL_IOU, measure_slices
+from jaccard_eval.data.bootstrap import PairedDelta
 from jaccard_eval.data.comparison import Contender, Delta, SliceDeltas, Versus
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import EvaluationResult, MetricValue
@@ -81,6 +83,22 @@ def versus(
         changes=changes,
         slices=tuple(_slice_deltas(ours, theirs, slices)),
     )
+
+
+def with_intervals(one: Versus, paired: Iterable[PairedDelta]) -> Versus:
+    """Return a comparison whose metrics, of all classes and of each, have the intervals of a paired bootstrap."""
+    found = {delta.ref: delta for delta in paired}
+    return replace(one, deltas=tuple(_with_interval(delta, found.get(_ref(delta))) for delta in one.deltas))
+
+
+def _ref(delta: Delta) -> str:
+    return str(replace(MetricRef.parse(delta.metric), class_name=delta.class_name))
+
+
+def _with_interval(delta: Delta, found: PairedDelta | None) -> Delta:
+    if found is None:
+        return delta
+    return replace(delta, interval=found.interval, probability=found.probability, detectable=found.detectable)
 
 
 def detection_metrics(result: EvaluationResult) -> DetectionMetrics:

@@ -25,13 +25,14 @@ from jaccard_eval.cli._options import (
     SectionedCommand,
     SectionOption,
 )
-from jaccard_eval.cli._parse import parse_score, parsed_by
+from jaccard_eval.cli._parse import parse_number, parse_score, parse_whole, parsed_by
 from jaccard_eval.cli._reading import read_options
 from jaccard_eval.cli._slices import SLICE_OPTIONS, read_slices
 from jaccard_eval.errors import FindingLog
 
 if TYPE_CHECKING:
-    from jaccard_eval.analysis.gaterules import Slice
+    from jaccard_eval.comparing import CompareOptions
+    from jaccard_eval.data.bootstrap import Bootstrap
     from jaccard_eval.data.comparison import ComparisonResult
 
 RULES = ("protocol", "iou", "max_dets", "class_agnostic", "score_min", "nms", "drop_duplicates")
@@ -42,6 +43,7 @@ EPILOG = f"""\b
 Examples:
   jaccard-eval compare gt.json before.json after.json
   jaccard-eval compare gt.json before.json after.json -o comment.md -o changes.csv
+  jaccard-eval compare gt.json before.json after.json --bootstrap 1000
   jaccard-eval compare gt.json a.json b.json c.json --score 0.4 --box-iou 0.75
   jaccard-eval compare gt.json before.json after.json --slice night='img/night/**' --slice rain='img/rain/**'
   jaccard-eval compare labels/ before/ after/ --names classes.txt --images images/ --json
@@ -54,13 +56,28 @@ The CSV output has one row for each ground-truth box that changed.
 def compare(**options: Any) -> None:
     """Run the command."""
     gt, preds = _many_sides(options["paths"], options["gt"], options["pred"])
-    slices = read_slices(options)
+    how = _compare_options(options)
     outputs = plan_files(options["output"], [gt, *preds])
-    result = _compute(gt, preds, slices, options)
+    result = _compute(gt, preds, how, options)
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions
 
     deliver(result, outputs, options, ReportOptions(per_class=options["per_class"]))
+
+
+def _compare_options(options: dict[str, Any]) -> CompareOptions:
+    from jaccard_eval.comparing import CompareOptions
+
+    boxes = {name: options[name] for name in BOXES if options[name] is not None}
+    return CompareOptions(**boxes, slices=read_slices(options), bootstrap=_bootstrap(options))
+
+
+def _bootstrap(options: dict[str, Any]) -> Bootstrap | None:
+    if options["bootstrap"] is None:
+        return None
+    from jaccard_eval.data.bootstrap import Bootstrap
+
+    return Bootstrap(n_resamples=options["bootstrap"], confidence_level=options["confidence"], rng=options["seed"])
 
 
 def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path, list[Path]]:
@@ -77,14 +94,14 @@ def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path])
     return truth, preds
 
 
-def _compute(gt: Path, preds: Sequence[Path], slices: Sequence[Slice], options: dict[str, Any]) -> ComparisonResult:
+def _compute(gt: Path, preds: Sequence[Path], how: CompareOptions, options: dict[str, Any]) -> ComparisonResult:
     from jaccard_eval import __version__, api
-    from jaccard_eval.comparing import BoxOptions, compare_inputs
+    from jaccard_eval.comparing import compare_inputs
+    from jaccard_eval.engine.threads import map_in_order
     from jaccard_eval.inputs import Input
 
     log = FindingLog()
     gt_options, pred_options = read_options(options, log)
-    boxes = {name: options[name] for name in BOXES if options[name] is not None}
     evaluate = partial(
         api.evaluate,
         classes=options["classes"] or (),
@@ -94,8 +111,12 @@ def _compute(gt: Path, preds: Sequence[Path], slices: Sequence[Slice], options: 
         **{name: options[name] for name in (*RULES, *PAIRING)},
     )
     truth = Input(gt, options["gt_format"], gt_options)
-    result = compare_inputs(truth, preds, evaluate, BoxOptions(**boxes), slices=slices, version=__version__)
+    result = compare_inputs(truth, preds, evaluate, how, version=__version__, run=map_in_order)
     return replace(result, findings=(*log.findings(), *result.findings))
+
+
+def _noise(*names: str, help: str, **settings: Any) -> click.Parameter:  # noqa: A002 - click's own word
+    return SectionOption(names, section="Noise", help=help, **settings)
 
 
 def _option(*names: str, help: str, **settings: Any) -> click.Parameter:  # noqa: A002 - click's own word
@@ -130,6 +151,21 @@ COMMAND = SectionedCommand(
         *(one for one in PROTOCOL_OPTIONS if one.name not in WITHOUT_EFFECT),
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,
+        _noise(
+            "--bootstrap",
+            metavar="N",
+            callback=parsed_by(parse_whole),
+            help="Intervals of the differences by resampling the images N times, 1000 for example; the same for all.",
+        ),
+        _noise(
+            "--confidence",
+            metavar="NUMBER",
+            default="0.95",
+            show_default=True,
+            callback=parsed_by(parse_number),
+            help="Level of the intervals.",
+        ),
+        _noise("--seed", metavar="N", default="0", show_default=True, callback=parsed_by(parse_whole), help="Of it."),
         *SLICE_OPTIONS,
         PER_CLASS,
         *OUTPUT_OPTIONS,

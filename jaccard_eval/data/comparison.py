@@ -6,9 +6,10 @@ import enum
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
+from jaccard_eval.data.bootstrap import Bootstrap, Interval
 from jaccard_eval.data.result import SCHEMA, finding_dict, plain
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import Finding
@@ -42,6 +43,11 @@ class Delta:
     baseline, value : float
     n : int
         Ground-truth boxes that it rests on.
+    interval : (float, float), optional
+        Of the difference, by resampling the images; None when not asked for, or undefined.
+    probability, detectable : float
+        How sure it is that the difference is not chance, and the smallest one that this set would show; see
+        `bootstrap.PairedDelta`. NaN without an interval.
     """
 
     metric: str
@@ -49,6 +55,9 @@ class Delta:
     baseline: float
     value: float
     n: int
+    interval: Interval | None = None
+    probability: float = math.nan
+    detectable: float = math.nan
 
     @property
     def delta(self) -> float:
@@ -188,6 +197,8 @@ class ComparisonResult:
         Least change of IoU that is a move.
     others : tuple of Versus
     findings : tuple of Finding
+    bootstrap : Bootstrap, optional
+        How images were resampled for the intervals.
     """
 
     version: str
@@ -199,6 +210,7 @@ class ComparisonResult:
     moved_iou: float
     others: tuple[Versus, ...]
     findings: tuple[Finding, ...] = ()
+    bootstrap: Bootstrap | None = None
 
     kind: ClassVar[str] = "comparison"
 
@@ -212,6 +224,7 @@ class ComparisonResult:
             "inputs": {"gt": {"path": self.gt}, "baseline": _contender(self.baseline)},
             "box_iou": self.box_iou,
             "moved_iou": self.moved_iou,
+            "bootstrap": None if self.bootstrap is None else asdict(self.bootstrap),
             "comparisons": [_versus(one) for one in self.others],
             "warnings": [finding_dict(finding) for finding in self.findings],
         }
@@ -246,5 +259,5 @@ def _slice(part: SliceDeltas) -> dict[str, Any]:
 
 
 def _deltas(deltas: Sequence[Delta]) -> list[dict[str, Any]]:
-    names = ("metric", "baseline", "value", "delta", "n")
+    names = ("metric", "baseline", "value", "delta", "n", "interval", "probability", "detectable")
     return [plain({name: getattr(one, name) for name in names}) for one in deltas]

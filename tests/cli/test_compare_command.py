@@ -101,6 +101,18 @@ def test_slices_that_are_not_right_are_refused(
     assert message in capsys.readouterr().err
 
 
+def test_a_bootstrap_adds_intervals_and_what_they_mean(
+    three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Of two images, resamples draw a twice (AP 51/101 to 0), b twice (0 to 1) or both.
+    assert run(*three, "--bootstrap", "200", "--confidence", "0.9", "--seed", "7") == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "metric A B B - A 90 % gt" in lines
+    assert "AP 0.2525 0.5000 +0.2475 -0.5050 to +1.0000 3" in lines
+    assert "intervals: images drawn 200 times, the same for all predictions; seed 7" in lines
+    assert any(line.startswith("AP of B: not chance with probability ") for line in lines)
+
+
 def test_paths_may_be_named(three: tuple[Path, ...]) -> None:
     gt, before, after = three
     assert run("--gt", gt, "--pred", before, "--pred", after) == 0

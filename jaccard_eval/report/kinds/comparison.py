@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from string import ascii_uppercase
 
+from jaccard_eval.data.bootstrap import Bootstrap
 from jaccard_eval.data.comparison import BoxState, Change, ChangeKind, ComparisonResult, Contender, Delta, Versus
 from jaccard_eval.errors import Severity
 from jaccard_eval.report import ReportOptions
@@ -34,7 +35,7 @@ def build_report(result: ComparisonResult, options: ReportOptions) -> Report:
     names = _letters(len(result.others) + 1)
     sections = [_inputs(result, names), _summary(result, names), *_slices(result, names)]
     for name, one in zip(names[1:], result.others, strict=True):
-        sections += _movers(one, name, None if options.per_class else SHOWN_CLASSES)
+        sections += _movers(one, name, result.bootstrap, None if options.per_class else SHOWN_CLASSES)
     sections.append(_counts(result, names))
     for name, one in zip(names[1:], result.others, strict=True):
         sections += _images(one, name) + _changes(one, name)
@@ -63,22 +64,51 @@ def _inputs(result: ComparisonResult, names: Sequence[str]) -> Section:
 
 
 def _summary(result: ComparisonResult, names: Sequence[str]) -> Section:
-    titles = [names[0], *(title for name in names[1:] for title in (name, f"{name} - {names[0]}")), "gt"]
-    columns = (Column("metric", free_text=True), *map(Column, titles))
+    columns = (Column("metric", free_text=True), *map(Column, _titles(names, result.bootstrap)), Column("gt"))
     by_metric = zip(*(one.summary for one in result.others), strict=True)
-    return Section("Metrics", (Table(columns, tuple(_metric_row(deltas) for deltas in by_metric)),))
+    table = Table(columns, tuple(_metric_row(deltas, result.bootstrap) for deltas in by_metric))
+    return Section("Metrics", (table, *_noise_notes(result, names)))
 
 
-def _metric_row(deltas: Sequence[Delta]) -> tuple[Cell, ...]:
-    values = [cell for one in deltas for cell in (one.value, delta_text(one.delta))]
+def _titles(names: Sequence[str], bootstrap: Bootstrap | None = None) -> list[str]:
+    """Name the columns of the values and differences; with a bootstrap, also of their intervals."""
+    drawn = [] if bootstrap is None else [f"{100 * bootstrap.confidence_level:.6g} %"]
+    return [names[0], *(title for name in names[1:] for title in (name, f"{name} - {names[0]}", *drawn))]
+
+
+def _noise_notes(result: ComparisonResult, names: Sequence[str]) -> list[Note]:
+    """Say of the main metric how sure the difference is, and what the set could show at all."""
+    if result.bootstrap is None:
+        return []
+    main = ((name, one.summary[0]) for name, one in zip(names[1:], result.others, strict=True))
+    facts = (
+        f"{delta.metric} of {name}: not chance with probability {metric_text(delta.probability, 3)}; the smallest"
+        f" difference that these images would show: {metric_text(delta.detectable)}"
+        for name, delta in main
+    )
+    settings = result.bootstrap
+    drawn = f"intervals: images drawn {settings.n_resamples:,} times, the same for all predictions; seed {settings.rng}"
+    return [*map(Note, facts), Note(drawn)]
+
+
+def _metric_row(deltas: Sequence[Delta], bootstrap: Bootstrap | None = None) -> tuple[Cell, ...]:
+    values: list[Cell] = [
+        cell for one in deltas for cell in (one.value, delta_text(one.delta), *_interval(one, bootstrap))
+    ]
     return deltas[0].metric, deltas[0].baseline, *values, deltas[0].n
+
+
+def _interval(one: Delta, bootstrap: Bootstrap | None) -> tuple[str, ...]:
+    if bootstrap is None:
+        return ()
+    return (UNDEFINED if one.interval is None else " to ".join(map(delta_text, one.interval)),)
 
 
 def _slices(result: ComparisonResult, names: Sequence[str]) -> list[Section]:
     slices = list(zip(*(one.slices for one in result.others), strict=True))
     if not slices:
         return []
-    titles = [names[0], *(title for name in names[1:] for title in (name, f"{name} - {names[0]}")), "gt", "images"]
+    titles = (*_titles(names), "gt", "images")
     columns = (Column("slice", free_text=True), Column("metric", free_text=True), *map(Column, titles))
     rows = tuple(
         (_short(parts[0].name), *_metric_row(deltas), parts[0].images)
@@ -88,17 +118,13 @@ def _slices(result: ComparisonResult, names: Sequence[str]) -> list[Section]:
     return [Section("Slices", (Table(columns, rows), *_more(slices, SHOWN_SLICES)))]
 
 
-def _movers(one: Versus, name: str, limit: int | None) -> list[Section]:
+def _movers(one: Versus, name: str, bootstrap: Bootstrap | None, limit: int | None) -> list[Section]:
     moved = one.movers(MAIN_METRIC)
     if not moved:
         return []
-    columns = (Column("class", free_text=True), *map(Column, ("A", name, f"{name} - A", "gt")))
-    rows = tuple(_mover_row(delta) for delta in moved[:limit])
+    columns = (Column("class", free_text=True), *map(Column, _titles(("A", name), bootstrap)), Column("gt"))
+    rows = tuple((_short(delta.class_name or ""), *_metric_row([delta], bootstrap)[1:]) for delta in moved[:limit])
     return [Section(f"Classes that moved most, {MAIN_METRIC} of {name}", (Table(columns, rows), *_more(moved, limit)))]
-
-
-def _mover_row(delta: Delta) -> tuple[Cell, ...]:
-    return _short(delta.class_name or ""), delta.baseline, delta.value, delta_text(delta.delta), delta.n
 
 
 def _counts(result: ComparisonResult, names: Sequence[str]) -> Section:
