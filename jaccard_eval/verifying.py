@@ -61,6 +61,7 @@ class SavedReading:
     columns: str | None = None
     split: str | None = None
     assume_score: Number | None = None
+    origin: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
