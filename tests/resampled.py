@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from pictures import Picture, det, evaluate, gt
@@ -31,14 +32,14 @@ def draw_scene(seed: int, n_images: int = 6) -> Scene:
     return truth, detections
 
 
-def repeat_images(scene: Scene, weights: Sequence[int], **options: object) -> EvaluationResult:
+def repeat_images(scene: Scene, weights: Sequence[int], **options: Any) -> EvaluationResult:
     """Evaluate the scene with each image as often as its weight says; its copies stand next to each other."""
     truth, detections = ([copy for box in boxes for copy in _copies(box, weights)] for boxes in scene)
     images = [f"i{i}.{copy}" for i, weight in enumerate(weights) for copy in range(weight)]
     return evaluate(truth, detections, images=images, names=CLASSES, **options)
 
 
-def as_drawn(scene: Scene, n_images: int = 6, **options: object) -> EvaluationResult:
+def as_drawn(scene: Scene, n_images: int = 6, **options: Any) -> EvaluationResult:
     """Evaluate the scene as it is."""
     return evaluate(*scene, images=[f"i{i}" for i in range(n_images)], names=CLASSES, **options)
 

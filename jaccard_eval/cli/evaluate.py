@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli import EXIT_CODES
+from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS, add_intervals
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import report_findings
 from jaccard_eval.cli._gating import GATE_OPTIONS
@@ -56,6 +57,7 @@ Examples:
   jaccard-eval evaluate gt.csv detections.json --protocol voc2012 --iou 0.5,0.75
   jaccard-eval evaluate gt.json detections.json --score best-f1 -o report.md -o result.json
   jaccard-eval evaluate gt.json detections.json --errors --per-class
+  jaccard-eval evaluate gt.json detections.json --bootstrap 1000
   jaccard-eval evaluate gt.json detections.json --json | jq .metrics.AP
   jaccard-eval evaluate gt.json detections.json --fail-under AP50=0.5 -o result.json
   jaccard-eval evaluate gt.json detections.json --fail-drop AP=0.01 --baseline main.json
@@ -76,7 +78,7 @@ def evaluate(**options: Any) -> ExitCode:
     gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
     keeper = prepare_gates(options)
     outputs = plan_files([*options["output"], *keeper.outputs], [gt, pred, *keeper.inputs])
-    result = keeper.judge(_compute(gt, pred, options))
+    result = keeper.judge(add_intervals(_compute(gt, pred, options), options))
     report_findings(result.findings, options)
     outputs = keeper.permitted(outputs, result.gates)
     return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, _report_options(options)))
@@ -133,6 +135,7 @@ COMMAND = SectionedCommand(
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,
         *GATE_OPTIONS,
+        *BOOTSTRAP_OPTIONS,
         *CLASS_OPTIONS,
         ERRORS,
         *OUTPUT_OPTIONS,

@@ -15,6 +15,7 @@ from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import Finding
 
 if TYPE_CHECKING:
+    from jaccard_eval.data.bootstrap import Resamples
     from jaccard_eval.data.errorreport import ErrorReport
     from jaccard_eval.data.verdict import GateVerdict
 
@@ -35,12 +36,15 @@ class MetricValue:
         Ground-truth boxes that it rests on.
     reason : str, optional
         Why it is undefined.
+    interval : (float, float), optional
+        Where it may lie, by a bootstrap over images.
     """
 
     ref: str
     value: float
     n: int
     reason: str | None = None
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +183,8 @@ class EvaluationResult:
         Warnings and notes.
     measured : Measured
         For everything else.
+    bootstrap : Resamples, optional
+        Every metric at every resample, where intervals were asked for.
     gates : tuple of GateVerdict
         What quality gates say of it.
     options : mapping of str to plain types
@@ -198,6 +204,7 @@ class EvaluationResult:
     operating_points: tuple[OperatingPoint, ...]
     findings: tuple[Finding, ...]
     measured: Measured = field(repr=False, compare=False)
+    bootstrap: Resamples | None = field(default=None, repr=False, compare=False)
     gates: tuple[GateVerdict, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     errors: ErrorReport | None = None
@@ -246,12 +253,19 @@ class EvaluationResult:
             "metrics": {name: plain(one.value) for name, one in self.metrics.items()},
             "undefined": {name: one.reason for name, one in self.metrics.items() if math.isnan(one.value)},
             "support": {name: one.n for name, one in self.metrics.items()},
+            **self._bootstrap_dict(),
             "per_class": [_class_dict(row) for row in self.per_class],
             "operating_points": [_point_dict(point) for point in self.operating_points],
             "warnings": [finding_dict(finding) for finding in self.findings],
             "gates": [one.to_dict() for one in self.gates],
             **({} if self.errors is None else {"errors": self.errors.to_dict()}),
         }
+
+    def _bootstrap_dict(self) -> dict[str, Any]:
+        """How intervals were found, and those of the summary; nothing where there are none."""
+        if self.bootstrap is None:
+            return {}
+        return {"bootstrap": self.bootstrap.to_dict(), **_intervals_dict(self.metrics)}
 
 
 def _protocol_dict(protocol: Protocol) -> dict[str, Any]:
@@ -267,7 +281,12 @@ def _input_dict(summary: InputSummary) -> dict[str, Any]:
 
 def _class_dict(row: ClassRow) -> dict[str, Any]:
     counts = {"class": row.name, "gt": row.gt, "ignored": row.ignored, "pred": row.pred}
-    return counts | {name: plain(one.value) for name, one in row.values.items()}
+    return counts | {name: plain(one.value) for name, one in row.values.items()} | _intervals_dict(row.values)
+
+
+def _intervals_dict(values: Mapping[str, MetricValue]) -> dict[str, Any]:
+    found = {name: list(one.interval) for name, one in values.items() if one.interval is not None}
+    return {"intervals": found} if found else {}
 
 
 def _point_dict(point: OperatingPoint) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import threshold_text, thresholds_text
 from jaccard_eval.report.kinds._errors import error_cells, error_columns, errors_sections
 from jaccard_eval.report.kinds._gates import gates_section
+from jaccard_eval.report.kinds._intervals import bound_cells, bound_columns, intervals_section
 from jaccard_eval.report.kinds._parts import correspondence_section, findings_section, inputs_section, joined_names
 from jaccard_eval.report.model import Cell, Column, Note, Report, Section, Sheet, Table
 
@@ -31,6 +32,7 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
     """
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     sections = [inputs_section(sides), correspondence_section(result.correspondence), _summary(result)]
+    sections += intervals_section(result, per_class=options.per_class)
     sections += gates_section(result.gates)
     if options.per_class:
         sections.append(_per_class(result, options.sort))
@@ -46,12 +48,14 @@ def build_sheet(result: EvaluationResult, options: ReportOptions) -> Sheet:
     """Return one row for all classes, then one per class; sorted as `options.sort` says."""
     metrics = tuple(dict.fromkeys([*result.metrics, *class_metrics(result)]))
     classes = sorted_classes(result, options.sort)
-    pooled = (ALL_CLASSES, *_counts(*classes), *_values(result.metrics, metrics), *error_cells(result.errors, None))
-    rows = (
-        (row.name, *_counts(row), *_values(row.values, metrics), *error_cells(result.errors, row.name))
-        for row in classes
-    )
-    return Sheet(("class", *COUNTS, *metrics, *error_columns(result.errors)), (pooled, *rows))
+    bounded = metrics if result.bootstrap is not None else ()
+
+    def cells(values: Mapping[str, MetricValue], name: str | None) -> list[Cell]:
+        return [*_values(values, metrics), *bound_cells(values, bounded), *error_cells(result.errors, name)]
+
+    pooled = (ALL_CLASSES, *_counts(*classes), *cells(result.metrics, None))
+    rows = ((row.name, *_counts(row), *cells(row.values, row.name)) for row in classes)
+    return Sheet(("class", *COUNTS, *metrics, *bound_columns(bounded), *error_columns(result.errors)), (pooled, *rows))
 
 
 def class_metrics(result: EvaluationResult) -> tuple[str, ...]:

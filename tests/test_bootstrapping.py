@@ -1,0 +1,106 @@
+"""Intervals of a result: where they appear, which images are drawn together, what is said of doubtful ones."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from command_line import write_pair
+from resampled import as_drawn, draw_scene
+
+from jaccard_eval.bootstrapping import image_groups, with_intervals
+from jaccard_eval.cli import _run
+from jaccard_eval.data.bootstrap import Bootstrap
+from jaccard_eval.errors import DataError
+from jaccard_eval.report import ReportOptions, csv_, markdown
+
+FEW = Bootstrap(n_resamples=20, rng=1)
+
+
+def test_the_summary_and_every_class_have_intervals() -> None:
+    result = with_intervals(as_drawn(draw_scene(3)), FEW)
+    low, high = result.metrics["AP50"].interval or (1.0, 0.0)
+    assert low <= result["AP50"] <= high
+    document = result.to_dict()
+    assert document["intervals"]["AP50"] == [low, high]
+    assert all(set(row["intervals"]) == set(result.per_class[0].values) for row in document["per_class"])
+    assert document["bootstrap"] == {
+        "method": "percentile",
+        "n_resamples": 20,
+        "confidence_level": 0.95,
+        "rng": 1,
+        "unit": "image",
+        "n_units": 6,
+    }
+
+
+def test_a_result_without_bootstrap_says_nothing_of_intervals() -> None:
+    document = as_drawn(draw_scene(3)).to_dict()
+    assert not {"bootstrap", "intervals"} & set(document)
+    assert not any("intervals" in row for row in document["per_class"])
+
+
+def test_the_metrics_stay_what_they_are() -> None:
+    plain = as_drawn(draw_scene(3))
+    assert with_intervals(plain, FEW).to_dict()["metrics"] == plain.to_dict()["metrics"]
+
+
+def test_few_images_are_warned_of_and_rare_classes_noted() -> None:
+    plain = as_drawn(draw_scene(3))
+    found = with_intervals(plain, FEW).findings[len(plain.findings) :]
+    assert [one.code for one in found] == ["bootstrap-few", "bootstrap-undefined"]
+    assert "rest on 6 images" in found[0].message
+
+
+def test_images_of_one_folder_are_one_group() -> None:
+    assert image_groups(["a/1.jpg", "a/2.jpg", "b/1.jpg", "c.jpg"], "folder") == ["a", "a", "b", "."]
+
+
+def test_a_file_names_the_group_of_each_image(tmp_path: Path) -> None:
+    path = tmp_path / "groups.csv"
+    path.write_text('1.jpg,day\n\n"2,b.jpg", night\n', encoding="utf-8")
+    assert image_groups(["2,b.jpg", "1.jpg"], str(path)) == ["night", "day"]
+
+
+def test_every_image_needs_a_group(tmp_path: Path) -> None:
+    path = tmp_path / "groups.csv"
+    path.write_text("1.jpg,day\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"group-missing.*2\.jpg"):
+        image_groups(["1.jpg", "2.jpg", "3.jpg"], str(path))
+
+
+@pytest.mark.parametrize("row", ["2.jpg", "2.jpg,a,b", "2.jpg,", "1.jpg,night"])
+def test_a_row_is_an_image_and_its_only_group(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "groups.csv"
+    path.write_text(f"1.jpg,day\n{row}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"group-row.*groups\.csv:2: expected an image and its group"):
+        image_groups(["1.jpg"], str(path))
+
+
+def test_markdown_shows_the_bounds_of_each_metric() -> None:
+    text = markdown.render(with_intervals(as_drawn(draw_scene(3)), FEW), ReportOptions(per_class=True))
+    assert "Intervals (95 %)" in text
+    assert "percentiles of 20 resamples of 6 images, seed 1" in text
+
+
+def test_csv_has_two_columns_for_the_bounds_of_each_metric() -> None:
+    result = with_intervals(as_drawn(draw_scene(3)), FEW)
+    header, pooled, *_ = csv.reader(csv_.render(result, ReportOptions()).splitlines())
+    low, high = (float(pooled[header.index(name)]) for name in ("AP50_low", "AP50_high"))
+    assert (low, high) == result.metrics["AP50"].interval
+
+
+def test_the_command_gives_intervals_with_the_settings_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = [*map(str, write_pair(tmp_path)), "--bootstrap", "15", "--confidence", "0.8", "--seed", "4", "--json"]
+    assert _run.run(argv) == 0
+    first = capsys.readouterr().out
+    assert json.loads(first)["bootstrap"]["confidence_level"] == 0.8
+    assert _run.run(argv) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_settings_without_bootstrap_are_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run.run([*map(str, write_pair(tmp_path)), "--seed", "4"]) == 2
+    assert "--seed is of no use without --bootstrap N" in capsys.readouterr().err
