@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jaccard_eval.analysis.gaterules import Gates, Rule, Slice
-    from jaccard_eval.api import evaluate, inspect, load, pixels, sensitivity, verify
+    from jaccard_eval.api import compare, evaluate, inspect, load, pixels, sensitivity, verify
+    from jaccard_eval.comparing import CompareOptions
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.comparison import ComparisonResult
     from jaccard_eval.data.dataset import Dataset
@@ -48,6 +49,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AreaRange": "data.protocol",
     "BoxTable": "data.boxtable",
+    "CompareOptions": "comparing",
     "ComparisonResult": "data.comparison",
     "ConfusionCounts": "metrics.pixels",
     "DataError": "errors",
@@ -73,6 +75,7 @@ _HOMES = {
     "box_iou": "geometry.iou",
     "ciou_loss": "geometry.losses",
     "clip": "geometry.transform",
+    "compare": "api",
     "decode_grid": "geometry.grid",
     "diou_loss": "geometry.losses",
     "displaced_iou": "metrics.displacement",
@@ -102,6 +105,7 @@ _HOMES = {
 __all__ = [
     "AreaRange",
     "BoxTable",
+    "CompareOptions",
     "ComparisonResult",
     "ConfusionCounts",
     "DataError",
@@ -127,6 +131,7 @@ __all__ = [
     "box_iou",
     "ciou_loss",
     "clip",
+    "compare",
     "decode_grid",
     "diou_loss",
     "displaced_iou",

@@ -1,4 +1,4 @@
-"""The library's verbs: load, evaluate, verify, pixels, sensitivity, each an orchestration of the layers below."""
+"""The library's verbs: load, evaluate, compare, verify, pixels, sensitivity; each orchestrates the layers below."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from dataclasses import replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jaccard_eval import __version__
+from jaccard_eval.comparing import CompareOptions, compare_inputs
 from jaccard_eval.data.alignimages import AlignOptions
+from jaccard_eval.data.comparison import ComparisonResult
 from jaccard_eval.data.inspection import Inspection
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
+from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.inputs import Input, load
@@ -24,7 +27,8 @@ from jaccard_eval.measuring import measure, protocol_rules
 from jaccard_eval.recording import record_options
 from jaccard_eval.scaling import analyse_sides
 from jaccard_eval.sides import SideOptions, bring_together
-from jaccard_eval.verifying import compare, read_saved
+from jaccard_eval.verifying import compare as compare_runs
+from jaccard_eval.verifying import read_saved
 
 if TYPE_CHECKING:
     import os
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
     from jaccard_eval.data.verification import Verification
     from jaccard_eval.inputs import Source
 
-__all__ = ["evaluate", "inspect", "load", "pixels", "sensitivity", "verify"]
+__all__ = ["compare", "evaluate", "inspect", "load", "pixels", "sensitivity", "verify"]
 
 
 def evaluate(
@@ -137,6 +141,44 @@ def evaluate(
     )
     result = measure(bring_together(gt, pred, **options), rules, score=score, errors=errors)
     return replace(result, options=record_options(options, score))
+
+
+def compare(gt: Source, *preds: Source, options: CompareOptions | None = None, **rules: Any) -> ComparisonResult:
+    """Compare predictions with the first of them, on one ground truth, which is read once.
+
+    Parameters
+    ----------
+    gt : path, Dataset or BoxTable
+    *preds : path, Dataset or BoxTable
+        Two or more; the first is the baseline.
+    options : CompareOptions, optional
+        How boxes are compared, slices of the images, and the bootstrap for intervals.
+    **rules
+        Protocol, and how both sides are read, chosen from and brought together, as in `evaluate`.
+
+    Returns
+    -------
+    ComparisonResult
+
+    Raises
+    ------
+    DataError
+        When an input cannot be used, or the predictions need the ground truth in different units.
+    UsageError
+        When an option names what does not exist, or there are fewer than two predictions.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, compare
+    >>> gt = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [20, 20, 40, 40]])
+    >>> a = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.9])
+    >>> b = BoxTable.from_arrays([0], [0], [[20, 20, 40, 40]], score=[0.9])
+    >>> [(str(one.kind), one.row) for one in compare(gt, a, b).others[0].changes]
+    [('lost', 0), ('found', 1)]
+    """
+    truth = Input(gt, rules.get("gt_format"), rules.get("gt_options"))
+    run = partial(evaluate, **rules)
+    return compare_inputs(truth, preds, run, options or CompareOptions(), version=__version__, run=map_in_order)
 
 
 def inspect(
@@ -255,7 +297,7 @@ def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str
         When the result or an input cannot be used.
     """
     saved = read_saved(Path(result))
-    return compare(saved, evaluate(gt, pred, **saved.arguments))
+    return compare_runs(saved, evaluate(gt, pred, **saved.arguments))
 
 
 def pixels(
@@ -308,7 +350,6 @@ def pixels(
     """
     from jaccard_eval.analysis.labelmaps import pixels_result
     from jaccard_eval.data.pixels import PixelProtocol
-    from jaccard_eval.engine.threads import map_in_order
     from jaccard_eval.formats._labelmaps.colors import read_color_table
     from jaccard_eval.formats._labelmaps.reader import count_label_maps
 

@@ -11,8 +11,8 @@ from jaccard_eval.analysis.compare import BEST_F1, box_threshold, contender, det
 from jaccard_eval.analysis.gaterules import Slice
 from jaccard_eval.analysis.resample import Run, paired_deltas, resample
 from jaccard_eval.data.bootstrap import Bootstrap
+from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.comparison import ComparisonResult, Versus
-from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.errors import FindingLog, UsageError, Where, shown
@@ -58,7 +58,7 @@ class CompareOptions:
 def compare_inputs(
     gt: Input,
     preds: Sequence[Source],
-    evaluate: Callable[[Dataset, Source], EvaluationResult],
+    evaluate: Callable[[Source, Source], EvaluationResult],
     options: CompareOptions,
     *,
     version: str,
@@ -66,7 +66,8 @@ def compare_inputs(
 ) -> ComparisonResult:
     """Read the ground truth once, evaluate each of the predictions on it, and compare; see `compare_results`."""
     _require_two(len(preds))
-    truth = gt.read("gt")
+    # Bare arrays are read already, and each of the predictions may bring images that they do not have.
+    truth = gt.source if isinstance(gt.source, BoxTable) else gt.read("gt")
     return compare_results([evaluate(truth, pred) for pred in preds], options, version=version, run=run)
 
 

@@ -1,12 +1,17 @@
 """Predictions compared through the public interface: deltas, movers, and what cannot be compared."""
 
+from pathlib import Path
+
 import pytest
+from command_line import write_pair
 from pictures import det, evaluate, gt
 
-from jaccard_eval import DataError, Slice, UsageError
-from jaccard_eval.comparing import CompareOptions, compare_results
+import jaccard_eval
+from jaccard_eval import BoxTable, DataError, Dataset, Slice, UsageError, compare
+from jaccard_eval.comparing import CompareOptions, compare_inputs, compare_results
 from jaccard_eval.data.bootstrap import Bootstrap
 from jaccard_eval.data.comparison import ComparisonResult
+from jaccard_eval.inputs import Input
 
 TRUTH = [gt("dog 0 0 10 10"), gt("dog 50 50 10 10"), gt("cat 20 20 10 10", "b")]
 DOG, OTHER_DOG = det("dog 0 0 10 10", 0.9), det("dog 50 50 10 10", 0.8)
@@ -89,6 +94,28 @@ def test_unequal_ground_truths_are_refused_with_all_that_differs() -> None:
     message = str(caught.value)
     assert message.startswith("error[comparison-unequal]: pred: iou: the rule iou is '0.5', and '0.5:0.95:0.05'")
     assert "the fingerprint of the ground truth is 'sha256:" in message
+
+
+def test_bare_arrays_may_have_images_without_ground_truth() -> None:
+    truth = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]])
+    boxes = ([0, 0, 10, 10], [50, 0, 60, 10])
+    found, elsewhere = (BoxTable.from_arrays([0, 1], [0, 0], [one, one], score=[0.9, 0.1]) for one in boxes)
+    assert [str(one.kind) for one in compare(truth, found, elsewhere).others[0].changes] == ["lost"]
+
+
+def test_the_ground_truth_is_read_once(tmp_path: Path) -> None:
+    gt, pred = write_pair(tmp_path)
+    reads: list[object] = []
+    result = compare_inputs(
+        Input(gt),
+        [pred, pred, pred],
+        lambda side, one: reads.append(side) or jaccard_eval.evaluate(side, one),  # type: ignore[func-returns-value]
+        CompareOptions(),
+        version="0.1.0",
+    )
+    assert len(result.others) == 2
+    assert len({id(side) for side in reads}) == 1
+    assert isinstance(reads[0], Dataset)
 
 
 def test_one_set_of_predictions_is_no_comparison() -> None:

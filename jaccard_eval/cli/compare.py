@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,23 +94,20 @@ def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path])
 
 
 def _compute(gt: Path, preds: Sequence[Path], how: CompareOptions, options: dict[str, Any]) -> ComparisonResult:
-    from jaccard_eval import __version__, api
-    from jaccard_eval.comparing import compare_inputs
-    from jaccard_eval.engine.threads import map_in_order
-    from jaccard_eval.inputs import Input
+    from jaccard_eval import api
 
     log = FindingLog()
     gt_options, pred_options = read_options(options, log)
-    evaluate = partial(
-        api.evaluate,
+    result = api.compare(
+        gt,
+        *preds,
+        options=how,
         classes=options["classes"] or (),
         exclude_classes=options["exclude_classes"] or (),
         gt_options=gt_options,
         pred_options=pred_options,
         **{name: options[name] for name in (*RULES, *PAIRING)},
     )
-    truth = Input(gt, options["gt_format"], gt_options)
-    result = compare_inputs(truth, preds, evaluate, how, version=__version__, run=map_in_order)
     return replace(result, findings=(*log.findings(), *result.findings))
 
 

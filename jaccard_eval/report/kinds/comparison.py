@@ -92,16 +92,15 @@ def _noise_notes(result: ComparisonResult, names: Sequence[str]) -> list[Note]:
 
 
 def _metric_row(deltas: Sequence[Delta], bootstrap: Bootstrap | None = None) -> tuple[Cell, ...]:
-    values: list[Cell] = [
-        cell for one in deltas for cell in (one.value, delta_text(one.delta), *_interval(one, bootstrap))
-    ]
+    values = [cell for one in deltas for cell in _delta_cells(one, bootstrap)]
     return deltas[0].metric, deltas[0].baseline, *values, deltas[0].n
 
 
-def _interval(one: Delta, bootstrap: Bootstrap | None) -> tuple[str, ...]:
+def _delta_cells(one: Delta, bootstrap: Bootstrap | None) -> tuple[Cell, ...]:
     if bootstrap is None:
-        return ()
-    return (UNDEFINED if one.interval is None else " to ".join(map(delta_text, one.interval)),)
+        return one.value, delta_text(one.delta)
+    interval = UNDEFINED if one.interval is None else " to ".join(map(delta_text, one.interval))
+    return one.value, delta_text(one.delta), interval
 
 
 def _slices(result: ComparisonResult, names: Sequence[str]) -> list[Section]:
