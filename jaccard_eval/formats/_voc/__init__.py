@@ -1,0 +1,1 @@
+"""The parts of the Pascal VOC format: sources, annotations, results and the writer."""

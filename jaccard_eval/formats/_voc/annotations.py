@@ -1,0 +1,202 @@
+"""From XML files of Pascal VOC to the draft: an image per file, a box per object."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
+from jaccard_eval.errors import DataError, Severity, Where, shown
+from jaccard_eval.formats import ReadOptions, _files
+from jaccard_eval.formats._csv.numbers import parse_flags, parse_numbers
+from jaccard_eval.formats._draft import Draft, RawBoxes
+from jaccard_eval.formats._images import strip_suffix
+from jaccard_eval.formats._voc.sources import ROOT, annotation_files
+from jaccard_eval.formats._xml import Element, mention_unused, parse_xml, text_of
+
+CORNERS = ("xmin", "ymin", "xmax", "ymax")
+SIDES = ("width", "height")
+_UNSPECIFIED = "unspecified"  # what some tools write for a flag that nobody set
+
+
+@dataclass(slots=True)
+class _Files:
+    """What the files say, as text: a row per file, and a row per object."""
+
+    paths: list[Path] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    file_names: list[str] = field(default_factory=list)
+    sizes: list[str] = field(default_factory=list)  # width and height of each file
+    file: list[int] = field(default_factory=list)  # of each object
+    number: list[int] = field(default_factory=list)  # of each object in its file, from 0
+    labels: list[str] = field(default_factory=list)
+    corners: list[str] = field(default_factory=list)  # four of each object
+    difficult: list[str] = field(default_factory=list)
+    truncated: list[str] = field(default_factory=list)
+    others: Counter[str] = field(default_factory=Counter)
+
+    def add(self, key: str, path: Path, root: Element) -> None:
+        """Add a file."""
+        self.paths.append(path)
+        self.keys.append(key)
+        self.file_names.append(text_of(root, "filename"))
+        size = root.find("size")
+        self.sizes += ["", ""] if size is None else [text_of(size, side) for side in SIDES]
+        for number, element in enumerate(root.iterfind("object")):
+            self.file.append(len(self.paths) - 1)
+            self.number.append(number)
+            self._add_object(element)
+
+    def _add_object(self, element: Element) -> None:
+        box = element.find("bndbox")
+        self.corners += [""] * 4 if box is None else [text_of(box, corner) for corner in CORNERS]
+        self.labels.append(text_of(element, "name"))
+        self.difficult.append(_flag_text(element, "difficult"))
+        self.truncated.append(_flag_text(element, "truncated"))
+        self.others["part"] += len(element.findall("part"))
+
+    def where(self, row: int, name: str | None = None) -> Where:
+        """Return the place of an object."""
+        return Where(str(self.paths[self.file[row]]), record=f"object[{self.number[row]}]", field=name)
+
+
+def read_annotations(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of annotation files to the draft.
+
+    Raises
+    ------
+    DataError
+        When there are none; problems of the files are among the draft's findings.
+    """
+    files = _read_files(annotation_files(path, draft.findings), draft)
+    sizes = _sizes(files, draft)
+    if options.images is not None:
+        options.images.fill_sizes(sizes, files.keys, draft.findings)
+    draft.set_images(files.keys, file_names=_file_names(files, draft), sizes=sizes, listed=False)
+    labels = _labels(files, draft)
+    names = sorted(set(labels))
+    draft.set_classes(names, names)
+    draft.set_boxes(
+        RawBoxes(
+            image=[files.keys[row] for row in files.file],
+            label=labels,
+            coords=_coords(files, draft),
+            encoding="xyxy",
+            units="px",
+            difficult=_flags(files, "difficult", draft),
+            place=files.where,
+        )
+    )
+    truncated = int(_flags(files, "truncated", draft).sum())
+    mention_unused((("truncated", truncated), *sorted(files.others.items())), Where(draft.path), draft.findings)
+
+
+def _flag_text(element: Element, name: str) -> str:
+    text = text_of(element, name)
+    return "" if text.lower() == _UNSPECIFIED else text
+
+
+def _read_files(paths: dict[str, Path], draft: Draft) -> _Files:
+    """Parse every file; those that cannot be are errors, all of them in one pass."""
+    files = _Files()
+    failures: list[DataError] = []
+    for key, path in paths.items():
+        try:
+            files.add(key, path, parse_xml(path, ROOT))
+        except DataError as error:
+            failures.append(error)
+    _files.record_failures(failures, draft.findings)
+    return files
+
+
+def _file_names(files: _Files, draft: Draft) -> list[str | None]:
+    """Return what the files call their picture; where that is not their own name, only if no other file says it."""
+    own = [_stem(key) == _stem(name) for key, name in zip(files.keys, files.file_names, strict=True)]
+    strange = [row for row, name in enumerate(files.file_names) if name and not own[row]]
+    draft.findings.add_rows(
+        Severity.NOTE,
+        "voc-filename",
+        strange,
+        lambda row: (Where(str(files.paths[row]), field="filename"), f"is {shown(files.file_names[row])}"),
+        summary=f"filename is not the name of the XML file in {len(strange):,} files: the XML file's name counts",
+    )
+    claims = Counter(map(_stem, (*files.keys, *(files.file_names[row] for row in strange))))
+    return [
+        name if name and (own[row] or claims[_stem(name)] == 1) else None for row, name in enumerate(files.file_names)
+    ]
+
+
+def _stem(name: str) -> str:
+    return strip_suffix(name.replace("\\", "/").rpartition("/")[2])
+
+
+def _sizes(files: _Files, draft: Draft) -> FloatArray:
+    """Return width and height of each image (n, 2), NaN where the file gives none, or zero as some tools do."""
+    if not files.sizes:
+        return unknown_sizes(0)
+    given = np.array([text or "0" for text in files.sizes], dtype=np.object_)
+    numbers, bad = parse_numbers(given)
+    strange = np.union1d(bad, np.flatnonzero((numbers < 0) | (numbers > MAX_IMAGE_SIDE)))
+
+    def describe(index: int) -> tuple[Where, str]:
+        place = Where(str(files.paths[index // 2]), record="size", field=SIDES[index % 2])
+        return place, f"is {shown(files.sizes[index])}, expected a number of pixels"
+
+    draft.findings.add_rows(Severity.ERROR, "number-invalid", strange, describe, fix="Write the size of the picture.")
+    sizes = numbers.reshape(-1, 2)
+    return np.where((sizes > 0).all(axis=1, keepdims=True), sizes, np.nan)
+
+
+def _labels(files: _Files, draft: Draft) -> list[str]:
+    unnamed = [row for row, name in enumerate(files.labels) if not name]
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "field-missing",
+        unnamed,
+        lambda row: (files.where(row, "name"), "is missing or empty"),
+        fix="Give every object its class.",
+    )
+    return files.labels
+
+
+def _coords(files: _Files, draft: Draft) -> FloatArray:
+    """Return the corners (n, 4)."""
+    numbers, bad = parse_numbers(np.array(files.corners, dtype=np.object_))
+    missing = [index for index in bad if not files.corners[index]]
+    broken = [index for index in bad if files.corners[index]]
+
+    def where(index: int) -> Where:
+        return files.where(index // 4, f"bndbox.{CORNERS[index % 4]}")
+
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "field-missing",
+        missing,
+        lambda index: (where(index), "is missing or empty"),
+        fix="Give every object a bndbox of xmin, ymin, xmax and ymax.",
+    )
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "number-invalid",
+        broken,
+        lambda index: (where(index), f"{shown(files.corners[index])} is not a plain finite number"),
+        fix="Write plain decimal numbers with a point.",
+    )
+    return numbers.reshape(-1, 4)
+
+
+def _flags(files: _Files, name: str, draft: Draft) -> BoolArray:
+    texts: list[str] = getattr(files, name)
+    flags, bad = parse_flags(np.array(texts, dtype=np.object_))
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "flag-value",
+        bad,
+        lambda row: (files.where(row, name), f"is {shown(texts[row])}, expected 0 or 1"),
+        fix="Write 0 or 1.",
+    )
+    return flags

@@ -1,0 +1,76 @@
+"""Which files a Pascal VOC input means: annotation files by image, result files by class. Nothing is read here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from pathlib import Path
+
+from jaccard_eval.errors import DataError, FindingLog, Where, shown
+from jaccard_eval.formats import _files
+from jaccard_eval.formats._tree import list_tree
+
+ROOT = "annotation"
+SUFFIX = ".xml"
+SNIFFED_FILES = 20
+SNIFFED_FOLDERS = 20
+
+_ANNOTATIONS = "Annotations"  # where the development kit has them, beside JPEGImages and ImageSets
+_RESULT = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
+
+
+def first_xml_files(folder: Path) -> list[Path]:
+    """Return a few XML files of a folder, else of the folders in it. Never raises."""
+    files, folders = _scan(folder)
+    for inner in folders[:SNIFFED_FOLDERS]:
+        if files:
+            break
+        files = _scan(inner)[0]
+    return files[:SNIFFED_FILES]
+
+
+def annotation_files(path: Path, findings: FindingLog) -> dict[str, Path]:
+    """Return the XML files of an input by their relative path without suffix, sorted.
+
+    Raises
+    ------
+    DataError
+        When a folder holds none.
+    """
+    if not _files.is_folder(path):
+        return {path.stem: path}
+    nested = path / _ANNOTATIONS
+    root = nested if nested.is_dir() else path
+    files: dict[str, Path] = {}
+    for name in list_tree(root, findings):
+        if not _is_annotation_name(name):
+            continue
+        key = name[: -len(SUFFIX)]
+        if key in files:
+            findings.error("label-twice", Where(str(root / name)), f"{shown(key)} has two label files", fix="Keep one.")
+        files[key] = root / name
+    if not files:
+        raise DataError.single("labels-missing", Where(str(root)), "no .xml files", fix="Pass the folder of them.")
+    return files
+
+
+def result_files(folder: Path) -> dict[str, Path]:
+    """Return the result files of a folder by class, sorted; none where it has none. Never raises."""
+    names: list[str] = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries)
+    return {found["label"]: folder / name for name in names if (found := _RESULT.fullmatch(name))}
+
+
+def _scan(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the XML files and the folders in a folder, sorted."""
+    names: list[str] = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries if _is_annotation_name(entry.name) or entry.is_dir())
+    files = [folder / name for name in names if _is_annotation_name(name)]
+    return files, [folder / name for name in names if not _is_annotation_name(name)]
+
+
+def _is_annotation_name(name: str) -> bool:
+    return name.lower().endswith(SUFFIX) and not name.rpartition("/")[2].startswith(".")

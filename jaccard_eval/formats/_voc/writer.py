@@ -1,0 +1,163 @@
+"""Pascal VOC from a data set: ground truth as an XML file per image, predictions as a text file per class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from jaccard_eval.atomic import replace_folder
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.formats._exact import exact_coords
+from jaccard_eval.formats._filenames import is_safe, require_file_names
+from jaccard_eval.formats._images import is_image_name, strip_suffix
+from jaccard_eval.formats._losses import report_losses, report_rounded, require_pixels
+from jaccard_eval.formats._voc.annotations import CORNERS
+from jaccard_eval.formats._voc.sources import SUFFIX
+
+RESULT_NAME = "comp4_det_test_{}.txt"  # competition 4: detection, trained on any data
+
+
+def write_annotations(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write an XML file per image, those without boxes included.
+
+    Raises
+    ------
+    DataError
+        When boxes are not in pixels, images share a file, or a name cannot be that of a file or class here.
+    UsageError
+        When the folder holds other files.
+    MachineError
+        When the folder cannot be written.
+    """
+    require_pixels(dataset, "Pascal VOC")
+    report_losses(dataset, path, findings, ("sizes", "images", "difficult"))
+    stems = _stems(dataset)
+    require_file_names(dataset, stems, findings)
+    _refuse_class_names(dataset, findings)
+    findings.raise_errors()
+    objects = _objects(dataset, _corners(dataset, path, findings))
+    files = {f"{stem}{SUFFIX}": _document(dataset, row, objects[row]) for row, stem in enumerate(stems)}
+    replace_folder(path, {name: text.encode() for name, text in files.items()}, lambda name: name.endswith(SUFFIX))
+
+
+def write_results(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write a text file per class, those without boxes included.
+
+    Raises
+    ------
+    DataError
+        When boxes are not in pixels, or a name cannot stand in a line or in the name of a file.
+    UsageError
+        When the folder holds other files.
+    MachineError
+        When the folder cannot be written.
+    """
+    require_pixels(dataset, "Pascal VOC")
+    report_losses(dataset, path, findings, ("names",))
+    _refuse_class_names(dataset, findings, as_file=True)
+    stems = _stems(dataset)
+    _refuse_image_names(dataset, stems, findings)
+    findings.raise_errors()
+    boxes = dataset.boxes
+    lines: list[list[str]] = [[] for _ in range(len(dataset.labels))]
+    scores = [] if boxes.score is None else boxes.score.tolist()
+    corners = _corners(dataset, path, findings).tolist()
+    for image, label, score, box in zip(boxes.image.tolist(), boxes.label.tolist(), scores, corners, strict=True):
+        lines[label].append(f"{stems[image]} {' '.join(map(_number, (score, *box)))}\n")
+    files = {RESULT_NAME.format(name): "".join(lines[row]) for row, name in enumerate(dataset.labels.names)}
+    replace_folder(path, {name: text.encode() for name, text in files.items()}, _is_result_name)
+
+
+def _is_result_name(name: str) -> bool:
+    return name.startswith(RESULT_NAME.partition("{")[0])
+
+
+def _stems(dataset: Dataset) -> list[str]:
+    """Return what the format calls each image: its key here, elsewhere its path without suffix."""
+    images = dataset.images
+    if dataset.format == "voc":
+        return list(map(str, images.keys))
+    return [_posix_stem(key if isinstance(key, str) else images.name(row)) for row, key in enumerate(images.keys)]
+
+
+def _posix_stem(name: str) -> str:
+    return strip_suffix(name.replace("\\", "/"))
+
+
+def _corners(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
+    coords, exact = exact_coords(dataset.boxes.xywh, "xyxy")
+    report_rounded(exact, path, findings)
+    return coords
+
+
+def _objects(dataset: Dataset, corners: FloatArray) -> list[list[str]]:
+    """Return the elements of the objects of each image."""
+    boxes, names = dataset.boxes, list(map(escape, dataset.labels.names))
+    objects: list[list[str]] = [[] for _ in range(len(dataset.images))]
+    columns = boxes.image.tolist(), boxes.label.tolist(), boxes.difficult.tolist(), corners.tolist()
+    for image, label, difficult, box in zip(*columns, strict=True):
+        objects[image].append(_object(names[label], difficult, box))
+    return objects
+
+
+def _object(name: str, difficult: bool, box: Sequence[float]) -> str:
+    sides = "".join(f"<{corner}>{_number(value)}</{corner}>" for corner, value in zip(CORNERS, box, strict=True))
+    return (
+        f"  <object>\n    <name>{name}</name>\n    <difficult>{difficult:d}</difficult>\n"
+        f"    <bndbox>{sides}</bndbox>\n  </object>\n"
+    )
+
+
+def _document(dataset: Dataset, row: int, objects: Sequence[str]) -> str:
+    """Return the text of a file; what is not known of an image is left out."""
+    key, name = dataset.images.keys[row], dataset.images.file_names[row]
+    named = name or (key if isinstance(key, str) and is_image_name(key) else "")
+    file_name = f"  <filename>{escape(named)}</filename>\n" if named else ""
+    width, height = dataset.images.sizes[row].tolist()
+    known = math.isfinite(width) and math.isfinite(height)
+    size = f"<width>{_number(width)}</width><height>{_number(height)}</height><depth>3</depth>" if known else ""
+    size_line = f"  <size>{size}</size>\n" if size else ""
+    return f"<annotation>\n{file_name}{size_line}{''.join(objects)}</annotation>\n"
+
+
+def _number(value: float) -> str:
+    """Write a number at full precision, whole ones without a point."""
+    return repr(value).removesuffix(".0")
+
+
+def _refuse_class_names(dataset: Dataset, findings: FindingLog, *, as_file: bool = False) -> None:
+    """Refuse names that do not come back from an XML file or, `as_file`, cannot be part of the name of a file."""
+    names = dataset.labels.names
+    folded = [name.casefold() if as_file else name for name in names]
+    bad = [
+        row
+        for row, name in enumerate(names)
+        if not (name and name.isprintable() and name == name.strip())
+        or folded.index(folded[row]) != row
+        or (as_file and ("/" in name or not is_safe(name)))
+    ]
+    findings.add_rows(
+        Severity.ERROR,
+        "write-name",
+        bad,
+        lambda row: (Where(dataset.path, field="class"), f"{shown(names[row])} cannot be the name of a class here"),
+        fix="Rename the class: not empty, unlike all others, no blanks at its ends, no control characters or slashes.",
+    )
+
+
+def _refuse_image_names(dataset: Dataset, stems: Sequence[str], findings: FindingLog) -> None:
+    """Refuse names that do not come back from a line."""
+    bad = [
+        row for row, stem in enumerate(stems) if not stem or stem != " ".join(stem.split()) or stems.index(stem) != row
+    ]
+    findings.add_rows(
+        Severity.ERROR,
+        "write-name",
+        bad,
+        lambda row: (Where(dataset.path, field="image"), f"{shown(stems[row])} cannot name an image in a line"),
+        fix="Rename the image: not empty, unlike all others, single blanks at most.",
+    )

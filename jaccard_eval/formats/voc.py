@@ -1,0 +1,77 @@
+"""Pascal VOC: a folder of XML files, one per image; results as text files, one per class (comp4_det_test_dog.txt).
+
+Boxes are corners in pixels, read as they are written: the specification counts pixels from 1, most tools from 0.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.errors import FindingLog
+from jaccard_eval.formats import Format, ReadOptions, _files
+from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._voc.sources import ROOT, first_xml_files, result_files
+from jaccard_eval.formats._xml import root_name
+
+FORMAT = Format(
+    name="voc",
+    summary="Pascal VOC: XML files, one per image; predictions as text files, one per class (comp4_det_test_dog.txt)",
+    source="http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/devkit_doc.html",
+    example="""<annotation>
+  <filename>street.jpg</filename>
+  <size><width>640</width><height>480</height><depth>3</depth></size>
+  <object>
+    <name>dog</name>
+    <difficult>0</difficult>
+    <bndbox><xmin>10</xmin><ymin>20</ymin><xmax>110</xmax><ymax>220</ymax></bndbox>
+  </object>
+</annotation>
+""",
+    carries=("images", "sizes", "scores", "difficult"),
+    member=".xml",
+)
+
+
+def sniff(path: Path) -> bool:
+    """Whether `path` is an annotation file, or a folder of these or of result files."""
+    if not _files.is_folder(path):
+        return root_name(path) == ROOT
+    if result_files(path):
+        return True
+    roots = [root for file in first_xml_files(path) if (root := root_name(file))]
+    return bool(roots) and roots.count(ROOT) * 2 >= len(roots)  # the reader names the files that are something else
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of a folder of annotation files, of one such file, or of result files.
+
+    Raises
+    ------
+    DataError
+        When there are no such files; problems of their contents are among the draft's findings.
+    """
+    from jaccard_eval.formats._voc.annotations import read_annotations  # not needed to look for a format
+    from jaccard_eval.formats._voc.results import read_results
+
+    if _files.is_folder(path) and result_files(path):
+        read_results(path, draft, options)
+    else:
+        read_annotations(path, draft, options)
+
+
+def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write a folder: ground truth as an XML file per image, predictions as a text file per class.
+
+    Raises
+    ------
+    DataError
+        When boxes are not in pixels, or a name cannot be that of a file or class here.
+    UsageError
+        When the folder holds other files.
+    MachineError
+        When the folder cannot be written.
+    """
+    from jaccard_eval.formats._voc.writer import write_annotations, write_results
+
+    write_annotations(dataset, path, findings) if dataset.role == "gt" else write_results(dataset, path, findings)

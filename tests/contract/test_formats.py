@@ -1,0 +1,96 @@
+"""What every format must do, whoever writes it: found by its name, tested by its own example."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from jaccard_eval import BoxTable, DataError
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.formats import ReadOptions, format_module, format_names, read_dataset, write_dataset
+
+NAMES = format_names()
+WRITTEN = [name for name in NAMES if hasattr(format_module(name), "write")]
+TEXTS = [name for name in NAMES if not hasattr(format_module(name), "write_example")]
+
+
+def write_example(name: str, folder: Path) -> Path:
+    """Write the example of a format and return the file."""
+    module = format_module(name)
+    about = module.FORMAT
+    file = folder / f"example{about.suffixes[0] if about.suffixes else about.member}"
+    folder.mkdir(parents=True)
+    if hasattr(module, "write_example"):
+        module.write_example(file)
+    else:
+        file.write_text(about.example, encoding="utf-8")
+    return file
+
+
+def as_input(name: str, file: Path) -> Path:
+    """Return what a user passes: the file, or its folder."""
+    return file if format_module(name).FORMAT.suffixes else file.parent
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_example_is_recognised_by_its_format_and_by_no_other(name: str, tmp_path: Path) -> None:
+    path = as_input(name, write_example(name, tmp_path / "data"))
+    assert [one for one in NAMES if format_module(one).sniff(path)] == [name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_example_loads_without_a_warning(name: str, tmp_path: Path) -> None:
+    dataset = read_dataset(as_input(name, write_example(name, tmp_path / "data")), ReadOptions())
+    assert len(dataset.boxes) > 0
+    assert [str(one) for one in dataset.findings if one.severity != "note"] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_that_was_cut_off_is_an_error_that_names_the_file(name: str, tmp_path: Path) -> None:
+    assert str(cut_off(name, tmp_path)) in error_of_cut_off(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_an_example_that_was_cut_off_is_an_error_that_names_the_line(name: str, tmp_path: Path) -> None:
+    file = cut_off(name, tmp_path)
+    last_line = file.read_text(encoding="utf-8").count("\n") + 1
+    assert f"{file}:{last_line}: " in error_of_cut_off(name, tmp_path)
+
+
+def cut_off(name: str, folder: Path) -> Path:
+    """Write the first half of an example, or return what was written before."""
+    file = folder / "data" / f"example{(*format_module(name).FORMAT.suffixes, format_module(name).FORMAT.member)[0]}"
+    if not file.exists():
+        data = write_example(name, folder / "data").read_bytes()
+        file.write_bytes(data[: len(data) // 2])
+    return file
+
+
+def error_of_cut_off(name: str, folder: Path) -> str:
+    with pytest.raises(DataError) as caught:
+        read_dataset(as_input(name, cut_off(name, folder)), ReadOptions(), name)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_writing_the_example_and_reading_it_again_gives_the_same_tables(name: str, tmp_path: Path) -> None:
+    path = as_input(name, write_example(name, tmp_path / "data"))
+    dataset = read_dataset(path, ReadOptions())
+    written = tmp_path / "again" if path.is_dir() else tmp_path / f"again{path.suffix}"
+    write_dataset(dataset, written)
+    require_same(read_dataset(written, ReadOptions()), dataset)
+
+
+def require_same(one: Dataset, other: Dataset) -> None:
+    """Require equal images, classes and boxes, to the last bit."""
+    assert (one.images.keys, one.images.file_names, one.images.listed) == (
+        other.images.keys,
+        other.images.file_names,
+        other.images.listed,
+    )
+    assert one.images.sizes.tobytes() == other.images.sizes.tobytes()
+    assert (one.labels, one.units, one.format) == (other.labels, other.units, other.format)
+    for column in (field.name for field in fields(BoxTable) if field.name != "source"):
+        values, again = getattr(one.boxes, column), getattr(other.boxes, column)
+        assert (values is None) == (again is None), column
+        assert values is None or values.tobytes() == again.tobytes(), column
