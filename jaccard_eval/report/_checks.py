@@ -22,7 +22,7 @@ class Check:
     Parameters
     ----------
     group : {"gates", "findings"}
-    code : str
+    key : str
         Id of the rule, or code of the finding.
     name : str
         What is asked, without anything measured: the same in every run.
@@ -34,7 +34,7 @@ class Check:
     """
 
     group: str
-    code: str
+    key: str
     name: str
     status: Status
     message: str

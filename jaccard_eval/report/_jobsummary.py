@@ -94,7 +94,7 @@ def _findings(result: Reportable) -> list[Section]:
     found = [one for one in checks_of(result) if one.group == FINDINGS]
     if not found:
         return []
-    pairs = tuple((one.code, one.message.partition("\n")[0]) for one in found[:SHOWN_FINDINGS])
+    pairs = tuple((one.key, one.message.partition("\n")[0]) for one in found[:SHOWN_FINDINGS])
     return [Section("Findings", (KeyValues(pairs), *_more(len(found) - SHOWN_FINDINGS, "findings")))]
 
 

@@ -68,7 +68,7 @@ def _annotation(level: str, check: Check) -> str:
         place["file"] = check.where.path
     if check.where and check.where.line:
         place["line"] = check.where.line
-    return workflow_command(level, check.message, **place, title=f"jaccard-eval {check.code}".rstrip())
+    return workflow_command(level, check.message, **place, title=f"jaccard-eval {check.key}".rstrip())
 
 
 def _exact(number: Number) -> str:

@@ -43,7 +43,7 @@ def _issues(checks: Iterable[Check]) -> Iterator[dict[str, Any]]:
         seen[check.name] = seen.get(check.name, 0) + 1
         yield {
             "description": check.message,
-            "check_name": f"jaccard-eval/{check.code}",
+            "check_name": f"jaccard-eval/{check.key}",
             "fingerprint": _fingerprint(check, seen[check.name]),
             "severity": SEVERITIES[check.group, check.status],
             "location": {"path": _path(check), "lines": {"begin": _line(check)}},

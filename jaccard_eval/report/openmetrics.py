@@ -67,7 +67,7 @@ def _of_checks(result: Reportable) -> Iterable[_Sample]:
     for status in Status if verdicts else ():
         count = str(verdicts.count(status))
         yield _Sample(f"{PREFIX}_gates", (("status", str(status)),), count, "Verdicts of gates by status")
-    findings = [one.code for one in checks if one.group != GATES]
+    findings = [one.key for one in checks if one.group != GATES]
     for code in sorted(set(findings)):
         yield _Sample(f"{PREFIX}_findings", (("code", code),), str(findings.count(code)), "Findings by code")
 
