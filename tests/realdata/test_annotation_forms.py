@@ -15,6 +15,7 @@ DETECTIONS = ("dets/coco_format/coco_dets.json", "dets/abs_xywh", "dets/abs_xyx2
 TRUTH = {
     "gts/pascalvoc_format": "voc",
     "gts/imagenet_format": "voc",
+    "gts/cvat_format": "cvat",
 }
 
 Read = Callable[[str, str], Dataset]
