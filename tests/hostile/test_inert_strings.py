@@ -1,12 +1,16 @@
 """Names from the data are text and nothing else: in a terminal, CSV, Markdown, JSON, pictures and messages."""
 
 import csv
+import importlib
 import io
 import json
 import os
+import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
 
 import pytest
 from command_line import box, write_json
@@ -15,13 +19,17 @@ from inertness import active_characters
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from jaccard_eval import report
 from jaccard_eval.cli import _run
 from jaccard_eval.errors import printable
 
 NAMES = tuple(STRINGS.values())
-COMMANDS = ("evaluate", "inspect")
+COMMANDS = ("evaluate", "inspect", "sensitivity")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # what the report itself may write: SGR
 AUTOLINK = re.compile(r"(?:https?|ftp)://\w|www\.\w|\w@\w", re.IGNORECASE)
+JUNIT = {"testsuites", "testsuite", "testcase", "failure", "error", "skipped", "properties", "property", "system-out"}
+SAMPLE = re.compile(r'# (?:TYPE|HELP|UNIT) .*|[a-zA-Z_][a-zA-Z0-9_]*(?:\{(?:[a-z_]+="(?:[^"\\]|\\.)*",?)*\})? \S+')
+COMMAND = re.compile(r"^::|##\[")
 OURS = "<!-- -->"  # an empty comment, which parts what GitHub would link
 
 
@@ -178,6 +186,70 @@ def test_a_table_in_markdown_has_a_row_for_each_name(markdown: str) -> None:
     assert all(len({line.count(" | ") for line in table[:2]}) == 1 for table in by_table)
 
 
+def text_outputs() -> list[str]:
+    """Return a name of a file for every reporter that writes text."""
+    modules = (
+        importlib.import_module(f"{report.__name__}.{one.name}") for one in pkgutil.iter_modules(report.__path__)
+    )
+    reporters = [module for module in modules if hasattr(module, "SUFFIXES") and not hasattr(module, "REQUIRES")]
+    return sorted({*(f"out{suffix}" for one in reporters for suffix in one.SUFFIXES), *named_outputs(reporters)})
+
+
+def named_outputs(reporters: list[ModuleType]) -> list[str]:
+    return [name for one in reporters for name in getattr(one, "NAMES", ())]
+
+
+@pytest.mark.parametrize("output", text_outputs())
+@pytest.mark.parametrize("inputs", ["pair", "tables"])
+def test_no_output_holds_what_acts_on_a_terminal_or_breaks_its_format(
+    output: str, inputs: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    argv = [*request.getfixturevalue(inputs), "--extra-images", "ignore", "-o", tmp_path / output]
+    assert run("evaluate", *argv) == 0
+    text = (tmp_path / output).read_bytes().decode("utf-8")
+    assert active_characters(text) <= ({"\t", "\r"} if output.endswith(".csv") else set())
+    if output.endswith(".json"):
+        json.loads(text)
+    elif output.endswith(".xml"):
+        assert {element.tag for element in ElementTree.fromstring(text).iter()} <= JUNIT
+    elif output.endswith((".prom", ".om")) or output == "metrics.txt":
+        *samples, end = text.splitlines()
+        assert (end, [line for line in samples if not SAMPLE.fullmatch(line)]) == ("# EOF", [])
+
+
+def commands_in(log: str) -> list[str]:
+    """Return what GitHub's runner takes for commands: lines that begin with ``::``, and ``##[`` anywhere."""
+    lines = (line.strip() for line in log.splitlines())
+    return [
+        re.split(r"[\s:]", line[2:])[0] if line.startswith("::") else "##" for line in lines if COMMAND.search(line)
+    ]
+
+
+@pytest.mark.parametrize("inputs", ["pair", "tables"])
+@pytest.mark.parametrize("options", [[], ["--extra-images", "ignore"]])
+def test_no_name_is_a_command_to_a_workflow(
+    inputs: str,
+    options: list[str],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    files = {name: tmp_path / name for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
+    for name, path in files.items():
+        path.touch()
+        monkeypatch.setenv(name, str(path))
+    code = run("evaluate", *request.getfixturevalue(inputs), *options, "--per-class")
+    shown = capsys.readouterr()
+    assert code in (0, 3)
+    assert set(commands_in(shown.err)) <= {"error", "warning", "notice"}
+    assert commands_in(shown.out) == []
+    outputs = files["GITHUB_OUTPUT"].read_text(encoding="utf-8").splitlines()
+    assert [line for line in outputs if not re.fullmatch(r"[a-zA-Z][a-zA-Z0-9_-]*=.*", line)] == []
+    assert active_characters(shown.err + files["GITHUB_STEP_SUMMARY"].read_text(encoding="utf-8")) == set()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="names that Windows does not have")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_names_of_files_and_folders_are_inert(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,7 +262,7 @@ def test_names_of_files_and_folders_are_inert(command: str, tmp_path: Path, caps
         Path(os.fsdecode(bytes(tmp_path / side) + b"/\xff\xfe.txt")).write_text(line)
     sides = (tmp_path / "gt", tmp_path / "pred\x1b[2J\u202e")
     for options in ([], ["--json"], ["--names", "\x1b[31mcat,\u202edog"]):
-        assert run(command, *sides, *options) == 0
+        assert run(command, *sides, *options) == (3 if command == "sensitivity" else 0)  # which needs pixels
         shown = capsys.readouterr()
         assert active_characters(shown.out + shown.err) == set()
 
