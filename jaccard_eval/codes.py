@@ -112,6 +112,7 @@ CODES = frozenset(
         "json-lines",
         "json-syntax",
         "key-duplicate",
+        "kitti-dontcare",
         "label-twice",
         "labels-missing",
         "layout",
