@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.comparison import ComparisonResult
     from jaccard_eval.data.dataset import Dataset
+    from jaccard_eval.data.errorreport import ErrorReport
+    from jaccard_eval.data.explanation import ExplanationResult
     from jaccard_eval.data.inspection import Inspection
     from jaccard_eval.data.metricref import MetricRef
     from jaccard_eval.data.pixels import PixelsResult
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from jaccard_eval.data.verdict import GateVerdict
     from jaccard_eval.data.verification import Verification
     from jaccard_eval.errors import DataError, JaccardEvalError, UsageError
+    from jaccard_eval.explaining import explain
     from jaccard_eval.formats import ReadOptions
     from jaccard_eval.frames import to_frame
     from jaccard_eval.gating import gate
@@ -54,7 +57,9 @@ _HOMES = {
     "ConfusionCounts": "metrics.pixels",
     "DataError": "errors",
     "Dataset": "data.dataset",
+    "ErrorReport": "data.errorreport",
     "EvaluationResult": "data.result",
+    "ExplanationResult": "data.explanation",
     "GateVerdict": "data.verdict",
     "Gates": "analysis.gaterules",
     "Inspection": "data.inspection",
@@ -81,6 +86,7 @@ _HOMES = {
     "displaced_iou": "metrics.displacement",
     "evaluate": "api",
     "exchange_rate": "metrics.sensitivity",
+    "explain": "explaining",
     "gate": "gating",
     "get_protocol": "data.protocol",
     "giou_loss": "geometry.losses",
@@ -110,7 +116,9 @@ __all__ = [
     "ConfusionCounts",
     "DataError",
     "Dataset",
+    "ErrorReport",
     "EvaluationResult",
+    "ExplanationResult",
     "GateVerdict",
     "Gates",
     "Inspection",
@@ -137,6 +145,7 @@ __all__ = [
     "displaced_iou",
     "evaluate",
     "exchange_rate",
+    "explain",
     "gate",
     "get_protocol",
     "giou_loss",

@@ -34,7 +34,7 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
         Of the confusion matrix: that with the best F1 of all classes pooled unless it is a number.
     """
     n_images = len(metrics.image_names)
-    threshold = _threshold(metrics.protocol.iou_thresholds)
+    threshold = judged_threshold(metrics.protocol.iou_thresholds)
     iou = metrics.protocol.iou_thresholds[threshold]
     errors = find_errors(metrics.curves, threshold, gt, pred, n_images=n_images)
     classes = [_class_errors(errors, k, name, iou) for k, name in enumerate(metrics.class_names)]
@@ -62,7 +62,8 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
     )
 
 
-def _threshold(ious: tuple[float, ...]) -> int:
+def judged_threshold(ious: tuple[float, ...]) -> int:
+    """Return the place of the threshold that boxes are judged at: .5, or else the lowest."""
     return ious.index(USUAL_IOU) if USUAL_IOU in ious else 0
 
 

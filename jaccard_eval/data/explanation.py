@@ -1,0 +1,120 @@
+"""Why a number is what it is: points of its curve, the boxes that cost most, and what other rules make of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from jaccard_eval.data.result import SCHEMA, InputSummary, MetricValue, finding_dict, plain
+from jaccard_eval.data.signature import signature_dict
+from jaccard_eval.errors import Finding
+
+MISSED = "missed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """Interpolated precision at a recall value, and the score it is reached at; the latter of a single curve only."""
+
+    recall: float
+    precision: float
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """One change to the predictions, and what it alone would give.
+
+    Parameters
+    ----------
+    kind : str
+        Type of the error: "missed", or one of `analysis.errortypes.TYPES`.
+    image, class_name : str
+        Of the detection, or of the box that is missed.
+    score : float
+        NaN for what is missed.
+    row, source : int
+        Row of the detection among the aligned predictions and in the file; of what is missed, in the ground truth.
+    becomes : str
+        Class afterwards; empty where the detection is removed.
+    xywh : tuple of float
+        Its place afterwards; empty where it is removed.
+    gain : float
+        What it alone would add to average precision at the IoU threshold that boxes are judged at.
+    """
+
+    kind: str
+    image: str
+    class_name: str
+    score: float
+    row: int
+    source: int
+    becomes: str
+    xywh: tuple[float, ...]
+    gain: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The value after one more rule was changed; `change` says from what to what."""
+
+    rule: str
+    change: str
+    value: float
+    delta: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExplanationResult:
+    """An explanation of one metric.
+
+    Parameters
+    ----------
+    protocol : str
+    metric : MetricValue
+    judged_iou : float
+        IoU threshold that boxes are judged at.
+    curve : tuple of CurvePoint
+    fixes : tuple of Fix
+        The boxes that cost most, the largest gain first.
+    fixed : float
+        The metric after all fixes, measured on the changed predictions.
+    against : str, optional
+        The other protocol.
+    steps : tuple of Step
+        From this protocol to the other one, one rule after another; the last value is that of the other protocol.
+    """
+
+    version: str
+    signature: str
+    protocol: str
+    gt: InputSummary
+    pred: InputSummary
+    metric: MetricValue
+    judged_iou: float
+    curve: tuple[CurvePoint, ...]
+    fixes: tuple[Fix, ...]
+    fixed: float
+    against: str | None = None
+    steps: tuple[Step, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    kind: ClassVar[str] = "explanation"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document, schema 1: plain types, None where undefined."""
+        fields: dict[str, Any] = plain(
+            {
+                "protocol": self.protocol,
+                "inputs": {"gt": asdict(self.gt), "pred": asdict(self.pred)},
+                "metric": asdict(self.metric),
+                "judged_iou": self.judged_iou,
+                "curve": [asdict(one) for one in self.curve],
+                "fixes": [asdict(one) for one in self.fixes],
+                "fixed": self.fixed,
+                "against": self.against,
+                "steps": [asdict(one) for one in self.steps],
+            }
+        )
+        head = {"schema": SCHEMA, "kind": self.kind, "tool": {"name": "jaccard-eval", "version": self.version}}
+        return head | signature_dict(self.signature) | fields | {"warnings": [finding_dict(x) for x in self.findings]}

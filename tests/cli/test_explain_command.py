@@ -1,0 +1,49 @@
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from command_line import write_pair
+
+from jaccard_eval.cli import _run
+
+
+def test_the_report_goes_from_the_number_to_the_boxes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gt, pred = map(str, write_pair(tmp_path))
+    assert _run.run(["explain", gt, pred, "AP50"]) == 0
+    text = capsys.readouterr().out
+    # Of two dogs one is found first, 51/101, and no cat. Both fixed, both classes have 1.
+    assert "0.2525, of 3 objects" in text
+    assert "fixing these 2 boxes: +0.7475" in text
+
+
+def test_the_json_document_has_the_steps_to_another_protocol(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gt, pred = map(str, write_pair(tmp_path))
+    table = tmp_path / "boxes.csv"
+    assert _run.run(["explain", gt, pred, "AP50[class=dog]", "--against", "voc2007", "--json", "-o", str(table)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["kind"] == "explanation"
+    # Eleven points: six of them up to recall 1/2.
+    assert document["steps"][-1]["value"] == pytest.approx(6 / 11, abs=1e-12)
+    (row,) = csv.DictReader(table.read_text(encoding="utf-8").splitlines())
+    assert (row["error"], row["class"]) == ("missed", "dog")
+
+
+def test_the_metric_is_ap_unless_said_and_sides_may_be_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gt, pred = map(str, write_pair(tmp_path))
+    documents = []
+    for argv in ([gt, pred], ["--gt", gt, "--pred", pred], ["--gt", gt, pred, "AP"]):
+        assert _run.run(["explain", *argv, "--json"]) == 0
+        documents.append(json.loads(capsys.readouterr().out))
+    assert documents[0]["metric"]["ref"] == "AP"
+    assert documents == documents[:1] * 3
+
+
+@pytest.mark.parametrize("argv", [["AR100"], ["AP50", "more"], ["--against", "vok"], ["--boxes", "0"]])
+def test_what_cannot_be_explained_ends_with_2(argv: list[str], tmp_path: Path) -> None:
+    gt, pred = map(str, write_pair(tmp_path))
+    assert _run.run(["explain", gt, pred, *argv]) == 2

@@ -1,0 +1,145 @@
+"""Explanations keep their promises: the fixes are replayed through the public interface, and steps add up."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import jaccard_eval
+from jaccard_eval import BoxTable
+from jaccard_eval.analysis.protocolsteps import protocol_steps
+from jaccard_eval.data.explanation import ExplanationResult, Fix
+from jaccard_eval.data.protocol import COCO, PROTOCOLS
+from jaccard_eval.errors import UsageError
+from jaccard_eval.explaining import explain
+
+Sides = tuple[BoxTable, BoxTable]
+
+
+def draw(seed: int, *, n_images: int = 8, n_classes: int = 3) -> Sides:
+    """Boxes, and detections near them with other classes, shifts and inventions."""
+    rng = np.random.default_rng(seed)
+    n = 40
+    image, label = rng.integers(n_images, size=n), rng.integers(n_classes, size=n)
+    xywh = np.column_stack([rng.uniform(0, 200, (n, 2)), rng.uniform(10, 40, (n, 2))])
+    crowd = rng.random(n) < 0.1
+    rows = np.concatenate([np.flatnonzero(rng.random(n) < 0.8), rng.integers(n, size=15)])
+    near = xywh[rows] + rng.normal(0, 4, (len(rows), 4)) * [1, 1, 0, 0]
+    near[-5:, :2] += 300
+    named = np.where(rng.random(len(rows)) < 0.2, rng.integers(n_classes, size=len(rows)), label[rows])
+    gt = BoxTable.from_arrays(image, label, xywh, encoding="xywh", crowd=crowd, difficult=crowd)
+    return gt, BoxTable.from_arrays(image[rows], named, near, encoding="xywh", score=rng.random(len(rows)))
+
+
+def replay(sides: Sides, fixes: tuple[Fix, ...]) -> BoxTable:
+    """Do to the arrays what the fixes say, one after another."""
+    gt, pred = sides
+    assert pred.score is not None
+    rows = [[*one] for one in zip(pred.image, pred.label, pred.xywh, pred.score, strict=True)]
+    for one in fixes:
+        if one.kind == "missed":
+            rows.append([gt.image[one.source], int(one.becomes), one.xywh, 2.0])
+        elif one.becomes:
+            rows[one.source][1:3] = int(one.becomes), one.xywh
+        else:
+            rows[one.source] = []
+    image, label, xywh, score = zip(*(row for row in rows if row), strict=True)
+    return BoxTable.from_arrays(image, label, np.array(xywh), encoding="xywh", score=score)
+
+
+def explained(sides: Sides, metric: str, **options: object) -> ExplanationResult:
+    return explain(*sides, metric, **options)
+
+
+@pytest.mark.parametrize("metric", ["AP50", "AP", "AP75[class=1]"])
+@pytest.mark.parametrize("protocol", ["coco", "voc2012"])
+@pytest.mark.parametrize("seed", range(3))
+def test_fixing_the_boxes_it_names_gives_what_it_said(seed: int, protocol: str, metric: str) -> None:
+    if protocol == "voc2012":
+        metric = metric.replace("75", "50")
+    sides = draw(seed)
+    found = explained(sides, metric, protocol=protocol)
+    again = jaccard_eval.evaluate(sides[0], replay(sides, found.fixes), protocol=protocol)
+    assert found.metric.value == jaccard_eval.evaluate(*sides, protocol=protocol)[metric]
+    assert found.fixes
+    assert again[metric] == pytest.approx(found.fixed, abs=1e-12)
+    assert found.fixed > found.metric.value
+
+
+@pytest.mark.parametrize("metric", ["AP50", "AP50[class=2]"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_gain_of_each_box_is_what_fixing_it_alone_gives(seed: int, metric: str) -> None:
+    sides = draw(seed)
+    found = explained(sides, metric)
+    for one in found.fixes:
+        alone = jaccard_eval.evaluate(sides[0], replay(sides, (one,)))[metric]
+        assert alone - found.metric.value == pytest.approx(one.gain, abs=1e-12), one
+
+
+def test_no_other_box_costs_more_than_the_first() -> None:
+    found = explained(draw(5), "AP50", boxes=1000)
+    gains = [one.gain for one in found.fixes]
+    assert gains == sorted(gains, reverse=True)
+    assert explained(draw(5), "AP50", boxes=2).fixes == found.fixes[:2]
+
+
+def test_a_perfect_result_has_no_box_to_fix() -> None:
+    gt, _ = draw(0)
+    gt = gt.take(~gt.crowd)
+    found = explained((gt, replace(gt, score=np.linspace(1, 0.5, len(gt)))), "AP")
+    assert found.fixes == ()
+    assert found.fixed == found.metric.value
+
+
+@pytest.mark.parametrize("against", ["voc2007", "voc2012", "coco"])
+@pytest.mark.parametrize("metric", ["AP", "AP50", "AP50[class=1]"])
+def test_the_steps_lead_to_the_other_protocol_and_add_up_to_the_gap(metric: str, against: str) -> None:
+    sides = draw(1)
+    start = "voc2012" if against == "coco" else "coco"
+    found = explained(sides, metric, protocol=start, against=against)
+    values = [found.metric.value, *(step.value for step in found.steps)]
+    assert [step.delta for step in found.steps] == [b - a for a, b in itertools.pairwise(values)]
+    assert values[-1] == jaccard_eval.evaluate(*sides, protocol=against)[metric]
+    assert math.fsum(step.delta for step in found.steps) == pytest.approx(values[-1] - values[0], abs=1e-15)
+
+
+def test_every_step_changes_one_rule_and_the_last_one_is_the_other_protocol() -> None:
+    goal = PROTOCOLS["voc2007"]
+    steps = list(protocol_steps(COCO, goal))
+    assert len({rule for rule, _, _ in steps}) == len(steps)
+    kept = {"name": COCO.name, "sources": COCO.sources}
+    assert steps[-1][2] == replace(goal, **kept)
+    assert list(protocol_steps(COCO, COCO)) == []
+
+
+def test_the_curve_has_the_precision_of_the_evaluation() -> None:
+    sides = draw(2)
+    found = explained(sides, "AP50[class=0]")
+    precision = jaccard_eval.evaluate(*sides).curves.precision[0, :, 0, 0, -1]
+    assert [one.recall for one in found.curve] == np.linspace(0, 1, 101)[::10].tolist()
+    assert [one.precision for one in found.curve] == precision[::10].tolist()
+    assert not math.isnan(found.curve[0].score)
+
+
+@pytest.mark.parametrize("metric", ["AR100", "AP_small", "recall[iou=0.5,score=0.5]"])
+def test_only_average_precision_is_explained(metric: str) -> None:
+    with pytest.raises(UsageError, match="cannot be explained"):
+        explained(draw(0), metric)
+
+
+def test_unknown_classes_and_thresholds_are_refused() -> None:
+    for metric in ("AP50[class=9]", "AP42"):
+        with pytest.raises(UsageError):
+            explained(draw(0), metric)
+
+
+def test_without_ground_truth_there_is_nothing_to_explain() -> None:
+    gt, pred = draw(0)
+    crowd = np.ones(len(gt), dtype=bool)
+    found = explained((replace(gt, crowd=crowd), pred), "AP50")
+    assert math.isnan(found.metric.value) and math.isnan(found.fixed)
+    assert (found.fixes, found.curve) == ((), ())
