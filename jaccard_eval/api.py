@@ -25,6 +25,7 @@ from jaccard_eval.inputs import Input, load
 from jaccard_eval.inspecting import inspect_alone, inspect_both
 from jaccard_eval.measuring import measure, protocol_rules
 from jaccard_eval.recording import record_options
+from jaccard_eval.savedruns import is_saved_run, load_run
 from jaccard_eval.scaling import analyse_sides
 from jaccard_eval.sides import SideOptions, bring_together
 from jaccard_eval.verifying import compare as compare_runs
@@ -143,14 +144,15 @@ def evaluate(
     return replace(result, options=record_options(options, score))
 
 
-def compare(gt: Source, *preds: Source, options: CompareOptions | None = None, **rules: Any) -> ComparisonResult:
+def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = None, **rules: Any) -> ComparisonResult:
     """Compare predictions with the first of them, on one ground truth, which is read once.
 
     Parameters
     ----------
-    gt : path, Dataset or BoxTable
+    gt : path, Dataset or BoxTable, optional
+        None when all predictions are saved runs, which hold it.
     *preds : path, Dataset or BoxTable
-        Two or more; the first is the baseline.
+        Two or more; the first is the baseline. The path of a run, saved as .npz by ``evaluate``, will do as well.
     options : CompareOptions, optional
         How boxes are compared, slices of the images, and the bootstrap for intervals.
     **rules
@@ -176,9 +178,19 @@ def compare(gt: Source, *preds: Source, options: CompareOptions | None = None, *
     >>> [(str(one.kind), one.row) for one in compare(gt, a, b).others[0].changes]
     [('lost', 0), ('found', 1)]
     """
-    truth = Input(gt, rules.get("gt_format"), rules.get("gt_options"))
-    run = partial(evaluate, **rules)
+    if gt is not None and preds and all(map(is_saved_run, preds)):
+        raise UsageError("all predictions are saved runs, which hold their ground truth: leave the other one out")
+    truth = None if gt is None else Input(gt, rules.get("gt_format"), rules.get("gt_options"))
+    run = partial(_saved_or_evaluated, **rules)
     return compare_inputs(truth, preds, run, options or CompareOptions(), version=__version__, run=map_in_order)
+
+
+def _saved_or_evaluated(gt: Source | None, pred: Source, **rules: Any) -> EvaluationResult:
+    if is_saved_run(pred):
+        return load_run(Path(pred))  # type: ignore[arg-type]
+    if gt is None:
+        raise UsageError(f"{shown(str(pred))} is no saved run: name the ground truth to evaluate it on")
+    return evaluate(gt, pred, **rules)
 
 
 def inspect(

@@ -56,18 +56,21 @@ class CompareOptions:
 
 
 def compare_inputs(
-    gt: Input,
+    gt: Input | None,
     preds: Sequence[Source],
-    evaluate: Callable[[Source, Source], EvaluationResult],
+    evaluate: Callable[[Source | None, Source], EvaluationResult],
     options: CompareOptions,
     *,
     version: str,
     run: Run = map,
 ) -> ComparisonResult:
-    """Read the ground truth once, evaluate each of the predictions on it, and compare; see `compare_results`."""
+    """Read the ground truth once, evaluate each of the predictions on it, and compare; see `compare_results`.
+
+    Without ground truth, `evaluate` is given None: predictions that were evaluated before do not need it.
+    """
     _require_two(len(preds))
     # Bare arrays are read already, and each of the predictions may bring images that they do not have.
-    truth = gt.source if isinstance(gt.source, BoxTable) else gt.read("gt")
+    truth = None if gt is None else gt.source if isinstance(gt.source, BoxTable) else gt.read("gt")
     return compare_results([evaluate(truth, pred) for pred in preds], options, version=version, run=run)
 
 

@@ -192,6 +192,22 @@ def _invalid(path: Path, detail: str) -> DataError:
     )
 
 
+def saved_protocol(document: Any) -> Protocol:
+    """Return the rules that the document of a result holds.
+
+    Raises
+    ------
+    UsageError
+        When they are no rules.
+    """
+    import msgspec
+
+    try:
+        return _protocol(msgspec.convert(document, SavedProtocol))
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"protocol: {error}") from None
+
+
 def _protocol(saved: SavedProtocol) -> Protocol:
     """Return the rules of a saved result; infinite ends of ranges, which JSON cannot hold, are null there."""
     rules = {name: getattr(saved, name) for name in SavedProtocol.__slots__ if name != "areas"}

@@ -45,6 +45,8 @@ Examples:
   jaccard-eval compare gt.json before.json after.json --bootstrap 1000
   jaccard-eval compare gt.json a.json b.json c.json --score 0.4 --box-iou 0.75
   jaccard-eval compare gt.json before.json after.json --slice night='img/night/**' --slice rain='img/rain/**'
+  jaccard-eval evaluate gt.json before.json -o before.npz
+  jaccard-eval compare before.npz after.npz
   jaccard-eval compare labels/ before/ after/ --names classes.txt --images images/ --json
 
 The CSV output has one row for each ground-truth box that changed.
@@ -56,7 +58,7 @@ def compare(**options: Any) -> None:
     """Run the command."""
     gt, preds = _many_sides(options["paths"], options["gt"], options["pred"])
     how = _compare_options(options)
-    outputs = plan_files(options["output"], [gt, *preds])
+    outputs = plan_files(options["output"], [*preds] if gt is None else [gt, *preds])
     result = _compute(gt, preds, how, options)
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions
@@ -79,21 +81,24 @@ def _bootstrap(options: dict[str, Any]) -> Bootstrap | None:
     return Bootstrap(n_resamples=options["bootstrap"], confidence_level=options["confidence"], rng=options["seed"])
 
 
-def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path, list[Path]]:
-    """Take the ground truth from its option, else from the first path; all other paths are predictions."""
+def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path | None, list[Path]]:
+    """Take the ground truth from its option, else from the first path unless that is a saved run; compare the rest."""
+    from jaccard_eval.savedruns import is_saved_run
+
     context = click.get_current_context()
     if len(gt) > 1:
         raise click.UsageError(f"GT is given {len(gt)} times", context)
     if not gt and not paths:
         raise click.UsageError("Missing argument 'GT'.", context)
     truth, *rest = [*gt, *paths]
-    preds = [*pred, *rest]
+    saved = not gt and is_saved_run(truth)
+    preds = [*pred, truth, *rest] if saved else [*pred, *rest]
     if len(preds) < 2:
         raise click.UsageError(f"a comparison needs two or more predictions, got {len(preds)}", context)
-    return truth, preds
+    return None if saved else truth, preds
 
 
-def _compute(gt: Path, preds: Sequence[Path], how: CompareOptions, options: dict[str, Any]) -> ComparisonResult:
+def _compute(gt: Path | None, preds: Sequence[Path], how: CompareOptions, options: dict[str, Any]) -> ComparisonResult:
     from jaccard_eval import api
 
     log = FindingLog()
@@ -123,7 +128,8 @@ COMMAND = SectionedCommand(
     "compare",
     callback=compare,
     help="Compare predictions with the first of them, on one ground truth.\n\n"
-    "GT and the predictions A, B, ... are files or folders of any format; A is the baseline. Shows how the metrics"
+    "GT and the predictions A, B, ... are files or folders of any format; A is the baseline. Runs that 'evaluate'"
+    " saved as .npz need no GT. Shows how the metrics"
     " differ, which classes moved most, and box by box what was lost, found, reclassified, duplicated or moved.",
     short_help="Compare predictions: metrics, and box by box.",
     epilog=EPILOG,

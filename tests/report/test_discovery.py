@@ -10,8 +10,8 @@ def test_a_reporter_is_found_by_suffix(suffix: str) -> None:
 
 
 def test_an_unknown_suffix_names_the_known_ones() -> None:
-    known = r"got '.jsn', known are .csv, .json, .markdown, .md, .om, .png, .prom, .svg, .txt, .xml, and the file names"
-    names = r" badge.json, gl-code-quality-report.json, metrics.txt. Did you mean '.json'"
+    known = r"got '.jsn', known are .csv, .json, .markdown, .md, .npz, .om, .png, .prom, .svg, .txt, .xml, and"
+    names = r" the file names badge.json, gl-code-quality-report.json, metrics.txt. Did you mean '.json'"
     with pytest.raises(UsageError, match=known + names):
         reporter_for("result.jsn")
 

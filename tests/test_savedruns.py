@@ -1,0 +1,122 @@
+"""Saved runs are read back as they were, and what is damaged is refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import box, write_json, write_pair
+
+from jaccard_eval import DataError, UsageError, compare, evaluate
+from jaccard_eval.cli import _run
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.npz import DOCUMENT, render
+from jaccard_eval.savedruns import is_saved_run, load_run
+
+Arrays = dict[str, Any]
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> tuple[Path, Path, Path]:
+    gt, before = write_pair(tmp_path)
+    return gt, before, write_json(tmp_path / "after.json", [box(2, 2, [20, 20, 10, 10], score=0.8)])
+
+
+def saved(gt: Path, pred: Path) -> Path:
+    path = pred.with_suffix(".npz")
+    assert _run.run(["evaluate", str(gt), str(pred), "-o", str(path)]) == 0
+    return path
+
+
+def damaged(path: Path, change: Callable[[Arrays], object]) -> Path:
+    with np.load(path) as content:
+        arrays = dict(content)
+    change(arrays)
+    np.savez(path, **arrays)
+    return path
+
+
+def test_a_run_is_read_back_with_all_its_numbers(three: tuple[Path, ...]) -> None:
+    result, again = evaluate(*three[:2]), load_run(saved(*three[:2]))
+    for part in ("metrics", "per_class", "inputs", "protocol", "signature"):
+        assert again.to_dict()[part] == result.to_dict()[part]
+    assert again["recall[iou=0.5,class=dog]"] == 0.5  # one of two dogs, asked of the match table
+
+
+def test_a_run_is_saved_in_the_same_bytes_every_time(three: tuple[Path, ...]) -> None:
+    first, second = (render(evaluate(*three[:2]), ReportOptions()) for _ in range(2))
+    assert first == second
+
+
+def test_saved_runs_compare_as_their_inputs_do(three: tuple[Path, ...]) -> None:
+    gt, before, after = three
+    whole = compare(gt, before, after).to_dict()
+    runs = saved(gt, before), saved(gt, after)
+    assert compare(None, *runs).to_dict()["comparisons"] == whole["comparisons"]
+    assert compare(gt, before, runs[1]).to_dict()["comparisons"] == whole["comparisons"]
+
+
+def test_the_command_takes_saved_runs_without_ground_truth(
+    three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [str(saved(three[0], pred)) for pred in three[1:]]
+    capsys.readouterr()
+    assert _run.run(["compare", *runs, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["comparisons"][0]["counts"]["lost"] == 1
+
+
+def test_unequal_ground_truths_are_refused(three: tuple[Path, ...]) -> None:
+    gt, before, after = three
+    first = saved(gt, before)
+    write_json(gt, json.loads(gt.read_text().replace("50, 50", "51, 50")))
+    with pytest.raises(DataError, match="the fingerprint of the ground truth is"):
+        compare(None, first, saved(gt, after))
+
+
+def test_ground_truth_beside_nothing_but_saved_runs_is_refused(three: tuple[Path, ...]) -> None:
+    run = saved(*three[:2])
+    with pytest.raises(UsageError, match="leave the other one out"):
+        compare(three[0], run, run)
+    with pytest.raises(UsageError, match="is no saved run: name the ground truth"):
+        compare(None, run, three[2])
+
+
+def test_an_archive_of_boxes_is_no_saved_run(tmp_path: Path) -> None:
+    path = tmp_path / "pred.npz"
+    np.savez(path, boxes=[[10, 20, 40, 60]])
+    assert not is_saved_run(path)
+    (tmp_path / "text.npz").write_text("no archive")
+    assert not is_saved_run(tmp_path / "text.npz")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda arrays: arrays.pop("score"), "arrays are missing or of a wrong type: score"),
+        (lambda arrays: arrays.update(label=np.array([0, 1], dtype=float)), "of a wrong type: label"),
+        (lambda arrays: arrays.update(label=np.array([0, 7])), "label points to rows that do not exist"),
+        (lambda arrays: arrays.update(image=np.array([0])), r"has shape \(2,\), expected \(1,\)"),
+        (lambda arrays: arrays.update(score=np.array([np.nan, 1])), "numbers are not finite"),
+        (lambda arrays: arrays.update({DOCUMENT: np.zeros(3, dtype=np.uint8)}), "cannot be read back"),
+        (lambda arrays: arrays.pop(DOCUMENT), "cannot be read back: KeyError"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(
+    three: tuple[Path, ...], change: Callable[[Arrays], object], message: str
+) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        load_run(damaged(saved(*three[:2]), change))
+    assert caught.value.findings[0].code == "result-invalid"
+
+
+def test_pickled_objects_are_never_loaded(three: tuple[Path, ...]) -> None:
+    path = damaged(saved(*three[:2]), lambda arrays: arrays.update(score=np.array([{}, {}], dtype=object)))
+    with pytest.raises(DataError, match="allow_pickle=False"):
+        load_run(path)
+
+
+def test_only_evaluations_of_boxes_are_saved_as_runs(three: tuple[Path, ...]) -> None:
+    with pytest.raises(UsageError, match="results of the kind comparison have no match table"):
+        render(compare(*three), ReportOptions())
