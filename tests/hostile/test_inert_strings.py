@@ -24,7 +24,7 @@ from jaccard_eval.cli import _run
 from jaccard_eval.errors import printable
 
 NAMES = tuple(STRINGS.values())
-COMMANDS = ("evaluate", "inspect", "sensitivity")
+COMMANDS = ("evaluate", "inspect", "sensitivity", "compare")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # what the report itself may write: SGR
 AUTOLINK = re.compile(r"(?:https?|ftp)://\w|www\.\w|\w@\w", re.IGNORECASE)
 JUNIT = {"testsuites", "testsuite", "testcase", "failure", "error", "skipped", "properties", "property", "system-out"}
@@ -73,7 +73,9 @@ def write_table(path: Path, rows: list[list[str]]) -> Path:
 
 
 def run(command: str, *argv: str | Path) -> int:
-    return _run.run([command, *map(str, argv)])
+    """Run a command on two sides and options; what compares predictions gets them twice."""
+    again = argv[1:2] if command == "compare" else ()
+    return _run.run([command, *map(str, (*argv[:2], *again, *argv[2:]))])
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -85,8 +87,15 @@ def test_nothing_acts_on_a_terminal(
     shown = capsys.readouterr()
     assert (COLOURS.search(shown.out) is not None) == (color == "always")
     assert active_characters(COLOURS.sub("", shown.out) + shown.err) == set()
-    assert "[red]cat[/red]" in shown.out  # stands for itself
-    assert ":skull: cat" in shown.out
+
+
+def test_markup_of_the_terminal_library_stands_for_itself(
+    pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("evaluate", *pair, "--per-class", "--color", "always") == 0
+    shown = capsys.readouterr().out
+    assert "[red]cat[/red]" in shown
+    assert ":skull: cat" in shown
 
 
 @pytest.mark.parametrize("command", COMMANDS)
