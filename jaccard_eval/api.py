@@ -140,7 +140,7 @@ def evaluate(
         gt_options=gt_options,
         pred_options=pred_options,
     )
-    result = measure(bring_together(gt, pred, **options), rules, score=score, errors=errors)
+    result = measure(bring_together(gt, pred, **options), rules, score=score, errors=errors, version=__version__)
     return replace(result, options=record_options(options, score))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jaccard_eval import __version__
 from jaccard_eval.analysis.audit import audit
 from jaccard_eval.analysis.errorreport import report_errors
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
@@ -17,9 +16,9 @@ from jaccard_eval.sides import Sides
 
 
 def measure(
-    sides: Sides, protocol: Protocol, *, score: float | str | None = None, errors: bool = False
+    sides: Sides, protocol: Protocol, *, score: float | str | None = None, errors: bool = False, version: str
 ) -> EvaluationResult:
-    """Evaluate two sides; `api.evaluate` explains the options.
+    """Evaluate two sides; `api.evaluate` explains the options, and `version` is that of the tool.
 
     Raises
     ------
@@ -32,8 +31,8 @@ def measure(
     audited = audit(sides.gt, sides.pred, aligned, metrics, sides.hashes)
     return EvaluationResult(
         protocol=protocol,
-        signature=sides.sign(protocol, *_point(score), version=__version__),
-        version=__version__,
+        signature=sides.sign(protocol, *_point(score), version=version),
+        version=version,
         gt=gt,
         pred=pred,
         correspondence=aligned.correspondence,
