@@ -1,0 +1,93 @@
+"""Inputs of one JSON document per image: which files a folder means, what they look like, and their contents."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from jaccard_eval.errors import DataError, Where
+from jaccard_eval.formats import _files
+from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._json.keys import record_keys
+from jaccard_eval.formats._json.values import parse_json
+from jaccard_eval.formats._tree import list_tree
+
+SUFFIX = ".json"
+SNIFFED_FILES = 20
+SNIFFED_FOLDERS = 20
+
+Recognise = Callable[[set[str], set[str], bytes], bool]  # of the keys outside, those in an array, and the bytes
+
+
+def looks_like(path: Path, recognise: Recognise) -> bool:
+    """Whether a file, or at least half of the first files in a folder, are of a format. Never raises."""
+    if not _files.is_folder(path):
+        return _is_one(path, recognise)
+    files = [file for file in _first_files(path) if _files.head(file).strip() != b"[]"]
+    return bool(files) and sum(_is_one(file, recognise) for file in files) * 2 >= len(files)
+
+
+def documents(path: Path, draft: Draft, *, besides: frozenset[str] = frozenset()) -> Iterator[tuple[str, Path, Any]]:
+    """Yield key, path and value of each document, sorted; those that are no JSON are errors, all in one pass.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or a folder of them; keys are relative paths without the suffix.
+    draft : Draft
+    besides : frozenset of str
+        Names of files in the folder that describe no image.
+
+    Raises
+    ------
+    DataError
+        When a folder holds no such file.
+    """
+    files = _list_files(path, draft, besides) if _files.is_folder(path) else {path.stem: path}
+    failures: list[DataError] = []
+    for key, file in files.items():
+        try:
+            value = parse_json(file, _files.read_text(file))
+        except DataError as error:
+            failures.append(error)
+        else:
+            yield key, file, value
+    _files.record_failures(failures, draft.findings)
+
+
+def _is_one(file: Path, recognise: Recognise) -> bool:
+    head = _files.head(file).lstrip()
+    return head[:1] in (b"{", b"[") and recognise(*record_keys(head), head)
+
+
+def _list_files(folder: Path, draft: Draft, besides: frozenset[str]) -> dict[str, Path]:
+    names = [name for name in list_tree(folder, draft.findings) if _is_document(name)]
+    files = {name[: -len(SUFFIX)]: folder / name for name in names if name.rpartition("/")[2] not in besides}
+    if not files:
+        detail = "no .json files"
+        raise DataError.single("labels-missing", Where(str(folder)), detail, fix="Pass the folder of them.")
+    return files
+
+
+def _first_files(folder: Path) -> list[Path]:
+    """Return a few documents of a folder, else of the folders in it or in these."""
+    level = [folder]
+    for _ in range(3):
+        entries = [entry for one in level[:SNIFFED_FOLDERS] for entry in _entries(one)]
+        files = [entry for entry in entries if _is_document(entry.name) and entry.name != "meta.json"]
+        if files:
+            return files[:SNIFFED_FILES]
+        level = [entry for entry in entries if _files.is_folder(entry)]
+    return []
+
+
+def _entries(folder: Path) -> list[Path]:
+    with contextlib.suppress(OSError):
+        return sorted(folder.iterdir())
+    return []
+
+
+def _is_document(name: str) -> bool:
+    return name.lower().endswith(SUFFIX) and not name.rpartition("/")[2].startswith(".")
