@@ -21,8 +21,8 @@ from jaccard_eval.cli._options import (
     SectionedCommand,
     SectionOption,
 )
-from jaccard_eval.cli._reading import read_options, two_sides
-from jaccard_eval.errors import FindingLog
+from jaccard_eval.cli._reading import ROLES, read_options, two_sides
+from jaccard_eval.errors import FindingLog, UsageError, Where, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.data.explanation import ExplanationResult
@@ -46,6 +46,7 @@ EPILOG = f"""\b
 Examples:
   jaccard-eval explain gt.json detections.json
   jaccard-eval explain gt.json detections.json "AP50[class=dog]" --boxes 5
+  jaccard-eval explain result.json AP75
   jaccard-eval explain gt.json detections.json AP50 --against voc2012 -o boxes.csv
 
 {EXIT_CODES}"""
@@ -55,15 +56,51 @@ def explain(**options: Any) -> None:
     """Run the command."""
     words = options["paths"]
     n_paths = 2 - len(options["gt"][:1]) - len(options["pred"][:1])
-    metric = words[n_paths] if len(words) == n_paths + 1 else DEFAULT_METRIC
-    rest = words[:n_paths] if len(words) == n_paths + 1 else words
-    gt, pred = two_sides([Path(word) for word in rest], options["gt"], options["pred"])
-    outputs = plan_files(options["output"], [gt, pred])
-    result = _compute(gt, pred, metric, options)
+    if n_paths == 2 and _names_result(words):
+        inputs = [Path(words[0])]
+        outputs = plan_files(options["output"], inputs)
+        result = _compute_saved(inputs[0], *words[1:], boxes=options["boxes"], against=options["against"])
+    else:
+        metric = words[n_paths] if len(words) == n_paths + 1 else DEFAULT_METRIC
+        rest = words[:n_paths] if len(words) == n_paths + 1 else words
+        gt, pred = two_sides([Path(word) for word in rest], options["gt"], options["pred"])
+        outputs = plan_files(options["output"], [gt, pred])
+        result = _compute(gt, pred, metric, options)
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions
 
     deliver(result, outputs, options, ReportOptions())
+
+
+def _names_result(words: tuple[str, ...]) -> bool:
+    """Whether the words are a saved result, or one and a metric, rather than two sides."""
+    from jaccard_eval.data.metricref import MetricRef
+
+    if len(words) != 2 or Path(words[1]).exists():
+        return len(words) == 1
+    try:
+        MetricRef.parse(words[1])
+    except UsageError:
+        return False
+    return True
+
+
+def _compute_saved(path: Path, metric: str = DEFAULT_METRIC, **options: Any) -> ExplanationResult:
+    """Explain a saved evaluation, from the inputs that it names, by its own rules and options."""
+    from jaccard_eval import explaining
+    from jaccard_eval.data.signature import signature_fields
+    from jaccard_eval.verifying import read_saved
+
+    saved = read_saved(path)
+    gt, pred = (saved.document["inputs"][side]["path"] for side in ROLES)
+    arguments = {name: value for name, value in saved.arguments.items() if name not in OF_THE_METRIC}
+    result = explaining.explain(gt, pred, metric, **arguments, **options)
+    changes = FindingLog()
+    now, then = signature_fields(result.signature), signature_fields(saved.document["signature"])
+    for role, side in zip(ROLES, (gt, pred), strict=True):
+        if now[role] != then[role]:
+            changes.warning("result-differs", Where(side), f"holds other boxes than when {shown(str(path))} was made")
+    return replace(result, findings=(*changes.findings(), *result.findings))
 
 
 def _compute(gt: Path, pred: Path, metric: str, options: dict[str, Any]) -> ExplanationResult:
@@ -92,13 +129,14 @@ COMMAND = SectionedCommand(
     "explain",
     callback=explain,
     help="Explain an average precision: from the number to the points of its curve, to the boxes that cost most.\n\n"
-    "METRIC is AP, AP50 and the like, or AP50[class=NAME]. What fixing the boxes would give is measured: the changed"
+    "RESULT is a saved evaluation; its inputs are read again, by its own rules and options. METRIC is AP, AP50 and the"
+    " like, or AP50[class=NAME]. What fixing the boxes would give is measured: the changed"
     " predictions are matched again.",
     short_help="Why a number is what it is.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
-        click.Argument(["paths"], nargs=-1, metavar="GT PRED [METRIC]"),
+        click.Argument(["paths"], nargs=-1, metavar="RESULT|GT PRED [METRIC]"),
         *PATH_OPTIONS,
         _option(
             "--boxes",

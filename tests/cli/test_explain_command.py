@@ -47,3 +47,33 @@ def test_the_metric_is_ap_unless_said_and_sides_may_be_named(
 def test_what_cannot_be_explained_ends_with_2(argv: list[str], tmp_path: Path) -> None:
     gt, pred = map(str, write_pair(tmp_path))
     assert _run.run(["explain", gt, pred, *argv]) == 2
+
+
+def test_a_saved_result_is_explained_from_its_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gt, pred = map(str, write_pair(tmp_path))
+    saved = str(tmp_path / "result.json")
+    assert _run.run(["evaluate", gt, pred, "--protocol", "voc2012", "--classes", "dog", "-o", saved]) == 0
+    documents = []
+    for argv in ([saved, "AP50"], [gt, pred, "AP50", "--protocol", "voc2012", "--classes", "dog"]):
+        capsys.readouterr()
+        assert _run.run(["explain", *argv, "--json"]) == 0
+        documents.append(json.loads(capsys.readouterr().out))
+    assert documents[0] == documents[1]
+    assert documents[0]["warnings"] == []
+
+
+def test_inputs_that_changed_since_a_result_was_saved_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gt, pred = map(str, write_pair(tmp_path))
+    saved = str(tmp_path / "result.json")
+    assert _run.run(["evaluate", gt, pred, "-o", saved]) == 0
+    Path(pred).write_text(Path(pred).read_text().replace("0.8", "0.7"))
+    assert _run.run(["explain", saved]) == 0
+    assert "[result-differs]" in capsys.readouterr().err
+
+
+def test_a_missing_side_is_no_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gt, _ = map(str, write_pair(tmp_path))
+    assert _run.run(["explain", gt, str(tmp_path / "none.json")]) == 3
+    assert "none.json" in capsys.readouterr().err
