@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from jaccard_eval.analysis.answers import chosen_images, slice_digest
 from jaccard_eval.analysis.gaterules import Slice
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.data.result import Measured, MetricValue
+from jaccard_eval.data.result import Measured, SliceRow
 from jaccard_eval.errors import UsageError, shown
 
 USUAL_IOU = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SliceRow:
-    """What was measured on a slice.
-
-    Parameters
-    ----------
-    name, digest : str
-        Name of the slice, and a digest of what it is made of.
-    images : int
-    values : mapping of str to MetricValue
-        AP, and AP50 where 0.5 is a threshold.
-    """
-
-    name: str
-    digest: str
-    images: int
-    values: Mapping[str, MetricValue]
 
 
 def measure_slices(measured: Measured, slices: Sequence[Slice], protocol: Protocol) -> tuple[SliceRow, ...]:

@@ -26,6 +26,7 @@ from jaccard_eval.cli._options import (
     SectionOption,
 )
 from jaccard_eval.cli._reading import read_options, two_sides
+from jaccard_eval.cli._slices import SLICE_OPTIONS, add_slices, read_slices
 from jaccard_eval.errors import ExitCode, FindingLog
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ Examples:
   jaccard-eval evaluate gt.json detections.json --score best-f1 -o report.md -o result.json
   jaccard-eval evaluate gt.json detections.json --errors --per-class
   jaccard-eval evaluate gt.json detections.json --bootstrap 1000
+  jaccard-eval evaluate gt.json detections.json --slice night='img/night/**' --slices slices.toml
   jaccard-eval evaluate gt.json detections.json --json | jq .metrics.AP
   jaccard-eval evaluate gt.json detections.json --fail-under AP50=0.5 -o result.json
   jaccard-eval evaluate gt.json detections.json --fail-drop AP=0.01 --baseline main.json
@@ -76,9 +78,9 @@ ERRORS = SectionOption(
 def evaluate(**options: Any) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
     gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
-    keeper = prepare_gates(options)
+    keeper, slices = prepare_gates(options), read_slices(options)
     outputs = plan_files([*options["output"], *keeper.outputs], [gt, pred, *keeper.inputs])
-    result = keeper.judge(add_intervals(_compute(gt, pred, options), options))
+    result = keeper.judge(add_slices(add_intervals(_compute(gt, pred, options), options), slices))
     report_findings(result.findings, options)
     outputs = keeper.permitted(outputs, result.gates)
     return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, _report_options(options)))
@@ -136,6 +138,7 @@ COMMAND = SectionedCommand(
         *PAIR_OPTIONS,
         *GATE_OPTIONS,
         *BOOTSTRAP_OPTIONS,
+        *SLICE_OPTIONS,
         *CLASS_OPTIONS,
         ERRORS,
         *OUTPUT_OPTIONS,

@@ -59,6 +59,25 @@ class ClassRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SliceRow:
+    """What was measured on a slice of the images.
+
+    Parameters
+    ----------
+    name, digest : str
+        Name of the slice, and a digest of what it is made of.
+    images : int
+    values : mapping of str to MetricValue
+        AP, and AP50 where 0.5 is a threshold.
+    """
+
+    name: str
+    digest: str
+    images: int
+    values: Mapping[str, MetricValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatingPoint:
     """Counts at a score threshold: detections with score >= `score`; `class_name` None pools all classes."""
 
@@ -191,6 +210,8 @@ class EvaluationResult:
         What was asked for beside the protocol, by the names of `api.evaluate`: what it takes to run it again.
     errors : ErrorReport, optional
         What kinds of errors there are, when asked for.
+    slices : tuple of SliceRow
+        The slices that were asked for.
     """
 
     protocol: Protocol
@@ -208,6 +229,7 @@ class EvaluationResult:
     gates: tuple[GateVerdict, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     errors: ErrorReport | None = None
+    slices: tuple[SliceRow, ...] = ()
 
     kind: ClassVar[str] = "evaluation"
 
@@ -259,6 +281,7 @@ class EvaluationResult:
             "warnings": [finding_dict(finding) for finding in self.findings],
             "gates": [one.to_dict() for one in self.gates],
             **({} if self.errors is None else {"errors": self.errors.to_dict()}),
+            **({"slices": [_slice_dict(one) for one in self.slices]} if self.slices else {}),
         }
 
     def _bootstrap_dict(self) -> dict[str, Any]:
@@ -287,6 +310,15 @@ def _class_dict(row: ClassRow) -> dict[str, Any]:
 def _intervals_dict(values: Mapping[str, MetricValue]) -> dict[str, Any]:
     found = {name: list(one.interval) for name, one in values.items() if one.interval is not None}
     return {"intervals": found} if found else {}
+
+
+def _slice_dict(one: SliceRow) -> dict[str, Any]:
+    values = {name: plain(metric.value) for name, metric in one.values.items()}
+    return (
+        {"slice": one.name, "digest": one.digest, "images": one.images}
+        | values
+        | {"support": {name: metric.n for name, metric in one.values.items()}}
+    )
 
 
 def _point_dict(point: OperatingPoint) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from jaccard_eval.report.kinds._errors import error_cells, error_columns, errors
 from jaccard_eval.report.kinds._gates import gates_section
 from jaccard_eval.report.kinds._intervals import bound_cells, bound_columns, intervals_section
 from jaccard_eval.report.kinds._parts import correspondence_section, findings_section, inputs_section, joined_names
+from jaccard_eval.report.kinds._slices import slices_section
 from jaccard_eval.report.model import Cell, Column, Note, Report, Section, Sheet, Table
 
 FEW_THRESHOLDS = 4  # up to this many, operating points are shown at every IoU threshold, else at the lowest
@@ -36,6 +37,7 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
     sections += gates_section(result.gates)
     if options.per_class:
         sections.append(_per_class(result, options.sort))
+    sections += slices_section(result.slices)
     if result.operating_points:
         sections.append(_operating_points(result.operating_points, per_class=options.per_class))
     sections += errors_sections(result.errors, per_class=options.per_class)
