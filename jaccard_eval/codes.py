@@ -74,6 +74,7 @@ CODES = frozenset(
         "format-unknown",
         "group-missing",
         "group-row",
+        "group-unknown",
         "gt-duplicate",
         "gt-empty",
         "gt-near-duplicate",

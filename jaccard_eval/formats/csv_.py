@@ -14,11 +14,12 @@ from jaccard_eval.formats import Format, ReadOptions, _files
 from jaccard_eval.formats._csv.columns import is_header, is_keras_row, resolve_columns
 from jaccard_eval.formats._csv.rows import first_line, read_sheet, split_first_line
 from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._openimages.columns import is_header as is_open_images
 
 FORMAT = Format(
     name="csv",
     summary="delimited text, one row per box, columns found by their names",
-    source="TensorFlow Object Detection, VoTT, DeepForest, Open Images and Kaggle tables; keras-retinanet's CSV",
+    source="TensorFlow Object Detection, VoTT, DeepForest and Kaggle tables; keras-retinanet's CSV",
     example="image,class,xmin,ymin,xmax,ymax\nstreet.jpg,dog,10,20,110,220\n",
     carries=("names", "sizes", "scores", "crowd", "difficult", "group_of", "ignore", "area"),
     suffixes=(".csv", ".tsv"),
@@ -34,6 +35,8 @@ def sniff(path: Path) -> bool:
     if not line or line.startswith(_OTHER_STARTS):
         return False
     _, fields = split_first_line(line)
+    if is_open_images(fields):
+        return False  # a format of its own: it prescribes fractions, and has names for its classes
     return is_header(fields) or is_keras_row(fields) or path.suffix.lower() in FORMAT.suffixes
 
 

@@ -500,7 +500,6 @@ def test_the_example_of_the_format_is_a_file_of_the_format(load: Load) -> None:
         ("deepforest-csv/tests/data/blank_annotations.csv", 0, 1, "px"),
         ("deepforest-csv/tests/data/testfile_tfrecords.csv", 160, 9, "px"),
         ("keras-retinanet-test-data/csv/annotations.csv", 1, 1, "px"),
-        ("padilla-review/data/database/gts/openimages_format/all_bounding_boxes.csv", 273, 100, "norm"),
     ],
 )
 def test_published_files_are_recognised_and_read(

@@ -16,6 +16,7 @@ TRUTH = {
     "gts/pascalvoc_format": "voc",
     "gts/imagenet_format": "voc",
     "gts/cvat_format": "cvat",
+    "gts/openimages_format/all_bounding_boxes.csv": "openimages",
 }
 
 Read = Callable[[str, str], Dataset]

@@ -41,9 +41,9 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
         When the file cannot be written.
     """
     report_losses(dataset, path, findings, CARRIED)
-    images = _image_texts(dataset.images)
+    images = image_texts(dataset.images)
     classes = dataset.labels.names if dataset.labels.named else [str(key) for key in dataset.labels.keys]
-    _report_texts(images, classes, path, findings)
+    report_texts(images, classes, path, findings)
     encoding, coords = _coords(dataset)
     _report_readings(dataset, coords, classes, path, findings)
     box_columns: Columns = dict(zip(BOX_COLUMNS[encoding], map(_numbers, coords.T), strict=True))
@@ -56,7 +56,7 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     replace_file(path, text.encode("utf-8", "backslashreplace"))
 
 
-def _image_texts(images: ImageTable) -> list[str]:
+def image_texts(images: ImageTable) -> list[str]:
     """Return the file names of the images where these tell them apart, else their keys."""
     names = [images.name(row) for row in range(len(images))]
     return names if len(set(names)) == len(names) else [str(key) for key in images.keys]
@@ -108,8 +108,8 @@ def _optional(values: FloatArray) -> list[str]:
     return ["" if math.isnan(value) else f"{value:.17g}" for value in values.tolist()]
 
 
-def _report_texts(images: Sequence[str], classes: Sequence[str], path: Path, findings: FindingLog) -> None:
-    """Warn of texts that do not come back as they are."""
+def report_texts(images: Sequence[str], classes: Sequence[str], path: Path, findings: FindingLog) -> None:
+    """Warn of texts that a spreadsheet would run, which do not come back as they are."""
     changed = [text for text in (*images, *classes) if is_formula(text)]
     findings.add_rows(
         Severity.WARNING,

@@ -1,0 +1,1 @@
+"""The parts of the Open Images format: columns, reader and writer."""

@@ -1,0 +1,55 @@
+"""Open Images CSV: fractions in the order XMin, XMax, YMin, YMax, classes by MID or by name, groups of objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.errors import FindingLog
+from jaccard_eval.formats import Format, ReadOptions, _files
+from jaccard_eval.formats._csv.rows import first_line, split_first_line
+from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._openimages.columns import is_header
+
+FORMAT = Format(
+    name="openimages",
+    summary="Open Images CSV: fractions as XMin, XMax, YMin, YMax; class-descriptions*.csv beside it names the classes",
+    source="https://storage.googleapis.com/openimages/web/download_v7.html",
+    example="ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsGroupOf\nstreet,,dog,1,0.1,0.3,0.2,0.5,0\n",
+    carries=("scores", "group_of"),
+    suffixes=(".csv",),
+)
+
+
+def sniff(path: Path) -> bool:
+    """Whether the first line has the columns of Open Images."""
+    _, line = first_line(_files.head(path).decode("utf-8", errors="replace"))
+    return bool(line) and is_header(split_first_line(line)[1])
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of an Open Images table to the draft.
+
+    Raises
+    ------
+    DataError
+        When the file cannot be read as a table; problems of its columns and cells are among the draft's findings.
+    """
+    from jaccard_eval.formats._openimages.reader import read_table  # not needed to look for a format
+
+    read_table(path, draft, options)
+
+
+def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write an Open Images table.
+
+    Raises
+    ------
+    DataError
+        When boxes are in pixels and the size of an image is unknown.
+    MachineError
+        When the file cannot be written.
+    """
+    from jaccard_eval.formats._openimages.writer import write_file
+
+    write_file(dataset, path, findings)
