@@ -164,6 +164,7 @@ CODES = frozenset(
         "score-range",
         "score-thresholded",
         "score-ties",
+        "score-ties-interval",
         "section-empty",
         "section-missing",
         "section-type",

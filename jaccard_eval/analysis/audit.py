@@ -18,6 +18,7 @@ from jaccard_eval.analysis.rounding import check_rounding
 from jaccard_eval.analysis.rows import check_repeats, check_rows
 from jaccard_eval.analysis.sample import take_sample
 from jaccard_eval.analysis.scores import check_scores
+from jaccard_eval.analysis.ties import check_ties
 from jaccard_eval.data.align import Alignment
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.signature import Words
@@ -35,6 +36,7 @@ CHECKS: tuple[Check, ...] = (
     check_offsets,
     check_classes,
     check_scores,
+    check_ties,
     check_rounding,
     check_images,
 )
