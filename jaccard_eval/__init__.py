@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from jaccard_eval.analysis.gaterules import Gates, Rule, Slice
     from jaccard_eval.api import compare, evaluate, inspect, load, pixels, sensitivity, verify
     from jaccard_eval.comparing import CompareOptions
+    from jaccard_eval.converting import convert
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.comparison import ComparisonResult
     from jaccard_eval.data.dataset import Dataset
@@ -81,6 +82,7 @@ _HOMES = {
     "ciou_loss": "geometry.losses",
     "clip": "geometry.transform",
     "compare": "api",
+    "convert": "converting",
     "decode_grid": "geometry.grid",
     "diou_loss": "geometry.losses",
     "displaced_iou": "metrics.displacement",
@@ -140,6 +142,7 @@ __all__ = [
     "ciou_loss",
     "clip",
     "compare",
+    "convert",
     "decode_grid",
     "diou_loss",
     "displaced_iou",

@@ -109,7 +109,11 @@ class FormatWriter(Protocol):
     """What the module of a format that can be written offers beside."""
 
     def write(self, dataset: Dataset, path: Path, findings: FindingLog) -> None:
-        """Write a file or folder, whole or not at all; say what of the data set it cannot carry."""
+        """Write a file or folder, whole or not at all; say what of the data set it cannot carry.
+
+        All is said before anything is written, with ``findings.raise_errors()`` between the two: where nothing may be
+        lost, a warning is an error.
+        """
 
 
 def format_names() -> list[str]:
@@ -187,6 +191,7 @@ def write_dataset(
     format_name: str | None = None,
     inputs: Sequence[Path] = (),
     replace: bool = False,
+    lossy: bool = True,
 ) -> tuple[Finding, ...]:
     """Write a data set, in its own format unless another is named.
 
@@ -200,6 +205,8 @@ def write_dataset(
         What the output must not touch.
     replace : bool
         Whether what exists may be replaced.
+    lossy : bool
+        Whether to write what the format cannot carry in full; if not, the warnings of the writer are errors.
 
     Returns
     -------
@@ -211,15 +218,16 @@ def write_dataset(
     UsageError
         When the format cannot be written, or the place is not free.
     DataError
-        When the data set cannot be written in this format.
+        When the data set cannot be written in this format, or not in full while `lossy` is false.
     MachineError
         When the machine refuses.
     """
     from jaccard_eval.atomic import require_free
+    from jaccard_eval.formats._losses import LossErrors
 
     writer = format_writer(format_name or dataset.format)
     require_free(Path(path), inputs, replace=replace)
-    findings = FindingLog()
+    findings = FindingLog() if lossy else LossErrors()
     writer.write(dataset, Path(path), findings)
     return findings.findings()
 
@@ -235,8 +243,25 @@ def format_writer(name: str) -> FormatWriter:
     module = format_module(name)
     if hasattr(module, "write"):
         return cast("FormatWriter", module)
-    known = [one for one in format_names() if hasattr(format_module(one), "write")]
-    raise UsageError(f"format {shown(name)} cannot be written; those that can are {', '.join(known)}")
+    raise UsageError(f"format {shown(name)} cannot be written; those that can are {', '.join(written_formats())}")
+
+
+def written_formats() -> list[str]:
+    """Names of the formats that can be written."""
+    return [name for name in format_names() if hasattr(format_module(name), "write")]
+
+
+def format_for_path(path: Path) -> str | None:
+    """Return the one format that can be written and has files of this suffix; of several the one of its name.
+
+    None when there is no such one.
+    """
+    name = path.name.lower()
+    matches = [one for one in written_formats() if name.endswith(format_module(one).FORMAT.suffixes or "/")]
+    namesake = name.rpartition(".")[2]
+    if namesake in matches:
+        return namesake
+    return matches[0] if len(matches) == 1 else None
 
 
 def _own_modules() -> dict[str, str]:

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.errors import DataError, FindingLog, Severity, Where
+from jaccard_eval.errors import DataError, FindingLog, Rows, Severity, SizedRows, Where
 
 FLAGS = ("crowd", "difficult", "group_of", "ignore")
 UNIVERSE = ("sizes", "images", "names")
+LOSSLESS_FIX = "Choose a format that carries it, or leave it out with --lossy."
+
+
+class LossErrors(FindingLog):
+    """Findings of a writer that must not lose anything: its warnings are errors."""
+
+    def warning(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
+        """Record a loss as an error."""
+        self.error(code, where, detail, fix=fix or LOSSLESS_FIX, table=table)
+
+    def add_rows(
+        self,
+        severity: Severity,
+        code: str,
+        rows: SizedRows,
+        describe: Callable[[int], tuple[Where, str]],
+        *,
+        fix: str = "",
+        summary: str = "",
+    ) -> None:
+        """Record one finding about many rows, a loss as an error."""
+        if severity is Severity.WARNING:
+            severity, fix = Severity.ERROR, fix or LOSSLESS_FIX
+        super().add_rows(severity, code, rows, describe, fix=fix, summary=summary)
 
 
 def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: Collection[str]) -> None:

@@ -40,9 +40,11 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     in_lines = path.name.removesuffix(".gz").lower().endswith(LINE_SUFFIXES)
     if dataset.role == "pred" and (in_lines or not dataset.images.listed):
         report_losses(dataset, path, findings, ())
+        findings.raise_errors()
         data = _joined(_results(dataset), in_lines=in_lines)
     else:
         report_losses(dataset, path, findings, TRUTH if dataset.role == "gt" else OBJECT_RESULTS)
+        findings.raise_errors()
         data = _object(dataset)
     replace_file(path, gzip.compress(data, mtime=0) if path.name.endswith(".gz") else data)
 

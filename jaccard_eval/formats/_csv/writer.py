@@ -37,6 +37,8 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
 
     Raises
     ------
+    DataError
+        When it must not lose anything and cannot carry all.
     MachineError
         When the file cannot be written.
     """
@@ -46,6 +48,7 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     report_texts(images, classes, path, findings)
     encoding, coords = _coords(dataset)
     _report_readings(dataset, coords, classes, path, findings)
+    findings.raise_errors()
     box_columns: Columns = dict(zip(BOX_COLUMNS[encoding], map(_numbers, coords.T), strict=True))
     columns = _columns(dataset, images, classes, box_columns)
     mark = "\t" if path.suffix.lower() == ".tsv" else ","

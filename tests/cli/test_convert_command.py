@@ -1,0 +1,67 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from jaccard_eval.cli import _run
+
+
+def test_the_suffix_tells_the_format(sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.csv"
+    assert _run.run(["convert", str(sample_data / "coco/gt.json"), str(out)]) == 0
+    assert capsys.readouterr().out == f"{out}: csv, from coco: ground truth, 12 images, 39 boxes, 5 classes\n"
+    assert out.read_text().count("\n") == 1 + 39 + 1  # a header, the boxes, and the image without any
+
+
+def test_a_loss_ends_the_run_and_nothing_is_written(
+    sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "labels"
+    argv = ["convert", str(sample_data / "coco/gt.json"), str(out), "--to", "yolo"]
+    assert _run.run(argv) == 3
+    assert "error[write-loss]: " in (said := capsys.readouterr().err)
+    assert "boxes with crowd set: 1; the output does not carry that" in said
+    assert not out.exists()
+    assert _run.run([*argv, "--lossy", "--strict"]) == 0
+    assert "warning[write-loss]: " in capsys.readouterr().err
+    assert len(list(out.glob("*.txt"))) == 12 + 1  # images, and the names of the classes
+
+
+def test_an_existing_target_is_kept_unless_force_is_given(
+    sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.csv"
+    out.write_text("precious")
+    argv = ["convert", str(sample_data / "coco/better.json"), str(out)]
+    assert _run.run(argv) == 2
+    assert out.read_text() == "precious"
+    assert "--force" in capsys.readouterr().err
+    assert _run.run([*argv, "--force"]) == 0
+    assert out.read_text().startswith("image,")
+
+
+def test_the_document_says_what_was_written(
+    sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.csv"
+    assert _run.run(["convert", str(sample_data / "coco/better.json"), str(out), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["output"] == {"path": str(out), "format": "csv"}
+    assert (document["input"]["format"], document["input"]["role"]) == ("coco", "pred")
+    assert document["boxes"] == out.read_text().count("\n") - 1
+
+
+def test_options_of_predictions_make_the_input_one(
+    sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pictures = sample_data / "yolo/images/val"
+    argv = ["convert", str(sample_data / "yolo/better"), str(tmp_path / "out.json"), "--pred-images", str(pictures)]
+    assert _run.run([*argv, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["input"]["role"] == "pred"
+
+
+def test_with_strict_a_warning_of_the_input_leaves_the_target_unwritten(tmp_path: Path) -> None:
+    source = tmp_path / "gt.csv"
+    source.write_text("image,class,xmin,ymin,xmax,ymax\na.jpg,dog,0,0,0,10\n")
+    assert _run.run(["convert", str(source), str(tmp_path / "out.json"), "--strict"]) == 3
+    assert not (tmp_path / "out.json").exists()

@@ -1,0 +1,146 @@
+"""Every format that is read into every one that is written: the same boxes, or a refusal to lose any of them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jaccard_eval import BoxTable, DataError, UsageError, load
+from jaccard_eval.converting import convert
+from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap
+from jaccard_eval.formats import Format, ReadOptions, format_module, format_names, write_dataset, written_formats
+from jaccard_eval.formats._images import ImageFolder
+
+SAMPLE = Path(__file__).parents[1] / "sample_data"
+GT, PRED = SAMPLE / "coco/gt.json", SAMPLE / "coco/better.json"
+WRITTEN = written_formats()
+TOLERANCE = 6  # decimals of a pixel: fractions of an image are pixels again but for the last bit
+
+
+def pictures() -> ReadOptions:
+    return ReadOptions(images=ImageFolder(SAMPLE / "yolo/images/val"))
+
+
+def named(folder: Path, name: str) -> Path:
+    """Return a path that a format would be written to."""
+    suffixes = about(name).suffixes
+    return folder / (f"{name}{suffixes[0]}" if suffixes else name)
+
+
+def about(name: str) -> Format:
+    return format_module(name).FORMAT
+
+
+def boxes_of(dataset: Dataset) -> list[tuple[object, ...]]:
+    """Return image, class, box and score of each row, in an order of their own."""
+    assert dataset.units == "px"
+    stems = [Path(dataset.images.name(row)).stem for row in range(len(dataset.images))]
+    table = dataset.boxes
+    scores = [None] * len(table) if table.score is None else table.score.tolist()
+    rows = zip(table.image, table.label, table.xywh.round(TOLERANCE).tolist(), scores, strict=True)
+    return sorted((stems[image], dataset.labels.names[label], *xywh, score) for image, label, xywh, score in rows)
+
+
+@pytest.mark.parametrize("role", ["gt", "pred"])
+@pytest.mark.parametrize("target", WRITTEN)
+@pytest.mark.parametrize("source", WRITTEN)
+def test_the_sample_is_the_same_in_every_format_by_way_of_every_other(
+    source: str, target: str, role: str, tmp_path: Path
+) -> None:
+    sample = load(SAMPLE / "yolo" / ("labels/val" if role == "gt" else "better"), role=role, options=pictures())
+    write_dataset(sample, named(tmp_path, source), format_name=source)
+    there = named(tmp_path / "there", target)
+    there.parent.mkdir()
+    reading = {"source_format": source, "options": pictures(), "lossy": True}
+    done = convert(named(tmp_path, source), there, to=target, role=role, **reading)
+    assert boxes_of(done.dataset) == boxes_of(sample)
+    assert boxes_of(load(there, role=role, format_name=target, options=pictures())) == boxes_of(sample)
+
+
+@pytest.mark.parametrize("target", WRITTEN)
+@pytest.mark.parametrize("source", format_names())
+def test_every_example_is_written_in_every_format_or_refused_with_a_reason(
+    source: str, target: str, tmp_path: Path
+) -> None:
+    module, file = format_module(source), tmp_path / "example" / f"example{(*about(source).suffixes, '.txt')[0]}"
+    file = file if about(source).suffixes else file.with_suffix(about(source).member)
+    file.parent.mkdir()
+    if hasattr(module, "write_example"):
+        module.write_example(file)
+    else:
+        file.write_text(about(source).example, encoding="utf-8")
+    there = named(tmp_path, target)
+    try:
+        done = convert(file if about(source).suffixes else file.parent, there, to=target, lossy=True)
+    except DataError as error:
+        assert {one.code for one in error.findings} <= {"size-unknown", "write-name"}
+        assert not there.exists()
+        return
+    again = load(there, role=done.dataset.role, format_name=target)
+    assert len(again.boxes) == len(done.dataset.boxes) > 0
+
+
+def flagged() -> Dataset:
+    """Two boxes in a picture of 20 x 20, the first of them with every flag and half of its area."""
+    flags = {flag: [True, False] for flag in ("crowd", "difficult", "group_of", "ignore")}
+    table = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [5, 5, 9, 9]], area=[50, 16], **flags)
+    images = ImageTable(("a.png",), (None,), np.array([[20.0, 20.0]]), listed=True)
+    return Dataset("memory", "arrays", "gt", images, LabelMap(("dog",), ("dog",), named=True), table)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_nothing_is_written_where_the_format_cannot_carry_a_flag_that_is_set(name: str, tmp_path: Path) -> None:
+    there = named(tmp_path, name)
+    carried = {"crowd", "difficult", "group_of", "ignore", "area"} & set(about(name).carries)
+    if len(carried) == 5:
+        assert not [one for one in convert(flagged(), there, to=name).findings if one.severity == "warning"]
+        return
+    with pytest.raises(DataError, match="--lossy") as caught:
+        convert(flagged(), there, to=name)
+    lost = {one.examples[0].where.field for one in caught.value.findings if one.severity == "error"}
+    assert lost == {"crowd", "difficult", "group_of", "ignore", "area"} - carried
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_was_asked_to_be_lost_is_lost_and_said(name: str, tmp_path: Path) -> None:
+    done = convert(flagged(), named(tmp_path, name), to=name, lossy=True)
+    said = {one.examples[0].where.field for one in done.findings if one.code == "write-loss"}
+    assert {"crowd", "difficult", "group_of", "ignore", "area"} - set(about(name).carries) <= said
+    assert len(load(done.path, format_name=name).boxes) == 2
+
+
+def test_a_name_that_would_be_changed_is_not_changed_unasked(tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text("image,class,xmin,ymin,xmax,ymax\na.jpg,=1+1,0,0,10,10\n")
+    with pytest.raises(DataError, match="write-formula"):
+        convert(source, tmp_path / "b.csv")
+    assert not (tmp_path / "b.csv").exists()
+
+
+def test_scores_tell_predictions_from_ground_truth(tmp_path: Path) -> None:
+    assert convert(GT, tmp_path / "gt.csv").dataset.role == "gt"
+    assert convert(PRED, tmp_path / "pred.csv").dataset.role == "pred"
+
+
+@pytest.mark.parametrize(
+    ("target", "to", "message"),
+    [
+        ("out", None, "does not tell the format to write; name it with --to"),
+        ("out.npz", "npz", "cannot be written; those that can are coco"),
+        ("out.json", "cocoo", "unknown format 'cocoo'"),
+        ("missing/out.json", None, "make the folder first"),
+    ],
+)
+def test_a_target_that_cannot_be_is_said(target: str, to: str | None, message: str, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match=message) as caught:
+        convert(GT, tmp_path / target, to=to)
+    assert type(caught.value).__name__ in ("UsageError", "MachineError")
+
+
+def test_an_input_is_never_its_own_target(tmp_path: Path) -> None:
+    source = tmp_path / "gt.json"
+    source.write_bytes(GT.read_bytes())
+    with pytest.raises(UsageError, match="must not lie in each other"):
+        convert(source, source, replace=True)
+    assert source.read_bytes() == GT.read_bytes()
