@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 from jaccard_eval.errors import Where
@@ -11,8 +10,6 @@ from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._json.documents import documents
 from jaccard_eval.formats._json.record import Record
 from jaccard_eval.formats._json.scene import UNKNOWN_SIZE, Scene
-
-_CORNERS = 2
 
 
 def read_files(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -32,18 +29,6 @@ def _add_file(scene: Scene, key: str, record: Record) -> None:
     for shape in record.records("shapes"):
         kind = shape.text("shape_type") if shape.has("shape_type") else "polygon"  # which files before 3.0 mean
         if kind == "rectangle":
-            scene.add_box(key, shape.text("label"), corners(shape, "points"), shape.where)
+            scene.add_box(key, shape.text("label"), shape.corners("points"), shape.where)
         else:
             scene.count_shape(kind)
-
-
-def corners(shape: Record, field: str) -> list[float]:
-    """Return left, top, right and bottom of two opposite corners, drawn in any direction."""
-    points = shape.array(field)
-    if len(points) != _CORNERS:
-        if points:
-            shape.error("bbox-length", field, f"has {len(points)} points; a rectangle has 2 opposite corners")
-        return [math.nan] * 4
-    paired = Record({f"{field}[{at}]": point for at, point in enumerate(points)}, shape.where, shape.findings)
-    (x1, y1), (x2, y2) = (paired.numbers(name, 2) for name in paired.values)
-    return [min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)]

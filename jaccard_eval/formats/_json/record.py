@@ -52,6 +52,17 @@ class Record:
             self.error("bbox-length", field, f"has {len(values)} values; expected {count} numbers")
         return [math.nan] * count
 
+    def corners(self, field: str) -> list[float]:
+        """Read two opposite corners, drawn in any direction, as left, top, right and bottom."""
+        points = self.array(field)
+        if len(points) != 2:
+            if isinstance(self.values.get(field), list):
+                self.error("bbox-length", field, f"has {len(points)} points; a rectangle has 2 opposite corners")
+            return [math.nan] * 4
+        paired = Record({f"{field}[{at}]": point for at, point in enumerate(points)}, self.where, self.findings)
+        (x1, y1), (x2, y2) = (paired.numbers(name, 2) for name in paired.values)
+        return [min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)]
+
     def text(self, field: str) -> str:
         """Read a text that must not be empty; empty where there is none."""
         if not self._require(field):
