@@ -3,8 +3,8 @@
 ``python sample_data/make_sample.py [FOLDER]`` writes the same bytes each time: the scene is the table below, the models
 draw from a seeded generator of the standard library.
 
-A crowd region cannot be written in YOLO's format: its labels leave it out, so that detections inside it count as false
-positives there. COCO JSON and CSV carry it and give the same numbers as each other.
+A crowd region can be written in COCO JSON and CSV only: the other formats leave it out, so that detections inside it
+count as false positives there. COCO JSON and CSV give the same numbers as each other, and so do all others.
 """
 
 from __future__ import annotations
@@ -98,6 +98,11 @@ def write_sample(folder: Path) -> None:
     _write_coco_gt(folder / "coco/gt.json", scene)
     _write_csv(folder / "csv/gt.csv", _csv_gt_rows(scene))
     _write_yolo_set(folder / "yolo", scene)
+    _write_csv(folder / "openimages/gt.csv", _openimages_rows(scene))
+    _write_text(folder / "cvat/gt.xml", _cvat_document(scene))
+    for picture in scene:
+        _write_text(folder / f"voc/gt/{picture.stem}.xml", _voc_document(picture))
+        _write_text(folder / f"kitti/gt/{picture.stem}.txt", _kitti_lines(picture))
     for model in MODELS:
         seen = detect(scene, model)
         _write_text(folder / f"coco/{model.name}.json", _one_a_line(_coco_detections(seen)) + "\n")
@@ -278,6 +283,50 @@ def _yolo_lines(picture: Picture, *, scored: bool) -> str:
         if not b.crowd:
             lines.append(f"{index(b.name)} {' '.join(f'{n:.10f}' for n in numbers)}{score}\n")
     return "".join(lines)
+
+
+def _without_crowd(picture: Picture) -> list[Box]:
+    return [box for box in picture.boxes if not box.crowd]
+
+
+def _openimages_rows(scene: Iterable[Picture]) -> list[list[object]]:
+    rows: list[list[object]] = [["ImageID", "Source", "LabelName", "Confidence", "XMin", "XMax", "YMin", "YMax"]]
+    for p in scene:
+        for box in _without_crowd(p):
+            left, top, right, bottom = _xyxy(box)
+            fractions = left / p.width, right / p.width, top / p.height, bottom / p.height
+            rows.append([p.stem, "xclick", box.name, 1, *fractions])
+    return rows
+
+
+def _cvat_document(scene: Iterable[Picture]) -> str:
+    labels = "".join(f"<label><name>{name}</name></label>" for name in CATEGORIES)
+    lines = [f"<annotations>\n<version>1.1</version>\n<meta><task><labels>{labels}</labels></task></meta>"]
+    for number, p in enumerate(scene):
+        lines.append(f'<image id="{number}" name="{p.file_name}" width="{p.width}" height="{p.height}">')
+        for box in _without_crowd(p):
+            corners = zip(("xtl", "ytl", "xbr", "ybr"), _xyxy(box), strict=True)
+            sides = " ".join(f'{name}="{number:.2f}"' for name, number in corners)
+            lines.append(f'  <box label="{box.name}" {sides}></box>')
+        lines.append("</image>")
+    return "\n".join([*lines, "</annotations>"]) + "\n"
+
+
+def _voc_document(picture: Picture) -> str:
+    size = f"<width>{picture.width}</width><height>{picture.height}</height><depth>3</depth>"
+    lines = ["<annotation>", f"  <filename>{picture.file_name}</filename>", f"  <size>{size}</size>"]
+    for box in _without_crowd(picture):
+        corners = zip(("xmin", "ymin", "xmax", "ymax"), _xyxy(box), strict=True)
+        sides = "".join(f"<{name}>{number:g}</{name}>" for name, number in corners)
+        flag = "<difficult>0</difficult>"
+        lines.append(f"  <object><name>{box.name}</name>{flag}<bndbox>{sides}</bndbox></object>")
+    return "\n".join([*lines, "</annotation>"]) + "\n"
+
+
+def _kitti_lines(picture: Picture) -> str:
+    """Return the lines of a file; what KITTI knows of objects in space has its values for unknown."""
+    boxes = ((box.name, " ".join(f"{number:.2f}" for number in _xyxy(box))) for box in _without_crowd(picture))
+    return "".join(f"{name} -1 -1 -10 {box} -1 -1 -1 -1000 -1000 -1000 -10\n" for name, box in boxes)
 
 
 def blank_png(width: int, height: int) -> bytes:

@@ -14,10 +14,11 @@ from jaccard_eval import evaluate
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.formats import ReadOptions, read_dataset
+from jaccard_eval.formats._images import ImageFolder
 
 Rows = list[tuple[str, str, tuple[float, ...], float]]
 
-GROUND_TRUTH = ("coco/gt.json", "csv/gt.csv", "yolo/data.yaml")
+GROUND_TRUTH = ("coco/gt.json", "csv/gt.csv", "yolo/data.yaml", "voc/gt", "cvat/gt.xml", "kitti/gt")
 NAMES = ("person", "bicycle", "car", "cat", "dog")
 
 
@@ -48,7 +49,7 @@ def test_scores_are_distinct_so_that_no_order_of_files_decides(sample_data: Path
 def test_every_format_holds_the_same_objects(sample_data: Path, other: str) -> None:
     expected = read_dataset(sample_data / "coco/gt.json", ReadOptions(role="gt"))
     got = read_dataset(sample_data / other, ReadOptions(role="gt"))
-    crowd = other == "csv/gt.csv"  # YOLO's labels leave it out
+    crowd = other == "csv/gt.csv"  # the others leave it out
     assert len(got.images.keys) == 12
     assert got.boxes.crowd.sum() == crowd
     assert _rows(got) == _rows(expected, crowd=crowd)
@@ -78,13 +79,26 @@ def test_predictions_in_any_format_give_the_numbers_of_pycocotools(sample_data: 
 
 @pytest.mark.parametrize("model", ["better", "worse"])
 @pytest.mark.parametrize("pred", ["csv/{}.csv", "yolo/{}"])
-@pytest.mark.parametrize(("gt", "crowd"), [("csv/gt.csv", True), ("yolo/data.yaml", False)])
+@pytest.mark.parametrize("gt", ["csv/gt.csv", "yolo/data.yaml", "voc/gt", "cvat/gt.xml"])
 def test_ground_truth_in_any_format_gives_the_numbers_of_pycocotools(
-    sample_data: Path, gt: str, crowd: bool, pred: str, model: str
+    sample_data: Path, gt: str, pred: str, model: str
 ) -> None:
     result = evaluate(sample_data / gt, sample_data / pred.format(model))
+    crowd = gt == "csv/gt.csv"
     # The order of the classes is the file's: a mean over them may round another way.
     assert _values(result) == pytest.approx(_pycocotools(sample_data, model, crowd=crowd), rel=0, abs=1e-15)
+
+
+@pytest.mark.parametrize("model", ["better", "worse"])
+@pytest.mark.parametrize("pred", ["csv/{}.csv", "yolo/{}"])
+@pytest.mark.parametrize(("gt", "n_images"), [("kitti/gt", 12), ("openimages/gt.csv", 11)])  # a row needs a box
+def test_ground_truth_without_sizes_gives_the_same_numbers_with_the_pictures(
+    sample_data: Path, gt: str, n_images: int, pred: str, model: str
+) -> None:
+    options = ReadOptions(images=ImageFolder(sample_data / "yolo/images/val"))
+    assert len(read_dataset(sample_data / gt, options).images) == n_images
+    result = evaluate(sample_data / gt, sample_data / pred.format(model), gt_options=options, pred_options=options)
+    assert _values(result) == pytest.approx(_pycocotools(sample_data, model, crowd=False), rel=0, abs=1e-15)
 
 
 def _values(result: EvaluationResult) -> list[float]:
@@ -106,7 +120,7 @@ def _pycocotools(folder: Path, model: str, *, crowd: bool) -> list[float]:
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    kinds = ("coco", "csv", "yolo")
+    kinds = ("coco", "csv", "yolo", "openimages", "cvat", "voc", "kitti")
     files = (path for kind in kinds for path in (folder / kind).rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
