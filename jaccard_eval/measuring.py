@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.analysis.audit import audit
-from jaccard_eval.analysis.errorreport import report_errors
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import DataError, Where
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.sides import Sides
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.align import Alignment
+    from jaccard_eval.data.errorreport import ErrorReport
 
 
 def measure(
@@ -40,9 +43,15 @@ def measure(
         per_class=metrics.per_class(class_refs(protocol)),
         operating_points=() if score is None else metrics.operating_points(score),
         findings=(*sides.findings, *audited),
-        errors=report_errors(metrics, aligned.gt, aligned.pred, score) if errors else None,
+        errors=_errors(metrics, aligned, score) if errors else None,
         measured=metrics,
     )
+
+
+def _errors(metrics: DetectionMetrics, aligned: Alignment, score: float | str | None) -> ErrorReport:
+    from jaccard_eval.analysis.errorreport import report_errors  # most evaluations do not ask for it
+
+    return report_errors(metrics, aligned.gt, aligned.pred, score)
 
 
 def detection_metrics(sides: Sides, protocol: Protocol) -> DetectionMetrics:
