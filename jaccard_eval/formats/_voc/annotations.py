@@ -53,7 +53,7 @@ class _Files:
 
     def _add_object(self, element: Element) -> None:
         box = element.find("bndbox")
-        self.corners += [""] * 4 if box is None else [text_of(box, corner) for corner in CORNERS]
+        self.corners += [""] * 4 if box is None else [box.findtext(corner) or "" for corner in CORNERS]
         self.labels.append(text_of(element, "name"))
         self.difficult.append(_flag_text(element, "difficult"))
         self.truncated.append(_flag_text(element, "truncated"))
@@ -166,8 +166,8 @@ def _labels(files: _Files, draft: Draft) -> list[str]:
 def _coords(files: _Files, draft: Draft) -> FloatArray:
     """Return the corners (n, 4)."""
     numbers, bad = parse_numbers(np.array(files.corners, dtype=np.object_))
-    missing = [index for index in bad if not files.corners[index]]
-    broken = [index for index in bad if files.corners[index]]
+    missing = [index for index in bad if not files.corners[index].strip()]
+    broken = [index for index in bad if files.corners[index].strip()]
 
     def where(index: int) -> Where:
         return files.where(index // 4, f"bndbox.{CORNERS[index % 4]}")
