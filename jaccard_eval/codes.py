@@ -5,6 +5,7 @@ from __future__ import annotations
 CODES = frozenset(
     {
         "annotation-id-duplicate",
+        "annotations-unused",
         "area-missing",
         "area-negative",
         "bbox-length",

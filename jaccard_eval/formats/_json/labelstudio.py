@@ -1,0 +1,140 @@
+"""From the tasks of Label Studio to the draft: one annotation or prediction of each, boxes from per cent to pixels."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from jaccard_eval.errors import Where
+from jaccard_eval.formats import ReadOptions, _files
+from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._images import is_image_name
+from jaccard_eval.formats._json.record import Record
+from jaccard_eval.formats._json.scene import UNKNOWN_SIZE, Scene
+from jaccard_eval.formats._json.values import parse_json
+
+_LABELS = "rectanglelabels"
+_SIDES = ("x", "y", "width", "height")
+_UPLOAD = re.compile(r"^[0-9a-f]{8}-")  # which Label Studio puts before the names of uploaded files
+_PICTURE = ("image", "img", "image_url", "url")
+
+
+def read_tasks(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of an export to the draft."""
+    document = Record({"tasks": parse_json(path, _files.read_text(path))}, Where(str(path)), draft.findings)
+    tasks = [replace(task, where=_task_place(task, at)) for at, task in enumerate(document.records("tasks"))]
+    addresses = [_address(task) for task in tasks]
+    scene, left_out = Scene(draft), Counter[str]()
+    for task, key in zip(tasks, _keys(addresses, draft), strict=True):
+        _add_task(scene, task, key, draft.options.role, left_out)
+    scene.hand_over(options, encoding="xywh", listed=True)
+    for kind, count in left_out.items():
+        draft.ignored[kind] += count
+    if left_out:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(left_out.items()))
+        detail = f"one annotation or prediction of a task is read, the latest; set aside: {kinds}"
+        draft.findings.note("annotations-unused", Where(draft.path), detail)
+
+
+def _task_place(task: Record, at: int) -> Where:
+    return replace(task.where, record=f"[{at}]")
+
+
+def _address(task: Record) -> str:
+    """Return where a task has its picture."""
+    data = task.record("data") if task.has("data") else task  # JSON-MIN has the data in the task
+    texts = {name: value for name, value in data.values.items() if isinstance(value, str)}
+    named = [texts[name] for name in _PICTURE if texts.get(name)]
+    pictures = [value for value in texts.values() if is_image_name(value)]
+    found = [*named, *pictures]
+    return found[0] if found else data.text(_PICTURE[0])
+
+
+def _keys(addresses: list[str], draft: Draft) -> list[str]:
+    """Return the names of the pictures without what uploading put before them, where that tells them apart."""
+    names = [_path(address) for address in addresses]
+    bare = [_UPLOAD.sub("", name.rpartition("/")[2]) for name in names]
+    claims = Counter(bare)
+    keys = [one if claims[one] == 1 else name for one, name in zip(bare, names, strict=True)]
+    n_shortened = sum(map(str.__ne__, keys, addresses))
+    if n_shortened:
+        draft.details.append(f"{n_shortened:,} addresses of pictures shortened to file names")
+    return keys
+
+
+def _path(address: str) -> str:
+    """Return the path of an address; that of local storage stands in its query."""
+    parts = urlsplit(address)
+    return parse_qs(parts.query).get("d", [parts.path])[0]
+
+
+def _add_task(scene: Scene, task: Record, key: str, role: str, left_out: Counter[str]) -> None:
+    chosen = _chosen(task, role, left_out)
+    results = list(_results(task)) if chosen is None else list(chosen.records("result"))
+    sized = [one for one in results if one.has("original_width") and one.has("original_height")]
+    size = (sized[0].number("original_width"), sized[0].number("original_height")) if sized else UNKNOWN_SIZE
+    scene.add_image(key, size=size)
+    for result in results:
+        value = result.record("value") if result.has("value") else result
+        if value.has(_LABELS):
+            _add_result(scene, result, value, key, _score(result, chosen))
+        else:
+            scene.count_shape(result.text("type") if result.has("type") else "without a type")
+
+
+def _chosen(task: Record, role: str, left_out: Counter[str]) -> Record | None:
+    """Return the annotation that counts: of several, the last that is marked as ground truth, else the last."""
+    kind = "predictions" if role == "pred" and task.values.get("predictions") else "annotations"
+    if not task.has("data"):
+        return None
+    given = list(task.records(kind)) if task.has(kind) else []
+    kept = [one for one in given if not one.values.get("was_cancelled")]
+    marked = [one for one in kept if one.values.get("ground_truth")]
+    if len(given) > 1 or len(kept) < len(given):
+        left_out[kind] += len(given) - bool(kept)
+    nothing = Record({"result": []}, task.where, task.findings)
+    return (marked or kept or [nothing])[-1]
+
+
+def _results(task: Record) -> Iterator[Record]:
+    """Yield the boxes of a task of JSON-MIN, which stand in the field that the project calls its labels."""
+    for name, value in task.values.items():
+        if isinstance(value, list) and any(isinstance(one, dict) and _LABELS in one for one in value):
+            yield from task.records(name)
+
+
+def _add_result(scene: Scene, result: Record, value: Record, key: str, score: float) -> None:
+    width, height = result.number("original_width"), result.number("original_height")
+    x, y, w, h = (value.number(side) / 100 for side in _SIDES)
+    box = [x * width, y * height, w * width, h * height]
+    degrees = value.number("rotation") if value.has("rotation") else 0.0
+    if degrees % 360:
+        scene.count_rotated()
+        box = _upright(box, degrees)
+    names = Record(
+        {f"{_LABELS}[{at}]": name for at, name in enumerate(value.array(_LABELS))}, value.where, value.findings
+    )
+    if not names.values:
+        value.error("field-missing", _LABELS, "is empty; expected the class of the box")
+    for name in names.values:
+        scene.add_box(key, names.text(name), box, value.where, score=score)
+
+
+def _score(result: Record, chosen: Record | None) -> float:
+    """Return the score of a box, else that of its whole prediction."""
+    sources = (result,) if chosen is None else (result, chosen)
+    return next((one.number("score") for one in sources if one.has("score")), math.nan)
+
+
+def _upright(box: list[float], degrees: float) -> list[float]:
+    """Return the upright box around one that is turned about its left top corner, clockwise as pixels count."""
+    x, y, width, height = box
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    right = [0.0, width * cos, -height * sin, width * cos - height * sin]
+    down = [0.0, width * sin, height * cos, width * sin + height * cos]
+    return [x + min(right), y + min(down), max(right) - min(right), max(down) - min(down)]
