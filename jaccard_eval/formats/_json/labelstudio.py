@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -26,8 +25,8 @@ _PICTURE = ("image", "img", "image_url", "url")
 
 def read_tasks(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of an export to the draft."""
-    document = Record({"tasks": parse_json(path, _files.read_text(path))}, Where(str(path)), draft.findings)
-    tasks = [replace(task, where=_task_place(task, at)) for at, task in enumerate(document.records("tasks"))]
+    document = Record({"": parse_json(path, _files.read_text(path))}, Where(str(path)), draft.findings)
+    tasks = list(document.records(""))
     addresses = [_address(task) for task in tasks]
     scene, left_out = Scene(draft), Counter[str]()
     for task, key in zip(tasks, _keys(addresses, draft), strict=True):
@@ -39,10 +38,6 @@ def read_tasks(path: Path, draft: Draft, options: ReadOptions) -> None:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(left_out.items()))
         detail = f"one annotation or prediction of a task is read, the latest; set aside: {kinds}"
         draft.findings.note("annotations-unused", Where(draft.path), detail)
-
-
-def _task_place(task: Record, at: int) -> Where:
-    return replace(task.where, record=f"[{at}]")
 
 
 def _address(task: Record) -> str:

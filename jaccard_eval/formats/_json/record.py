@@ -84,15 +84,21 @@ class Record:
         return value
 
     def records(self, field: str) -> Iterator[Record]:
-        """Read an array of objects."""
+        """Read an array of objects; what is none is told and left out. The field "" is the record itself."""
         for at, value in enumerate(self.array(field)):
-            yield Record.of(value, self._inner(f"{field}[{at}]"), self.findings)
+            record = Record.of(value, self._inner(f"{field}[{at}]"), self.findings)
+            if isinstance(value, dict):
+                yield record
 
     def record(self, field: str) -> Record:
         """Read an object in this one."""
         if not self._require(field):
             return Record({}, self.where, FindingLog())
         return Record.of(self.values[field], self._inner(field), self.findings)
+
+    def at(self, field: str) -> Where:
+        """Return the place of a field as that of a record."""
+        return self._inner(field)
 
     def error(self, code: str, field: str, detail: str, fix: str = _EXPORT) -> None:
         """Record a fault of a field."""
@@ -105,7 +111,9 @@ class Record:
         return False
 
     def _inner(self, name: str) -> Where:
-        return replace(self.where, record=".".join(part for part in (self.where.record, name) if part))
+        outer = self.where.record or ""
+        joint = "." if outer and not name.startswith("[") else ""
+        return replace(self.where, record=f"{outer}{joint}{name}")
 
     def _finite(self, field: str, value: Any) -> float:
         if not is_number(value):

@@ -1,0 +1,39 @@
+"""Predictions that programs dump, of one image or of many: which part of a document belongs to which image.
+
+A document is the output for one image, called as its file; or an object from the names of images to outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from jaccard_eval.errors import Where
+from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._json.documents import documents
+from jaccard_eval.formats._json.record import Record
+
+
+def outputs(path: Path, draft: Draft, is_output: Callable[[Any], bool]) -> Iterator[tuple[str, Any, Where]]:
+    """Yield the image, the output and its place, for every image of a file or folder.
+
+    Parameters
+    ----------
+    path : Path
+    draft : Draft
+    is_output : callable
+        Whether a whole document is the output for one image.
+
+    Raises
+    ------
+    DataError
+        When a folder holds no documents.
+    """
+    for key, file, value in documents(path, draft):
+        where = Where(str(file))
+        if is_output(value):
+            yield key, value, where
+        else:
+            for image, output in Record.of(value, where, draft.findings).values.items():
+                yield image, output, Where(str(file), record=image)
