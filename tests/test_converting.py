@@ -73,7 +73,7 @@ def test_every_example_is_written_in_every_format_or_refused_with_a_reason(
     try:
         done = convert(file if about(source).suffixes else file.parent, there, to=target, lossy=True)
     except DataError as error:
-        assert {one.code for one in error.findings} <= {"size-unknown", "write-name"}
+        assert {one.code for one in error.findings if one.severity == "error"} <= {"size-unknown", "write-name"}
         assert not there.exists()
         return
     again = load(there, role=done.dataset.role, format_name=target)
