@@ -26,13 +26,14 @@ FORMAT = Format(
 )
 
 _OTHER_STARTS = ("{", "[", "<")  # JSON and XML
+_VIA_COLUMN = "region_shape_attributes"  # which holds JSON
 
 
 def sniff(path: Path) -> bool:
     """Whether the first line is a header with an image and a box, or data without header, or the suffix says CSV."""
     text = _files.head(path).decode("utf-8", errors="replace")
     _, line = first_line(text)
-    if not line or line.startswith(_OTHER_STARTS):
+    if not line or line.startswith(_OTHER_STARTS) or _VIA_COLUMN in line:
         return False
     _, fields = split_first_line(line)
     if is_open_images(fields):

@@ -1,0 +1,63 @@
+"""VGG Image Annotator 2: annotations as JSON or CSV, or a whole project; the class is an attribute of regions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jaccard_eval.formats import Format, ReadOptions, _files
+from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._json.documents import looks_like
+
+FORMAT = Format(
+    name="via",
+    summary="VGG Image Annotator 2: JSON, CSV or project; rectangles count, other shapes are set aside",
+    source="https://gitlab.com/vgg/via/-/blob/via-2.x.y/via-2.x.y/CodeDoc.md",
+    example="""{
+  "street.jpg4222": {
+    "filename": "street.jpg",
+    "size": 4222,
+    "regions": [
+      {
+        "shape_attributes": {"name": "rect", "x": 10, "y": 20, "width": 100, "height": 200},
+        "region_attributes": {"class": "dog"}
+      }
+    ],
+    "file_attributes": {}
+  }
+}
+""",
+    carries=("images",),
+    suffixes=(".json", ".csv"),
+)
+
+_CSV_COLUMN = b"region_shape_attributes"
+_PROJECT = "_via_img_metadata"
+
+
+def sniff(path: Path) -> bool:
+    """Whether the file is what the annotator exports or saves."""
+    if _files.is_folder(path):
+        return False
+    return _CSV_COLUMN in _files.head(path).partition(b"\n")[0] or looks_like(path, _is_export)
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and rectangles of an export to the draft.
+
+    Raises
+    ------
+    DataError
+        When the file cannot be read; problems of its regions are among the draft's findings.
+    """
+    from jaccard_eval.formats._json.via import read_csv, read_json  # not needed to look for a format
+
+    text = _files.read_text(path)
+    is_table = not text.lstrip().startswith(("{", "["))
+    (read_csv if is_table else read_json)(path, text, draft, options)
+
+
+def _is_export(outer: set[str], inner: set[str], head: bytes) -> bool:
+    if _PROJECT in outer or "_via_settings" in outer:
+        return True
+    marked = b'"shape_attributes"' in head or b'"file_attributes"' in head
+    return not inner and marked and b'"filename"' in head
