@@ -1,8 +1,8 @@
 """Time reading 200,000 boxes of 5,000 images as CSV, YOLO labels and Pascal VOC, beside the least code that reads them.
 
 The rivals return columns of numbers and check nothing: pandas for CSV, a loop over lines as trainers have it for YOLO,
-ElementTree for VOC. With ``--label-files N`` also folders of N / 10 and N label files are read, each in a process of its
-own, whose start counts: time per file tells whether reading is linear.
+ElementTree for VOC. With ``--label-files N`` also folders of N / 10 and N label files are read, each in a process of
+its own, whose start counts: time per file tells whether reading is linear.
 """
 
 from __future__ import annotations
