@@ -105,7 +105,7 @@ def count_boxes(view: BoxView, reading: Reading) -> BoxCounts:
         width=spread(width),
         height=spread(height),
         area=spread(boxes.area),
-        aspect=spread(width[solid] / height[solid]),
+        aspect=spread(_ratios(width[solid], height[solid])),
         buckets=_buckets(boxes.area, COCO_AREAS[1:]) if in_pixels else {},
         decimals=decimals(_as_written(view, reading)),
         sized=int(np.count_nonzero(np.isfinite(image).all(axis=1))),
@@ -145,6 +145,13 @@ def decimals(values: FloatArray) -> int | None:
     """
     slack = ROUNDING * np.maximum(np.abs(values), 1)
     return next((d for d in range(MAX_DECIMALS + 1) if (np.abs(np.round(values, d) - values) <= slack).all()), None)
+
+
+def _ratios(width: FloatArray, height: FloatArray) -> FloatArray:
+    """Return width by height, without what overflows for a height that is rounded to nothing."""
+    with np.errstate(over="ignore"):
+        ratios = width / height
+    return np.asarray(ratios[np.isfinite(ratios)])
 
 
 def _as_written(view: BoxView, reading: Reading) -> FloatArray:

@@ -99,7 +99,7 @@ def make_scene(
         Sides in px.
     """
     gt, pred = (_sized(boxes, protocol.pixel_offset) for boxes in (gt, pred))
-    sides = np.sqrt(gt.area[counted(gt, protocol)])
+    sides = np.sqrt(np.maximum(gt.area[counted(gt, protocol)], 0))  # COCO JSON may have a negative width
     bins = size_bins(edges or equal_count_edges(sides, n_bins))
     rules = protocol.with_options(pixel_offset=0.0, areas=(protocol.areas[0], *bins))
     return Scene(gt=gt, pred=pred, protocol=rules, n_images=n_images, class_names=tuple(class_names))

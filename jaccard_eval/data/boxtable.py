@@ -21,6 +21,7 @@ CORNER_ORDER = {  # where an encoding of two corners has x1, y1, x2 and y2; each
     "yxyx": (1, 0, 3, 2),
 }
 MAX_COORDINATE = 1e150  # products of two, and sums of such products, stay finite in float64
+MAX_SCORE, MAX_AREA = MAX_COORDINATE, MAX_COORDINATE**2  # so that means and differences stay finite, too
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,14 +216,11 @@ def _cast(values: Any, dtype: type[np.generic], name: str) -> npt.NDArray[Any]:
 
 
 def _require_finite(table: BoxTable) -> None:
-    for name in ("xywh", "score", "area"):
+    for name, most in (("xywh", MAX_COORDINATE), ("score", MAX_SCORE), ("area", MAX_AREA)):
         values = getattr(table, name)
-        if values is not None and not np.isfinite(values).all():
-            row = int(np.argwhere(~np.isfinite(values))[0][0])
-            raise UsageError(f"row {row}: {name} is {values[row]}; numbers must be finite")
-    too_large = find_too_large(table.xywh)
-    if len(too_large):
-        row = int(too_large[0])
-        raise UsageError(f"row {row}: xywh is {table.xywh[row]}; numbers above {MAX_COORDINATE:g} overflow")
+        if values is not None and not (np.abs(values) <= most).all():
+            row = int(np.argwhere(~(np.abs(values) <= most))[0][0])
+            why = f"numbers above {most:g} overflow" if np.isfinite(values[row]).all() else "numbers must be finite"
+            raise UsageError(f"row {row}: {name} is {values[row]}; {why}")
     if len(table) and min(int(table.image.min()), int(table.label.min())) < 0:
         raise UsageError("image and label must not be negative")

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import MAX_COORDINATE, BoolArray, FloatArray, find_too_large
+from jaccard_eval.data.boxtable import MAX_AREA, MAX_COORDINATE, MAX_SCORE, BoolArray, FloatArray, find_too_large
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._keys import Keys
+
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,23 +52,25 @@ class RawBoxes:
 
 
 def check_numbers(raw: RawBoxes, findings: FindingLog) -> None:
-    """Report coordinates, scores and areas that are not finite."""
-    _check_finite(raw, raw.coords, "bbox", findings)
+    """Report coordinates, scores and areas that are not finite, and scores and areas that overflow in a sum."""
+    _check_finite(raw, raw.coords, "bbox", findings, most=LARGEST_FLOAT)  # what overflows depends on the encoding
     if raw.score is not None:
-        _check_finite(raw, raw.score, "score", findings)
+        _check_finite(raw, raw.score, "score", findings, most=MAX_SCORE)
     if raw.area is not None:
-        _check_finite(raw, np.nan_to_num(raw.area, nan=0.0, posinf=np.inf, neginf=-np.inf), "area", findings)
+        given = np.nan_to_num(raw.area, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        _check_finite(raw, given, "area", findings, most=MAX_AREA)
 
 
-def _check_finite(raw: RawBoxes, column: FloatArray, name: str, findings: FindingLog) -> None:
-    finite = np.isfinite(column)
-    if finite.all():
+def _check_finite(raw: RawBoxes, column: FloatArray, name: str, findings: FindingLog, *, most: float) -> None:
+    good = np.abs(column) <= most  # NaN is not
+    if good.all():
         return
-    rows = np.flatnonzero(~(finite.all(axis=1) if finite.ndim == 2 else finite))
+    rows = np.flatnonzero(~(good.all(axis=1) if good.ndim == 2 else good))
 
     def describe(row: int) -> tuple[Where, str]:
         where = replace(raw.place(row), field=name)
-        return where, f"is {shown(np.asarray(column[row]).tolist())}; numbers must be finite"
+        why = f"numbers above {most:g} overflow" if np.isfinite(column[row]).all() else "numbers must be finite"
+        return where, f"is {shown(np.asarray(column[row]).tolist())}; {why}"
 
     findings.add_rows(Severity.ERROR, "number-not-finite", rows, describe, fix="Fix the exporter or drop the record.")
 

@@ -84,6 +84,7 @@ def test_rows_are_taken_by_index_or_mask_in_their_order() -> None:
         ({"image": [0, 1]}, r"column 'image' has shape \(2,\); expected \(1,\)"),
         ({"score": [[0.5]]}, r"column 'score' has shape \(1, 1\); expected \(1,\)"),
         ({"score": [np.nan]}, "row 0: score is nan; numbers must be finite"),
+        ({"score": [1e200]}, r"row 0: score is 1e\+200; numbers above 1e\+150 overflow"),
         ({"area": [np.inf]}, "row 0: area is inf; numbers must be finite"),
         ({"boxes": [[0, 0, 1e200, 1e-9]]}, r"row 0: xywh is .*; numbers above 1e\+150 overflow"),
         ({"boxes": [[-1.7e308, 0, 1.7e308, 0]], "encoding": "xyxy"}, "numbers must be finite"),

@@ -279,6 +279,13 @@ def test_fractions_that_overflow_when_made_pixels_are_an_error() -> None:
     assert "left, top, width and height are inf, 0, 1000, 1000" in _error(draft, boxes)
 
 
+def test_scores_and_areas_whose_sums_overflow_are_an_error() -> None:
+    boxes = _boxes([1, 1], score=np.array([0.5, -1.7e308]), area=np.array([1e308, 1.0]))
+    text = _error(_draft("pred"), boxes)
+    assert "error[number-not-finite]: file.txt:2: score: is -1.7e+308; numbers above 1e+150 overflow" in text
+    assert "error[number-not-finite]: file.txt:1: area: is 1e+308; numbers above 1e+300 overflow" in text
+
+
 def test_sizes_whose_product_is_rounded_to_zero_are_empty_boxes() -> None:
     dataset = _build(_draft(), _boxes([1], coords=np.array([(0, 0, 1e-200, 1e-200)])))
     assert [one.code for one in dataset.findings] == ["box-empty"]
