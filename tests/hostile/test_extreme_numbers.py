@@ -39,7 +39,7 @@ def test_extreme_numbers_are_computed_with(
         shown = capsys.readouterr()
         scene = f"{gt.read_text()}\n{pred.read_text()}\n{shown.err}"
         assert code in ((0, 2) if command == ["sensitivity"] else (0,)), scene  # boxes may be too few for bins
-        assert not shown.out or json.loads(shown.out, parse_constant=lambda constant: pytest.fail(constant))
+        assert not shown.out or json.loads(shown.out, parse_constant=pytest.fail)
 
 
 def write_scene(rng: random.Random, folder: Path) -> tuple[Path, Path]:
