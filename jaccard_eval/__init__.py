@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jaccard_eval.analysis.gaterules import Gates, Rule, Slice
     from jaccard_eval.api import compare, evaluate, inspect, load, pixels, sensitivity, verify
-    from jaccard_eval.comparing import CompareOptions
-    from jaccard_eval.converting import convert
+    from jaccard_eval.api.comparing import CompareOptions
+    from jaccard_eval.api.converting import convert
+    from jaccard_eval.api.explaining import explain
+    from jaccard_eval.api.gating import gate
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.comparison import ComparisonResult
     from jaccard_eval.data.dataset import Dataset
@@ -27,10 +29,8 @@ if TYPE_CHECKING:
     from jaccard_eval.data.verdict import GateVerdict
     from jaccard_eval.data.verification import Verification
     from jaccard_eval.errors import DataError, JaccardEvalError, UsageError
-    from jaccard_eval.explaining import explain
     from jaccard_eval.formats import ReadOptions
     from jaccard_eval.frames import to_frame
-    from jaccard_eval.gating import gate
     from jaccard_eval.geometry.grid import decode_grid
     from jaccard_eval.geometry.iou import (
         box_ciou,
@@ -53,7 +53,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AreaRange": "data.protocol",
     "BoxTable": "data.boxtable",
-    "CompareOptions": "comparing",
+    "CompareOptions": "api.comparing",
     "ComparisonResult": "data.comparison",
     "ConfusionCounts": "metrics.pixels",
     "DataError": "errors",
@@ -82,14 +82,14 @@ _HOMES = {
     "ciou_loss": "geometry.losses",
     "clip": "geometry.transform",
     "compare": "api",
-    "convert": "converting",
+    "convert": "api.converting",
     "decode_grid": "geometry.grid",
     "diou_loss": "geometry.losses",
     "displaced_iou": "metrics.displacement",
     "evaluate": "api",
     "exchange_rate": "metrics.sensitivity",
-    "explain": "explaining",
-    "gate": "gating",
+    "explain": "api.explaining",
+    "gate": "api.gating",
     "get_protocol": "data.protocol",
     "giou_loss": "geometry.losses",
     "inspect": "api",

@@ -8,7 +8,7 @@ import pytest
 from command_line import write_pair
 from resampled import as_drawn, draw_scene
 
-from jaccard_eval.bootstrapping import image_groups, with_intervals
+from jaccard_eval.api.bootstrapping import image_groups, with_intervals
 from jaccard_eval.cli import _run
 from jaccard_eval.data.bootstrap import Bootstrap
 from jaccard_eval.errors import DataError

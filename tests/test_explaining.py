@@ -12,10 +12,10 @@ import pytest
 import jaccard_eval
 from jaccard_eval import BoxTable
 from jaccard_eval.analysis.protocolsteps import protocol_steps
+from jaccard_eval.api.explaining import explain
 from jaccard_eval.data.explanation import ExplanationResult, Fix
 from jaccard_eval.data.protocol import COCO, PROTOCOLS
 from jaccard_eval.errors import UsageError
-from jaccard_eval.explaining import explain
 
 Sides = tuple[BoxTable, BoxTable]
 

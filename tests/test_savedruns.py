@@ -10,10 +10,10 @@ import pytest
 from command_line import box, write_json, write_pair
 
 from jaccard_eval import DataError, UsageError, compare, evaluate
+from jaccard_eval.api.savedruns import is_saved_run, load_run
 from jaccard_eval.cli import _run
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.npz import DOCUMENT, render
-from jaccard_eval.savedruns import is_saved_run, load_run
 
 Arrays = dict[str, Any]
 

@@ -53,7 +53,7 @@ def add_intervals(result: EvaluationResult, options: dict[str, Any]) -> Evaluati
     if options["bootstrap"] is None:
         _refuse_without_bootstrap(options)
         return result
-    from jaccard_eval.bootstrapping import with_intervals
+    from jaccard_eval.api.bootstrapping import with_intervals
     from jaccard_eval.data.bootstrap import Bootstrap
 
     given = {"confidence_level": options["confidence"], "rng": options["seed"]}

@@ -16,10 +16,10 @@ from jaccard_eval.errors import ExitCode, UsageError, printable, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.analysis.gaterules import Gates, Rule
+    from jaccard_eval.api.gating import Gating
     from jaccard_eval.data.pixels import PixelsResult
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.data.verdict import GateVerdict
-    from jaccard_eval.gating import Gating
     from jaccard_eval.report._write import Output
 
     Judged = TypeVar("Judged", EvaluationResult, PixelsResult)
@@ -174,14 +174,14 @@ def _require_replaceable(baseline: Path | None) -> None:
     if baseline is None or baseline.suffix.lower() != ".json":
         raise UsageError("--update-baseline writes the file of --baseline, whose name ends in .json")
     if baseline.exists():
-        from jaccard_eval.gating import read_answers
+        from jaccard_eval.api.gating import read_answers
 
         read_answers(baseline)
 
 
 def make_gating(gates: Gates, baseline: Path | None, options: dict[str, Any]) -> Gating:
     """Read what the rules need beyond the result."""
-    from jaccard_eval.gating import Gating, open_baseline, read_metrics
+    from jaccard_eval.api.gating import Gating, open_baseline, read_metrics
 
     given = dict(options["metric"])
     unused = sorted(name for name in given if f"external.{name}" not in {rule.metric for rule in gates.rules})

@@ -30,7 +30,7 @@ from jaccard_eval.cli._slices import SLICE_OPTIONS, read_slices
 from jaccard_eval.errors import FindingLog
 
 if TYPE_CHECKING:
-    from jaccard_eval.comparing import CompareOptions
+    from jaccard_eval.api.comparing import CompareOptions
     from jaccard_eval.data.bootstrap import Bootstrap
     from jaccard_eval.data.comparison import ComparisonResult
 
@@ -67,7 +67,7 @@ def compare(**options: Any) -> None:
 
 
 def _compare_options(options: dict[str, Any]) -> CompareOptions:
-    from jaccard_eval.comparing import CompareOptions
+    from jaccard_eval.api.comparing import CompareOptions
 
     boxes = {name: options[name] for name in BOXES if options[name] is not None}
     return CompareOptions(**boxes, slices=read_slices(options), bootstrap=_bootstrap(options))
@@ -83,7 +83,7 @@ def _bootstrap(options: dict[str, Any]) -> Bootstrap | None:
 
 def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path | None, list[Path]]:
     """Take the ground truth from its option, else from the first path unless that is a saved run; compare the rest."""
-    from jaccard_eval.savedruns import is_saved_run
+    from jaccard_eval.api.savedruns import is_saved_run
 
     context = click.get_current_context()
     if len(gt) > 1:

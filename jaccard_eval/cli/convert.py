@@ -16,7 +16,7 @@ from jaccard_eval.cli._reading import ROLES, read_options
 from jaccard_eval.errors import FindingLog, printable
 
 if TYPE_CHECKING:
-    from jaccard_eval.converting import Conversion
+    from jaccard_eval.api.converting import Conversion
     from jaccard_eval.data.dataset import Dataset
 
 EPILOG = f"""\b
@@ -31,8 +31,8 @@ Examples:
 
 def convert(**options: Any) -> None:
     """Run the command: what is wrong with the target is told before anything is read."""
+    from jaccard_eval.api.converting import convert_input, target_format
     from jaccard_eval.atomic import require_free
-    from jaccard_eval.converting import convert_input, target_format
 
     source, target = options["source"], options["target"]
     name = target_format(target, options["to"])
@@ -47,7 +47,7 @@ def convert(**options: Any) -> None:
 
 def _read(path: Path, options: dict[str, Any]) -> tuple[Dataset, FindingLog]:
     """Read the input as what it is said to be, else as what it looks like."""
-    from jaccard_eval.inputs import Input, read_alone
+    from jaccard_eval.api.inputs import Input, read_alone
 
     log = FindingLog()
     readings = dict(zip(ROLES, read_options(options, log), strict=True))

@@ -87,9 +87,9 @@ def _names_result(words: tuple[str, ...]) -> bool:
 
 def _compute_saved(path: Path, metric: str = DEFAULT_METRIC, **options: Any) -> ExplanationResult:
     """Explain a saved evaluation, from the inputs that it names, by its own rules and options."""
-    from jaccard_eval import explaining
+    from jaccard_eval.api import explaining
+    from jaccard_eval.api.verifying import read_saved
     from jaccard_eval.data.signature import signature_fields
-    from jaccard_eval.verifying import read_saved
 
     saved = read_saved(path)
     gt, pred = (saved.document["inputs"][side]["path"] for side in ROLES)
@@ -104,7 +104,7 @@ def _compute_saved(path: Path, metric: str = DEFAULT_METRIC, **options: Any) -> 
 
 
 def _compute(gt: Path, pred: Path, metric: str, options: dict[str, Any]) -> ExplanationResult:
-    from jaccard_eval import explaining
+    from jaccard_eval.api import explaining
 
     log = FindingLog()
     gt_options, pred_options = read_options(options, log)

@@ -38,7 +38,7 @@ def gate(result: Path | None, **options: Any) -> ExitCode:
     if keeper.gating is None:
         raise UsageError("no rules: give --fail-under METRIC=VALUE and its like, or configure gates in pyproject.toml")
     outputs = plan_files(options["output"], [result, *keeper.inputs])
-    from jaccard_eval.gating import gate_saved
+    from jaccard_eval.api.gating import gate_saved
     from jaccard_eval.report import ReportOptions
 
     baseline = None if keeper.gating.baseline is None else str(keeper.baseline)

@@ -41,8 +41,8 @@ def nms(**options: Any) -> None:
     require_free(target, [source], replace=options["force"])
     side, findings = _read(source, options)
     from jaccard_eval import __version__
+    from jaccard_eval.api.suppressing import suppress_side
     from jaccard_eval.report import ReportOptions
-    from jaccard_eval.suppressing import suppress_side
 
     left, result = suppress_side(
         side,
@@ -73,8 +73,8 @@ def _rule(options: dict[str, Any]) -> Suppression:
 
 def _read(path: Path, options: dict[str, Any]) -> tuple[Dataset, tuple[Any, ...]]:
     """Return the predictions, and what was found on the way; a format that cannot be written is refused here."""
+    from jaccard_eval.api.inputs import load
     from jaccard_eval.formats import detect_format, format_writer
-    from jaccard_eval.inputs import load
 
     log = FindingLog()
     _, reading = read_options({**dict.fromkeys(GT_OPTIONS), **options}, log)

@@ -77,8 +77,8 @@ def _four_numbers(text: str) -> tuple[float, ...]:
 def _of_files(inputs: Sequence[Path], options: dict[str, Any]) -> OverlapResult:
     if options["boxes"] or options["image"] is None:
         raise click.UsageError("with --gt and --pred, name the image with --image", click.get_current_context())
-    from jaccard_eval.scaling import overlap_in_image
-    from jaccard_eval.sides import bring_together
+    from jaccard_eval.api.scaling import overlap_in_image
+    from jaccard_eval.api.sides import bring_together
 
     log = FindingLog()
     gt_options, pred_options = read_options(options, log)

@@ -8,11 +8,11 @@ import pytest
 from command_line import run_process, write_json, write_pair
 
 from jaccard_eval.api import evaluate, verify
+from jaccard_eval.api.sides import SideOptions
+from jaccard_eval.api.verifying import SavedOptions, SavedProtocol, SavedReading
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import DataError
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.sides import SideOptions
-from jaccard_eval.verifying import SavedOptions, SavedProtocol, SavedReading
 
 
 @pytest.fixture

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from jaccard_eval.analysis.classmaps import best_class_map
 from jaccard_eval.analysis.failures import explain_failure
 from jaccard_eval.analysis.rows import repeats_of, without_rows
+from jaccard_eval.api.inputs import Input, load_both
 from jaccard_eval.data.align import Alignment, align, place
 from jaccard_eval.data.alignimages import AlignOptions
 from jaccard_eval.data.classrules import AUTO
@@ -18,13 +21,12 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import InputSummary
 from jaccard_eval.data.signature import Words, digest_rows, quoted, row_hashes, signature
-from jaccard_eval.errors import DataError, Finding, FindingLog
+from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, shown
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.inputs import Input, load_both
 from jaccard_eval.matching.suppression import Suppression, suppress
 
 if TYPE_CHECKING:
-    from jaccard_eval.inputs import Source
+    from jaccard_eval.api.inputs import Source
 
 
 class SideOptions(TypedDict, total=False):
@@ -215,3 +217,11 @@ def _selection(
 def _listed(names: Sequence[str]) -> str:
     """Join names in an order of their own: that of the call changes no number."""
     return ",".join(map(quoted, sorted(set(names))))
+
+
+def require_numbers(**options: float | str | None) -> None:
+    """Refuse what is no finite number; None means: not given."""
+    for name, value in options.items():
+        if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
+            or_word = " or 'best-f1'" if name == "score" else ""
+            raise UsageError(f"{name} must be a finite number{or_word}, got {shown(value)}")

@@ -6,11 +6,11 @@ from jaccard_eval.analysis.losses import FOUND_IOU
 from jaccard_eval.analysis.overlap import choose_pair, measure_overlap
 from jaccard_eval.analysis.scene import make_scene
 from jaccard_eval.analysis.sensitivity import analyse_scale
+from jaccard_eval.api.sides import Sides
 from jaccard_eval.data.overlap import OverlapResult
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
 from jaccard_eval.errors import DataError, Where
-from jaccard_eval.sides import Sides
 
 
 def analyse_sides(sides: Sides, protocol: Protocol, options: ScaleOptions, *, version: str) -> SensitivityResult:

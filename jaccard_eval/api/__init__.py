@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval import __version__
-from jaccard_eval.comparing import CompareOptions, compare_inputs
-from jaccard_eval.data.alignimages import AlignOptions
-from jaccard_eval.data.comparison import ComparisonResult
-from jaccard_eval.data.inspection import Inspection
+from jaccard_eval.api.inputs import Input, load
+from jaccard_eval.api.measuring import measure, protocol_rules
+from jaccard_eval.api.recording import record_options
+from jaccard_eval.api.sides import SideOptions, bring_together, require_numbers
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
-from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.inputs import Input, load
-from jaccard_eval.inspecting import inspect_alone, inspect_both
-from jaccard_eval.measuring import measure, protocol_rules
-from jaccard_eval.recording import record_options
-from jaccard_eval.savedruns import is_saved_run, load_run
-from jaccard_eval.scaling import analyse_sides
-from jaccard_eval.sides import SideOptions, bring_together
-from jaccard_eval.verifying import compare as compare_runs
-from jaccard_eval.verifying import read_saved
 
 if TYPE_CHECKING:
     import os
     from typing import Unpack
 
+    from jaccard_eval.api.comparing import CompareOptions
+    from jaccard_eval.api.inputs import Source
+    from jaccard_eval.data.comparison import ComparisonResult
+    from jaccard_eval.data.inspection import Inspection
     from jaccard_eval.data.pixels import PixelsResult
+    from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
     from jaccard_eval.data.verification import Verification
-    from jaccard_eval.inputs import Source
 
 __all__ = ["compare", "evaluate", "inspect", "load", "pixels", "sensitivity", "verify"]
 
@@ -124,7 +115,7 @@ def evaluate(
     >>> round(evaluate(gt, pred)["AP50"], 4)
     0.505
     """
-    _require_numbers(score_min=score_min, nms=nms, score=None if score == "best-f1" else score)
+    require_numbers(score_min=score_min, nms=nms, score=None if score == "best-f1" else score)
     rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
     options = SideOptions(
         classes=classes,
@@ -178,6 +169,10 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
     >>> [(str(one.kind), one.row) for one in compare(gt, a, b).others[0].changes]
     [('lost', 0), ('found', 1)]
     """
+    from jaccard_eval.api.comparing import CompareOptions, compare_inputs
+    from jaccard_eval.api.savedruns import is_saved_run
+    from jaccard_eval.engine.threads import map_in_order
+
     if gt is not None and preds and all(map(is_saved_run, preds)):
         raise UsageError("all predictions are saved runs, which hold their ground truth: leave the other one out")
     truth = None if gt is None else Input(gt, rules.get("gt_format"), rules.get("gt_options"))
@@ -186,6 +181,8 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
 
 
 def _saved_or_evaluated(gt: Source | None, pred: Source, **rules: Any) -> EvaluationResult:
+    from jaccard_eval.api.savedruns import is_saved_run, load_run
+
     if is_saved_run(pred):
         return load_run(Path(pred))  # type: ignore[arg-type]
     if gt is None:
@@ -233,6 +230,9 @@ def inspect(
     UsageError
         When an option names what does not exist.
     """
+    from jaccard_eval.api.inspecting import inspect_alone, inspect_both
+    from jaccard_eval.data.alignimages import AlignOptions
+
     ours, theirs = Input(path, gt_format, gt_options), Input(path if pred is None else pred, pred_format, pred_options)
     if pred is None:
         return inspect_alone(theirs if role == "pred" else ours, role, version=__version__)
@@ -284,7 +284,10 @@ def sensitivity(
     >>> row.dx, row.dy, round(row.iou, 4)
     (1.0, 1.0, 0.6807)
     """
-    _require_numbers(score_min=sides.get("score_min"), nms=sides.get("nms"))
+    from jaccard_eval.api.scaling import analyse_sides
+    from jaccard_eval.data.sensitivity import ScaleOptions
+
+    require_numbers(score_min=sides.get("score_min"), nms=sides.get("nms"))
     rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=None, class_agnostic=class_agnostic)
     return analyse_sides(bring_together(gt, pred, **sides), rules, scale or ScaleOptions(), version=__version__)
 
@@ -308,6 +311,9 @@ def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str
     DataError
         When the result or an input cannot be used.
     """
+    from jaccard_eval.api.verifying import compare as compare_runs
+    from jaccard_eval.api.verifying import read_saved
+
     saved = read_saved(Path(result))
     return compare_runs(saved, evaluate(gt, pred, **saved.arguments))
 
@@ -362,6 +368,7 @@ def pixels(
     """
     from jaccard_eval.analysis.labelmaps import pixels_result
     from jaccard_eval.data.pixels import PixelProtocol
+    from jaccard_eval.engine.threads import map_in_order
     from jaccard_eval.formats._labelmaps.colors import read_color_table
     from jaccard_eval.formats._labelmaps.reader import count_label_maps
 
@@ -383,10 +390,3 @@ def pixels(
         run=partial(map_in_order, workers=workers),
     )
     return pixels_result(maps, rules, __version__)
-
-
-def _require_numbers(**options: float | str | None) -> None:
-    for name, value in options.items():
-        if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
-            or_word = " or 'best-f1'" if name == "score" else ""
-            raise UsageError(f"{name} must be a finite number{or_word}, got {shown(value)}")

@@ -9,6 +9,8 @@ import numpy as np
 from jaccard_eval.analysis.audit import audit, audit_alone
 from jaccard_eval.analysis.describe import BoxView, describe
 from jaccard_eval.analysis.pairing import describe_pair
+from jaccard_eval.api.inputs import Input, Readings, read_alone, read_both
+from jaccard_eval.api.sides import align_datasets, summarise
 from jaccard_eval.data.align import Alignment, common_sizes
 from jaccard_eval.data.alignimages import AlignOptions
 from jaccard_eval.data.dataset import Dataset
@@ -17,10 +19,8 @@ from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.result import InputSummary
 from jaccard_eval.data.signature import digest_rows, row_hashes
 from jaccard_eval.errors import DataError, Finding, Severity
-from jaccard_eval.inputs import Input, Readings, read_alone, read_both
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.sides import align_datasets, summarise
 
 
 def inspect_alone(given: Input, role: str | None, *, version: str) -> Inspection:

@@ -10,16 +10,16 @@ from jaccard_eval.analysis.changes import MOVED_IOU
 from jaccard_eval.analysis.compare import BEST_F1, box_threshold, contender, detection_metrics, versus, with_intervals
 from jaccard_eval.analysis.gaterules import Slice
 from jaccard_eval.analysis.resample import Run, paired_deltas, resample
+from jaccard_eval.api.inputs import Input
 from jaccard_eval.data.bootstrap import Bootstrap
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.comparison import ComparisonResult, Versus
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.errors import FindingLog, UsageError, Where, shown
-from jaccard_eval.inputs import Input
 
 if TYPE_CHECKING:
-    from jaccard_eval.inputs import Source
+    from jaccard_eval.api.inputs import Source
 
 PER_RUN_FIELDS = ("pred", "class_map", "v")  # of a signature: each of the predictions has its own
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jaccard_eval.formats import ReadOptions
 
 if TYPE_CHECKING:
-    from jaccard_eval.sides import SideOptions
+    from jaccard_eval.api.sides import SideOptions
 
 DEFAULT_EXTRA_IMAGES = "error"
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.analysis.audit import audit
+from jaccard_eval.api.sides import Sides
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import DataError, Where
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
-from jaccard_eval.sides import Sides
 
 if TYPE_CHECKING:
     from jaccard_eval.data.align import Alignment

@@ -12,18 +12,18 @@ from jaccard_eval.analysis.costs import Costs, costliest, repair_predictions
 from jaccard_eval.analysis.errorreport import judged_threshold
 from jaccard_eval.analysis.errortypes import find_errors
 from jaccard_eval.analysis.protocolsteps import protocol_steps
+from jaccard_eval.api.measuring import detection_metrics
+from jaccard_eval.api.sides import SideOptions, Sides, bring_together
 from jaccard_eval.data.explanation import CurvePoint, ExplanationResult, Fix, Step
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol, get_protocol
 from jaccard_eval.data.signature import quoted
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.matching.anyclass import detection_rows
-from jaccard_eval.measuring import detection_metrics
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.sides import SideOptions, Sides, bring_together
 
 if TYPE_CHECKING:
-    from jaccard_eval.inputs import Source
+    from jaccard_eval.api.inputs import Source
 
 __all__ = ["explain"]
 

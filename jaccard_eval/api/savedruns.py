@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jaccard_eval.api.verifying import saved_protocol
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import Correspondence, EvaluationResult, InputSummary
 from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown
@@ -18,7 +19,6 @@ from jaccard_eval.formats._npz.arrays import load_archive
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.report.npz import COLUMNS, DOCUMENT, RUN_SCHEMA, SUFFIXES
-from jaccard_eval.verifying import saved_protocol
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
