@@ -15,6 +15,8 @@ from jaccard_eval.formats import _files
 __all__ = ["Element", "mention_unused", "parse_xml", "root_name", "text_of"]
 
 _ROOT = re.compile(rb"<([A-Za-z_][\w.:-]*)")
+_DECLARED_ENCODING = b"encoding="
+_DECLARATION_BYTES = 128
 _COMMENT = re.compile(rb"<!--.*?(-->|$)", re.DOTALL)
 
 
@@ -48,6 +50,8 @@ def parse_xml(path: Path, root: str) -> Element:
         parser.Parse(data, True)  # a pass of its own, for the tree's parser cannot be told to refuse; it costs little
         return _with_root(path, fromstring(data), root)  # noqa: S314 - the pass before has refused what is dangerous
     except expat.ExpatError as error:
+        if _DECLARED_ENCODING not in data[:_DECLARATION_BYTES].lower():
+            _files.decode(path, data)  # what is wrong with the text says more than where the parser stumbled
         place = Where(str(path), line=error.lineno)
         detail = f"not well-formed XML: {expat.ErrorString(error.code)}, column {error.offset + 1}"
         raise DataError.single("xml-syntax", place, detail, fix="Export the file again.") from None

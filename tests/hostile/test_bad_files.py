@@ -71,6 +71,7 @@ REFUSED: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "Parquet": (lambda data: b"PAR1" + data + b"PAR1", "Parquet"),
     "noise": (noise, "UTF-8|NUL"),
 }
+UTF16_WITHOUT_MARK = ("UTF-16 without a mark", "UTF-16 of the other order")
 READ: dict[str, Callable[[bytes], bytes]] = {
     "a byte-order mark": lambda data: b"\xef\xbb\xbf" + data,
     "gzip": gzip.compress,
@@ -98,6 +99,8 @@ def refusal(path: Path, role: str, name: str) -> str:
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_is_no_text_of_its_format_is_called_by_what_it_is(kind: str, name: str, role: str, tmp_path: Path) -> None:
     path, file = place_example(tmp_path, name)
+    if kind in UTF16_WITHOUT_MARK and file.suffix == ".xml":
+        pytest.skip("a parser of XML recognises UTF-16 by its first character")
     change, mention = REFUSED[kind]
     file.write_bytes(change(file.read_bytes()))
     message = refusal(path, role, name)
@@ -148,8 +151,8 @@ def make_unreadable(file: Path) -> None:
 
 
 SPOILT: dict[str, tuple[Callable[[Path], None], str]] = {
-    "missing": (make_missing, "no such file|no .txt label files"),
-    "folder": (make_folder, "directory|no .txt label files"),
+    "missing": (make_missing, r"no such file|no \.\w+ (label )?files"),
+    "folder": (make_folder, r"directory|no \.\w+ (label )?files"),
     "pipe": (make_pipe, "pipe"),
     "dangling link": (make_dangling, "dangling|does not exist"),
     "link loop": (make_loop, "loop"),

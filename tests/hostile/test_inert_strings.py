@@ -201,7 +201,8 @@ def text_outputs() -> list[str]:
         importlib.import_module(f"{report.__name__}.{one.name}") for one in pkgutil.iter_modules(report.__path__)
     )
     reporters = [module for module in modules if hasattr(module, "SUFFIXES") and not hasattr(module, "REQUIRES")]
-    return sorted({*(f"out{suffix}" for one in reporters for suffix in one.SUFFIXES), *named_outputs(reporters)})
+    names = {*(f"out{suffix}" for one in reporters for suffix in one.SUFFIXES), *named_outputs(reporters)}
+    return sorted(names - {"out.npz"})  # arrays, not text
 
 
 def named_outputs(reporters: list[ModuleType]) -> list[str]:

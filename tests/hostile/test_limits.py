@@ -294,7 +294,7 @@ def require_nothing_outside(done: subprocess.CompletedProcess[str], inputs: Path
 
 
 def watch(*argv: str | Path) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", WATCH, json.dumps(["evaluate", *map(str, argv)])]
+    program = [sys.executable, "-c", WATCH, json.dumps(["evaluate", "--isolated", *map(str, argv)])]
     return subprocess.run(program, env=environment(), capture_output=True, text=True, check=False, timeout=60)
 
 

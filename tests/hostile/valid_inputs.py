@@ -32,7 +32,7 @@ def copy_inputs(sample_data: Path, folder: Path) -> list[Input]:
 def write_example(folder: Path, name: str) -> tuple[Path, Path]:
     """Write the example of a format as a file, and as the only file of a folder; return both."""
     module = format_module(name)
-    suffix = module.FORMAT.suffixes[0] if module.FORMAT.suffixes else ".txt"
+    suffix = module.FORMAT.suffixes[0] if module.FORMAT.suffixes else module.FORMAT.member
     file, inner = folder / f"{name}{suffix}", folder / name / f"a{suffix}"
     inner.parent.mkdir(parents=True, exist_ok=True)
     for path in (file, inner):
