@@ -61,5 +61,5 @@ def _add_output(scene: Scene, image: str, output: Any, where: Where, draft: Draf
 
 def _is_output(outer: set[str], inner: set[str], head: bytes) -> bool:
     if inner:
-        return {"label", "box"} <= inner
+        return {"label", "box"} <= inner and "image_id" not in inner  # COCO results with other names
     return not outer & _NOT_HERE and b'"box"' in head and b'"xmin"' in head

@@ -74,6 +74,7 @@ def test_no_format_claims_the_example_of_another(name: str, tmp_path: Path) -> N
         ("annotations", json.dumps(COCO), "coco"),
         ("gt.json.gz", gzip.compress(json.dumps(COCO).encode()), "coco"),
         ("results.json", "[]", "coco"),
+        ("results.json", '[{"image_id": 1, "label": "cat", "box": [1, 2, 3, 4], "confidence": 0.5}]', "coco"),
         ("results.jsonl", '{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}\n', "coco"),
         ("boxes.csv", "image,class,xmin,ymin,xmax,ymax\na,dog,1,2,3,4\n", "csv"),
         ("boxes.txt", "filename;label;x1;y1;x2;y2\na;dog;1;2;3;4\n", "csv"),
