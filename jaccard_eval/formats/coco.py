@@ -37,7 +37,7 @@ def sniff(path: Path) -> bool:
     if _files.is_folder(path):
         return False
     head = _files.head(path).lstrip()
-    outer, inner = record_keys(head) if head[:1] in (b"{", b"[") else (set[str](), set[str]())
+    outer, inner = record_keys(head) if head[:1] in (b"{", b"[") else (frozenset[str](), frozenset[str]())
     if outer or inner:
         wrapped = outer & _WRAPPER_KEYS and b'"image_id"' in head
         return bool(outer & _OUTER_KEYS or inner & _RESULT_KEYS or wrapped) and not outer & _DATUMARO_KEYS

@@ -24,7 +24,7 @@ FORMAT = Format(
 def sniff(path: Path) -> bool:
     """Whether the first line has the columns of Open Images."""
     _, line = first_line(_files.head(path).decode("utf-8", errors="replace"))
-    return bool(line) and is_header(split_first_line(line)[1])
+    return bool(line) and line[0] not in "{[<" and is_header(split_first_line(line)[1])
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

@@ -59,7 +59,10 @@ def documents(path: Path, draft: Draft, *, besides: frozenset[str] = frozenset()
 
 def _is_one(file: Path, recognise: Recognise) -> bool:
     head = _files.head(file).lstrip()
-    return head[:1] in (b"{", b"[") and recognise(*record_keys(head), head)
+    if head[:1] not in (b"{", b"["):
+        return False
+    outer, inner = record_keys(head)
+    return recognise(set(outer), set(inner), head)
 
 
 def _list_files(folder: Path, draft: Draft, besides: frozenset[str]) -> dict[str, Path]:

@@ -6,6 +6,7 @@ of parsing again: what a decoder found explains a number of keys; when the bytes
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +20,8 @@ _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[\[{]|[\]}]', re.DOTALL)
 _ESCAPED_ASCII = re.compile(rb"\\u00[2-7]")
 
 
-def record_keys(head: bytes) -> tuple[set[str], set[str]]:
+@functools.lru_cache(maxsize=4)  # every JSON format looks at the same first bytes of an input
+def record_keys(head: bytes) -> tuple[frozenset[str], frozenset[str]]:
     """Return the keys of the outermost object, and those of the objects directly in an outermost array.
 
     `head` may be cut off anywhere.
@@ -37,7 +39,7 @@ def record_keys(head: bytes) -> tuple[set[str], set[str]]:
             outer.add(token.group(1).decode("utf-8", "replace"))
         elif token.group(2) and nesting == [b"[", b"{"]:
             inner.add(token.group(1).decode("utf-8", "replace"))
-    return outer, inner
+    return frozenset(outer), frozenset(inner)
 
 
 def may_repeat_keys(
