@@ -117,6 +117,33 @@ def test_what_is_text_of_its_format_is_read_however_it_was_saved(kind: str, name
     assert read_dataset(path, ReadOptions(), name).boxes.xywh.tolist() == whole
 
 
+LAUGHS = "".join(f'<!ENTITY x{i} "{f"&x{i - 1};" * 10}">' for i in range(1, 10))
+TRICKS = {
+    "billion laughs": f'<!DOCTYPE a [<!ENTITY x0 "ha">{LAUGHS}<!ENTITY x "&x9;">]>',
+    "one long entity many times": f'<!DOCTYPE a [<!ENTITY x0 "{"ha" * 50_000}"><!ENTITY x "{"&x0;" * 1_000}">]>',
+    "external entity": '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]>',
+    "parameter entity": '<!DOCTYPE a [<!ENTITY % p SYSTEM "file:///etc/passwd"> %p; <!ENTITY x "">]>',
+    "external definition": '<!DOCTYPE a SYSTEM "http://127.0.0.1:9/a.dtd">',
+}
+XML_FORMATS = [
+    name for name in TEXT_FORMATS if ".xml" in (*format_module(name).FORMAT.suffixes, format_module(name).FORMAT.member)
+]
+
+
+@pytest.mark.parametrize("name", XML_FORMATS)
+@pytest.mark.parametrize("trick", TRICKS)
+def test_xml_may_define_nothing(trick: str, name: str, tmp_path: Path) -> None:
+    path, file = place_example(tmp_path, name)
+    text = file.read_text(encoding="utf-8")
+    head, mark, rest = text.rpartition("</")
+    declaration = text[: text.index("?>") + 2] if text.startswith("<?xml") else ""
+    body = f"{head}&x;{mark}{rest}".removeprefix(declaration)
+    file.write_text(f"{declaration}{TRICKS[trick]}{body}", encoding="utf-8")
+    message = refusal(path, "gt", name)
+    assert re.search("DTD|DOCTYPE|entit", message), message
+    assert len(message) < 2_000
+
+
 def make_missing(file: Path) -> None:
     file.unlink()
 
