@@ -9,9 +9,10 @@ from fnmatch import fnmatchcase
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.analysis.gaterules import Slice
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef, split_ref, suggest_metric
 from jaccard_eval.data.pixels import OF_CLASS, OVERALL, PixelsResult
-from jaccard_eval.data.result import EvaluationResult, Measured, MetricValue
+from jaccard_eval.data.result import EvaluationResult, Measured
 from jaccard_eval.errors import UsageError, did_you_mean, shown
 
 SHOWN_NAMES = 3

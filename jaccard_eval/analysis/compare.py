@@ -11,8 +11,9 @@ from jaccard_eval.analysis.gaterules import Slice
 from jaccard_eval.analysis.slices import USUAL_IOU, measure_slices
 from jaccard_eval.data.bootstrap import PairedDelta
 from jaccard_eval.data.comparison import Contender, Delta, SliceDeltas, Versus
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.result import EvaluationResult, MetricValue
+from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.metrics.counts import best_f1_points
 from jaccard_eval.metrics.detection import DetectionMetrics

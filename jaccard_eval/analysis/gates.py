@@ -10,8 +10,8 @@ from fnmatch import fnmatchcase
 
 from jaccard_eval.analysis.answers import Answers, slice_digest
 from jaccard_eval.analysis.gaterules import AGAINST_BASELINE, EXTERNAL, Gates, Limit, Rule
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import qualified
-from jaccard_eval.data.result import MetricValue
 from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError, did_you_mean, shown

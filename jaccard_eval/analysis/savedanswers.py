@@ -10,10 +10,11 @@ from typing import Any
 
 from jaccard_eval.analysis.answers import pixel_key, slice_digest
 from jaccard_eval.analysis.gaterules import EXTERNAL, Slice
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.pixels import OF_CLASS, PixelsResult
 from jaccard_eval.data.protocol import COCO, AreaRange
-from jaccard_eval.data.result import EvaluationResult, MetricValue
+from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.metrics.axes import Axes
 

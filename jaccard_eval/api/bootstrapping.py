@@ -12,8 +12,9 @@ import numpy as np
 
 from jaccard_eval.analysis.resample import intervals, resample
 from jaccard_eval.data.bootstrap import Bootstrap, Interval, Resamples
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import qualified
-from jaccard_eval.data.result import ClassRow, EvaluationResult, MetricValue
+from jaccard_eval.data.result import ClassRow, EvaluationResult
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import Finding, FindingLog, UsageError, Where
 from jaccard_eval.formats._files import read_text

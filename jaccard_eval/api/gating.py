@@ -13,8 +13,9 @@ from jaccard_eval.analysis.answers import Answers, answers_of
 from jaccard_eval.analysis.gaterules import Gates
 from jaccard_eval.analysis.gates import judge, require_comparable
 from jaccard_eval.analysis.savedanswers import KINDS, SavedAnswers
+from jaccard_eval.data.document import SCHEMA
 from jaccard_eval.data.pixels import PixelsResult
-from jaccard_eval.data.result import SCHEMA, EvaluationResult
+from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
 from jaccard_eval.errors import DataError, UsageError, Where, shown
 from jaccard_eval.formats._files import read_bytes

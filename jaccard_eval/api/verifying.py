@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from jaccard_eval.api.recording import restore_options
+from jaccard_eval.data.document import SCHEMA
 from jaccard_eval.data.protocol import AreaRange, Protocol
-from jaccard_eval.data.result import SCHEMA, EvaluationResult
+from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verification import VERSION_FIELD, Difference, Verification, differences
 from jaccard_eval.errors import DataError, Finding, FindingLog, Severity, UsageError, Where, shown
 

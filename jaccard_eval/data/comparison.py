@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from jaccard_eval.data.bootstrap import Bootstrap, Interval
-from jaccard_eval.data.result import SCHEMA, finding_dict, plain
+from jaccard_eval.data.document import document_head, finding_dict, plain
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import Finding
 
@@ -217,9 +217,7 @@ class ComparisonResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
         return {
-            "schema": SCHEMA,
-            "kind": self.kind,
-            "tool": {"name": "jaccard-eval", "version": self.version},
+            **document_head(self.kind, self.version),
             **signature_dict(self.signature),
             "inputs": {"gt": {"path": self.gt}, "baseline": _contender(self.baseline)},
             "box_iou": self.box_iou,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.result import plain
+from jaccard_eval.data.document import plain
 
 BACKGROUND = "background"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from jaccard_eval.data.result import SCHEMA, InputSummary, MetricValue, finding_dict, plain
+from jaccard_eval.data.document import MetricValue, document_head, finding_dict, plain
+from jaccard_eval.data.result import InputSummary
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import Finding
 
@@ -116,5 +117,5 @@ class ExplanationResult:
                 "steps": [asdict(one) for one in self.steps],
             }
         )
-        head = {"schema": SCHEMA, "kind": self.kind, "tool": {"name": "jaccard-eval", "version": self.version}}
+        head = document_head(self.kind, self.version)
         return head | signature_dict(self.signature) | fields | {"warnings": [finding_dict(x) for x in self.findings]}

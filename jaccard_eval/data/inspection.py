@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from jaccard_eval.data.result import SCHEMA, Correspondence, InputSummary, finding_dict, plain
+from jaccard_eval.data.document import document_head, finding_dict, plain
+from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.errors import Finding
 
 
@@ -192,9 +193,7 @@ class Inspection:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
         return {
-            "schema": SCHEMA,
-            "kind": self.kind,
-            "tool": {"name": "jaccard-eval", "version": self.version},
+            **document_head(self.kind, self.version),
             "inputs": {side.role: plain(asdict(side.summary)) for side in self.sides},
             "contents": {side.role: _contents(side) for side in self.sides},
             "pairing": None if self.pairing is None else plain(asdict(self.pairing)),

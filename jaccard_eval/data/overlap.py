@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from jaccard_eval.data.result import SCHEMA, finding_dict, plain
+from jaccard_eval.data.document import document_head, finding_dict, plain
 from jaccard_eval.errors import Finding
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -68,9 +68,7 @@ class OverlapResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
         document = asdict(self) | {
-            "schema": SCHEMA,
-            "kind": self.kind,
-            "tool": {"name": "jaccard-eval", "version": self.version},
+            **document_head(self.kind, self.version),
             "metrics": self.metrics,
             "areas": {"TP": self.tp, "FP": self.fp, "FN": self.fn},
             "warnings": [finding_dict(finding) for finding in self.findings],

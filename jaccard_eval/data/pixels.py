@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from jaccard_eval.data.result import SCHEMA, MetricValue, finding_dict, plain
+from jaccard_eval.data.document import MetricValue, document_head, finding_dict, plain
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import Finding, UsageError, did_you_mean, shown
 
@@ -196,9 +196,7 @@ class PixelsResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
         document = {
-            "schema": SCHEMA,
-            "kind": self.kind,
-            "tool": {"name": "jaccard-eval", "version": self.version},
+            **document_head(self.kind, self.version),
             **signature_dict(self.signature),
             "protocol": asdict(self.protocol) | {"background_rule": self.protocol.background_rule},
             "inputs": {"gt": asdict(self.gt), "pred": asdict(self.pred)},

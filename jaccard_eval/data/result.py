@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.document import MetricValue, document_head, finding_dict, plain
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.signature import signature_dict
@@ -18,33 +19,6 @@ if TYPE_CHECKING:
     from jaccard_eval.data.bootstrap import Resamples
     from jaccard_eval.data.errorreport import ErrorReport
     from jaccard_eval.data.verdict import GateVerdict
-
-SCHEMA = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricValue:
-    """One measured value.
-
-    Parameters
-    ----------
-    ref : str
-        Canonical text of the metric.
-    value : float
-        NaN when undefined.
-    n : int
-        Ground-truth boxes that it rests on.
-    reason : str, optional
-        Why it is undefined.
-    interval : (float, float), optional
-        Where it may lie, by a bootstrap over images.
-    """
-
-    ref: str
-    value: float
-    n: int
-    reason: str | None = None
-    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,9 +235,7 @@ class EvaluationResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
         return {
-            "schema": SCHEMA,
-            "kind": self.kind,
-            "tool": {"name": "jaccard-eval", "version": self.version},
+            **document_head(self.kind, self.version),
             **signature_dict(self.signature),
             "protocol": _protocol_dict(self.protocol),
             "options": plain(self.options),
@@ -324,26 +296,3 @@ def _slice_dict(one: SliceRow) -> dict[str, Any]:
 def _point_dict(point: OperatingPoint) -> dict[str, Any]:
     fields: dict[str, Any] = plain(asdict(point))
     return {"class": fields.pop("class_name")} | fields
-
-
-def finding_dict(finding: Finding) -> dict[str, Any]:
-    """Return a finding as the JSON documents of all kinds of results have it."""
-    return {
-        "severity": str(finding.severity),
-        "code": finding.code,
-        "message": finding.message,
-        "count": finding.count,
-        "examples": [str(example) for example in finding.examples],
-        "table": [list(row) for row in finding.table],
-    }
-
-
-def plain(value: Any) -> Any:
-    """Turn tuples into lists and non-finite floats into None, all the way down."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value

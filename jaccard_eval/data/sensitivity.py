@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
+from jaccard_eval.data.document import document_head, finding_dict, plain
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.data.result import SCHEMA, Correspondence, InputSummary, finding_dict, plain
+from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import Finding, UsageError
 
@@ -246,9 +247,7 @@ class SensitivityResult:
         metrics = self.metrics
         document: dict[str, Any] = plain(
             {
-                "schema": SCHEMA,
-                "kind": self.kind,
-                "tool": {"name": "jaccard-eval", "version": self.version},
+                **document_head(self.kind, self.version),
                 **signature_dict(self.signature),
                 "protocol": protocol,
                 "options": asdict(self.options),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from jaccard_eval.data.result import SCHEMA, finding_dict, plain
+from jaccard_eval.data.document import document_head, finding_dict, plain
 from jaccard_eval.errors import Finding
 
 
@@ -57,9 +57,7 @@ class SuppressionResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1."""
         return {
-            "schema": SCHEMA,
-            "kind": self.kind,
-            "tool": {"name": "jaccard-eval", "version": self.version},
+            **document_head(self.kind, self.version),
             "inputs": {"pred": {"path": self.path, "format": self.format}},
             "output": self.output,
             "rule": plain(dict(self.rule)),

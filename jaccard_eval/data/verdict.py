@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jaccard_eval.data.result import SCHEMA, MetricValue, plain
+from jaccard_eval.data.document import MetricValue, document_head, plain
 from jaccard_eval.errors import Where
 
 
@@ -125,9 +125,7 @@ class GateResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
         return {
-            "schema": SCHEMA,
-            "kind": self.kind,
-            "tool": {"name": "jaccard-eval", "version": self.version},
+            **document_head(self.kind, self.version),
             "signature": self.signature,
             "result": self.path,
             "baseline": self.baseline,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jaccard_eval.data.result import SCHEMA, finding_dict, plain
+from jaccard_eval.data.document import document_head, finding_dict, plain
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import Finding
 
@@ -71,9 +71,7 @@ class Verification:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
         return {
-            "schema": SCHEMA,
-            "kind": self.kind,
-            "tool": {"name": "jaccard-eval", "version": self.version},
+            **document_head(self.kind, self.version),
             **signature_dict(self.signature),
             "result": self.path,
             "inputs": {"gt": {"path": self.gt}, "pred": {"path": self.pred}},

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.data.result import ClassRow, MetricValue, OperatingPoint
+from jaccard_eval.data.result import ClassRow, OperatingPoint
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.metrics.averages import Averages

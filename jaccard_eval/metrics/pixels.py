@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.pixels import OVERALL, PixelClassRow
-from jaccard_eval.data.result import MetricValue
 from jaccard_eval.errors import UsageError
 
 IntArray = npt.NDArray[np.int64]

@@ -4,15 +4,9 @@ import math
 from collections.abc import Mapping
 from types import SimpleNamespace
 
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.protocol import COCO, Protocol
-from jaccard_eval.data.result import (
-    ClassRow,
-    Correspondence,
-    EvaluationResult,
-    InputSummary,
-    MetricValue,
-    OperatingPoint,
-)
+from jaccard_eval.data.result import ClassRow, Correspondence, EvaluationResult, InputSummary, OperatingPoint
 from jaccard_eval.errors import Finding
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from result_builder import make_result
 
-from jaccard_eval.data.result import MetricValue
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.verdict import GateResult, GateVerdict, Status, counted_statuses
 from jaccard_eval.report import ReportOptions, csv_, json_, markdown, terminal
 

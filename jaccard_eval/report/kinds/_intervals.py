@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 
 from jaccard_eval.data.bootstrap import Resamples
-from jaccard_eval.data.result import EvaluationResult, MetricValue
+from jaccard_eval.data.document import MetricValue
+from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.report.model import Cell, Column, Note, Section, Table
 
 

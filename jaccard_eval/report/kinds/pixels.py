@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.pixels import OF_CLASS, MapsSummary, PixelClassRow, PixelsResult
-from jaccard_eval.data.result import MetricValue
 from jaccard_eval.errors import Severity, UsageError, did_you_mean, shown
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.kinds._gates import gates_section
