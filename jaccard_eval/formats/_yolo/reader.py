@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.errors import DataError, Severity, Where
+from jaccard_eval.errors import DataError, FindingLog, Severity, Where
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._names import find_names, read_names, warn_repeated
@@ -15,7 +15,8 @@ from jaccard_eval.formats._yolo.images import list_images
 from jaccard_eval.formats._yolo.lines import read_label_files
 from jaccard_eval.formats._yolo.sources import (
     LabelSource,
-    find_source,
+    find_description,
+    labels_of_folder,
     require_labels,
 )
 
@@ -44,12 +45,22 @@ def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:
 def _find_source(path: Path, draft: Draft, options: ReadOptions) -> LabelSource:
     """Find the labels; what was said before the search failed is said with the error."""
     try:
-        source = find_source(path, options.split, draft.findings)
+        source = _source(path, options.split, draft.findings)
         require_labels(source, options.role, draft.findings)
     except DataError as error:
         draft.findings.extend(error.findings)
         raise DataError(draft.findings.findings()) from None
     return source
+
+
+def _source(path: Path, split: str, findings: FindingLog) -> LabelSource:
+    """Return what `path` means: a folder, or the split of a data.yaml or a darknet obj.data."""
+    description = find_description(path)
+    if description is None:
+        return labels_of_folder(path, findings)
+    from jaccard_eval.formats._yolo.splits import read_description
+
+    return read_description(description, split, findings)
 
 
 def _known_names(source: LabelSource, draft: Draft, options: ReadOptions, *, search: bool) -> KnownNames:

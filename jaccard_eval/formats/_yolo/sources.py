@@ -1,4 +1,4 @@
-"""Which label files, pictures and class names an input means: a folder, a data.yaml or a darknet obj.data."""
+"""Which files a folder of text labels means; what describes a data set is found here and read in `splits`."""
 
 from __future__ import annotations
 
@@ -52,24 +52,6 @@ class LabelSource:
     other_files: tuple[str, ...] = ()
 
 
-def find_source(path: Path, split: str, findings: FindingLog) -> LabelSource:
-    """Return what `path` means.
-
-    Raises
-    ------
-    DataError
-        When it is neither a folder nor a description of a data set, or the description cannot be used.
-    """
-    description = find_description(path)
-    if description is not None:
-        from jaccard_eval.formats._yolo.splits import read_description
-
-        return read_description(description, split, findings)
-    require_folder(path, "the folder of .txt label files")
-    nested = path / "labels"
-    return folder_source(nested if nested.is_dir() and not _has_labels(path) else path, findings)
-
-
 def find_description(path: Path) -> Path | None:
     """Return the data.yaml or obj.data that `path` is or holds; a folder with labels of its own needs none."""
     if path.suffix.lower() in (".yaml", ".yml", ".data") and not _files.is_folder(path):
@@ -77,6 +59,19 @@ def find_description(path: Path) -> Path | None:
     if not _files.is_folder(path) or _has_labels(path):
         return None
     return next((path / name for name in DESCRIPTIONS if (path / name).is_file()), None)
+
+
+def labels_of_folder(path: Path, findings: FindingLog) -> LabelSource:
+    """Return the labels of a folder: its own, or those in its "labels" where it has none itself.
+
+    Raises
+    ------
+    DataError
+        When it is no folder.
+    """
+    require_folder(path, "the folder of .txt label files")
+    nested = path / "labels"
+    return folder_source(nested if nested.is_dir() and not _has_labels(path) else path, findings)
 
 
 def folder_source(root: Path, findings: FindingLog) -> LabelSource:
