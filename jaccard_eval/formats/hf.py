@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import Any
 
-from jaccard_eval.errors import Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._json.documents import looks_like
-from jaccard_eval.formats._json.perimage import outputs
-from jaccard_eval.formats._json.record import Record
-from jaccard_eval.formats._json.scene import Scene
 
 FORMAT = Format(
     name="hf",
@@ -26,7 +20,6 @@ FORMAT = Format(
     member=".json",
 )
 
-_CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _NOT_HERE = frozenset({"images", "annotations", "shapes", "predictions"})
 
 
@@ -43,20 +36,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When there are no files of outputs; problems of their contents are among the draft's findings.
     """
-    scene = Scene(draft)
-    for image, output, where in outputs(path, draft, lambda value: isinstance(value, list)):
-        _add_output(scene, image, output, where, draft)
-    scene.hand_over(options, encoding="xyxy", listed=False)
+    from jaccard_eval.formats._json.hf import read_outputs  # not needed to look for a format
 
-
-def _add_output(scene: Scene, image: str, output: Any, where: Where, draft: Draft) -> None:
-    scene.add_image(image)
-    holder = Record({"": output}, where, draft.findings)
-    for one in holder.records(""):
-        box = one.record("box")
-        coords = [box.number(corner) for corner in _CORNERS]
-        score = one.number("score") if one.has("score") else math.nan
-        scene.add_box(image, one.text("label"), coords, one.where, score=score)
+    read_outputs(path, draft, options)
 
 
 def _is_output(outer: set[str], inner: set[str], head: bytes) -> bool:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.errors import Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.documents import documents, looks_like
-from jaccard_eval.formats._json.record import Record
-from jaccard_eval.formats._json.scene import UNKNOWN_SIZE, Scene
+from jaccard_eval.formats._json.documents import looks_like
 
 FORMAT = Format(
     name="roboflow",
@@ -27,8 +24,6 @@ FORMAT = Format(
     member=".json",
 )
 
-_SIDES = ("x", "y", "width", "height")
-
 
 def sniff(path: Path) -> bool:
     """Whether `path` is a response, or a folder of them."""
@@ -43,19 +38,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When there are no such files; problems of their contents are among the draft's findings.
     """
-    scene = Scene(draft)
-    for key, file, value in documents(path, draft):
-        _add_response(scene, key, Record.of(value, Where(str(file)), draft.findings))
-    scene.hand_over(options, encoding="cxcywh", listed=False)
+    from jaccard_eval.formats._json.roboflow import read_responses  # not needed to look for a format
 
-
-def _add_response(scene: Scene, key: str, response: Record) -> None:
-    image = response.record("image")
-    sized = image.has("width") and image.has("height")  # null for some models
-    scene.add_image(key, size=(image.number("width"), image.number("height")) if sized else UNKNOWN_SIZE)
-    for box in response.records("predictions"):
-        coords = [box.number(side) for side in _SIDES]
-        scene.add_box(key, box.text("class"), coords, box.where, score=box.number("confidence"))
+    read_responses(path, draft, options)
 
 
 def _is_response(outer: set[str], _inner: set[str], head: bytes) -> bool:

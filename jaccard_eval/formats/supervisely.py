@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
-from jaccard_eval.errors import Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.documents import documents, looks_like
-from jaccard_eval.formats._json.record import Record
-from jaccard_eval.formats._json.scene import Scene
+from jaccard_eval.formats._json.documents import looks_like
 
 FORMAT = Format(
     name="supervisely",
@@ -29,10 +25,6 @@ FORMAT = Format(
     member=".json",
 )
 
-_META = frozenset({"meta.json", "obj_class_to_machine_color.json"})  # of the project
-_FOLDER = "ann"
-_SCORE_TAGS = ("confidence", "conf", "score")
-
 
 def sniff(path: Path) -> bool:
     """Whether `path` is an annotation file, or a project of them."""
@@ -47,27 +39,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When there are no such files; problems of their contents are among the draft's findings.
     """
-    scene = Scene(draft)
-    for name, file, value in documents(path, draft, besides=_META):
-        key = "/".join(part for part in name.split("/") if part != _FOLDER)
-        _add_file(scene, key, Record.of(value, Where(str(file)), draft.findings))
-    scene.hand_over(options, encoding="xyxy", listed=True)
+    from jaccard_eval.formats._json.supervisely import read_files  # not needed to look for a format
 
-
-def _add_file(scene: Scene, key: str, record: Record) -> None:
-    size = record.record("size")
-    scene.add_image(key, file_name=key, size=(size.number("width"), size.number("height")))
-    for entry in record.records("objects"):
-        kind = entry.text("geometryType")
-        if kind == "rectangle":
-            points = entry.record("points")
-            scene.add_box(key, entry.text("classTitle"), points.corners("exterior"), entry.where, score=_score(entry))
-        elif kind:
-            scene.count_shape(kind)
-
-
-def _score(entry: Record) -> float:
-    """Return the number of the tag that is called a confidence."""
-    tags = entry.records("tags") if entry.has("tags") else ()
-    found = [tag.number("value") for tag in tags if tag.values.get("name") in _SCORE_TAGS]
-    return found[0] if found else math.nan
+    read_files(path, draft, options)

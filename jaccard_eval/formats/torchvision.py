@@ -5,18 +5,12 @@ MMDetection writes its predictions alike, with bboxes in place of boxes. Never p
 
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
-from typing import Any
 
-from jaccard_eval.data.dataset import Key
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._json.documents import looks_like
-from jaccard_eval.formats._json.perimage import outputs
-from jaccard_eval.formats._json.record import Record
-from jaccard_eval.formats._json.scene import Scene
 
 FORMAT = Format(
     name="torchvision",
@@ -27,8 +21,7 @@ FORMAT = Format(
     member=".json",
 )
 
-_BOXES = ("boxes", "bboxes")  # of torchvision, of MMDetection
-_CORNERS = 4
+_BOXES = {"boxes", "bboxes"}  # of torchvision, of MMDetection
 _ARRAYS = (re.compile(rb'"b?boxes"\s*:\s*\['), re.compile(rb'"labels"\s*:\s*\['))
 
 
@@ -45,40 +38,12 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When there are no files of outputs; problems of their contents are among the draft's findings.
     """
-    scene = Scene(draft)
-    for image, output, where in outputs(path, draft, _has_boxes):
-        scene.add_image(image)
-        _add_boxes(scene, image, Record.of(output, where, draft.findings))
-    scene.hand_over(options, encoding="xyxy", listed=False)
+    from jaccard_eval.formats._json.torchvision import read_outputs  # not needed to look for a format
 
-
-def _has_boxes(value: Any) -> bool:
-    return isinstance(value, dict) and any(name in value for name in _BOXES)
-
-
-def _add_boxes(scene: Scene, image: str, output: Record) -> None:
-    name = _BOXES[1] if _BOXES[1] in output.values else _BOXES[0]
-    rows, labels = output.array(name), output.array("labels")
-    scores = output.array("scores") if output.has("scores") else [None] * len(rows)
-    for other, values in (("labels", labels), ("scores", scores)):
-        if len(values) != len(rows) and isinstance(output.values.get(other), list):
-            output.error("section-type", other, f"has {len(values):,} values for {len(rows):,} boxes")
-    for at, (row, label, score) in enumerate(zip(rows, labels, scores, strict=False)):
-        cells = {f"{name}[{at}]": row, f"labels[{at}]": label, f"scores[{at}]": score}
-        box = Record(cells, output.where, output.findings)
-        place, key, rank = cells
-        coords = box.numbers(place, _CORNERS)
-        scored = box.number(rank) if box.has(rank) else math.nan
-        scene.add_box(image, _label(box, key), coords, box.at(place), score=scored)
-
-
-def _label(box: Record, field: str) -> Key:
-    """Return a class: a number as it is, else a name."""
-    value = box.values[field]
-    return value if isinstance(value, int) and not isinstance(value, bool) else box.text(field)
+    read_outputs(path, draft, options)
 
 
 def _is_output(outer: set[str], inner: set[str], head: bytes) -> bool:
-    if outer & set(_BOXES):
+    if outer & _BOXES:
         return "labels" in outer
     return not inner and not outer & {"images", "annotations"} and all(array.search(head) for array in _ARRAYS)
