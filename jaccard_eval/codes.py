@@ -148,6 +148,7 @@ CODES = frozenset(
         "number-invalid",
         "number-not-finite",
         "number-type",
+        "origin-unused",
         "other-files",
         "outline",
         "outline-encoding",

@@ -88,7 +88,7 @@ def _report(evidence: Evidence, pattern: _Pattern, step: float, medians: FloatAr
         f"boxes are shifted by {step:+g} px {edges[pattern.near, pattern.far]} against the ground truth (medians "
         f"left, top, right, bottom: {listed}): {pattern.cause}; AP75 {given:.3f} as given, {undone:.3f} without"
     )
-    where, fix = Where(evidence.pred.path, field="box"), _repair(pattern, step)
+    where, fix = Where(evidence.pred.path, field="box"), _rerun(evidence, pattern, step) or _repair(pattern, step)
     if undone - given >= NOTICEABLE:
         findings.warning("box-offset", where, detail, fix=fix)
     else:
@@ -98,6 +98,21 @@ def _report(evidence: Evidence, pattern: _Pattern, step: float, medians: FloatAr
 def _moved(boxes: BoxTable, near: float, far: float) -> BoxTable:
     xywh = boxes.xywh + np.array([near, near, far - near, far - near])
     return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
+
+
+def _rerun(evidence: Evidence, pattern: _Pattern, step: float) -> str:
+    """Name the option that counts the pixels of a side as the other side does, if one does."""
+    if (pattern.near, pattern.far, abs(step)) != (1, 1, 1.0):
+        return ""
+    moved, still = (evidence.pred, evidence.gt) if step > 0 else (evidence.gt, evidence.pred)
+    if still.reading.origin:
+        return f"Rerun with --{still.role}-origin 0. It leaves x and y of {_SIDES[still.role]} as they are."
+    if moved.reading.origin or moved.reading.units != "px" or moved.format == "arrays":
+        return ""
+    return f"Rerun with --{moved.role}-origin 1. It subtracts 1 from x and y of {_SIDES[moved.role]}."
+
+
+_SIDES = {"gt": "the ground truth", "pred": "the predictions"}
 
 
 def _repair(pattern: _Pattern, step: float) -> str:

@@ -138,8 +138,9 @@ def _readings(view: _View, role: str) -> Iterator[Reading]:
     present = view.readings[role]
     for units in _possible_units(view, role):
         for encoding in ENCODINGS:
-            if Reading(encoding, units) != present:
-                yield Reading(encoding, units)
+            reading = replace(present, encoding=encoding, units=units)
+            if reading != present:
+                yield reading
 
 
 def _possible_units(view: _View, role: str) -> list[str]:
@@ -179,7 +180,7 @@ def _check_alone(evidence: Evidence, view: _View, findings: FindingLog) -> None:
         if n < FEWEST_BOXES:
             continue
         if _are_fractions(view, role):
-            reading = Reading(side.reading.encoding, "norm")
+            reading = replace(side.reading, units="norm")
             text = f"no number of {n:,} boxes exceeds 1, but they are taken for pixels"
             _report(side, reading, text, findings)
             continue
@@ -206,7 +207,7 @@ def _reading_inside(view: _View, role: str) -> tuple[Reading, float] | None:
     """Return the first encoding under which the boxes stay in their images, with the share that does not."""
     present = view.readings[role]
     for encoding in ENCODINGS:
-        reading = Reading(encoding, present.units)
+        reading = replace(present, encoding=encoding)
         share = view.reread(role, reading).leaving(role)
         if reading != present and share <= STAYING:
             return reading, share

@@ -27,6 +27,7 @@ from jaccard_eval.errors import JaccardEvalError
 PATH = click.Path(path_type=Path)
 BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
 UNITS = ("px", "norm")
+ORIGINS = ("0", "1")
 IMAGE_WAYS = ("id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1", "id-1")
 NAMES: dict[str, Any] = {"metavar": "A,B,...", "callback": parsed_by(parse_names)}
 NUMBER: dict[str, Any] = {"metavar": "NUMBER", "callback": parsed_by(parse_number)}
@@ -116,6 +117,7 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
         ),
         option(f"--{side}-box", type=OneOf(BOX_ENCODINGS), help="What the four numbers of a box are."),
         option(f"--{side}-units", type=OneOf(UNITS), help="Pixels, or fractions of the image's width and height."),
+        option(f"--{side}-origin", type=OneOf(ORIGINS), help="What the first pixel is called: 0, or 1 as in VOC."),
         option(f"--{side}-names", metavar="FILE|A,B,...", help="Class names by index, for this side."),
         option(f"--{side}-images", type=PATH, metavar="DIR", help="Folder of the pictures, for this side."),
         option(f"--{side}-columns", metavar="LAYOUT", help="Layout of the columns in text files."),

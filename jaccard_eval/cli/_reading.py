@@ -56,6 +56,7 @@ def read_options(options: dict[str, Any], log: FindingLog) -> tuple[ReadOptions,
             columns=options[f"{role}_columns"],
             split=options["split"],
             assume_score=options["assume_score"] if role == "pred" else None,
+            origin=int(options[f"{role}_origin"] or 0),
         )
         for role in ROLES
     )

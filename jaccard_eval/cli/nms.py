@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.matching.suppression import Suppression
 
-GT_OPTIONS = ("gt_format", "gt_box", "gt_units", "gt_names", "gt_images", "gt_columns")
+GT_OPTIONS = ("gt_format", "gt_box", "gt_units", "gt_origin", "gt_names", "gt_images", "gt_columns")
 EPILOG = f"""\b
 Examples:
   jaccard-eval nms detections.json -o suppressed.json --iou 0.6

@@ -69,10 +69,14 @@ class LabelMap:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the four numbers of a file's boxes were taken for: an encoding, and pixels ("px") or fractions ("norm")."""
+    """What the four numbers of a file's boxes were taken for: an encoding, and pixels ("px") or fractions ("norm").
+
+    `origin` is what the file was said to call the first pixel, 0 or 1.
+    """
 
     encoding: str = "xywh"
     units: str = "px"
+    origin: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,6 +12,7 @@ import importlib
 import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -77,7 +78,7 @@ class ReadOptions:
         Which split of a data set description is read.
     assume_score : float, optional
         Score of predictions that carry none.
-    origin : int
+    origin : {0, 1}
         What the file calls the first pixel: 0, or 1 as in PASCAL VOC and MATLAB. It is subtracted from x and y of boxes
         in pixels.
     """
@@ -264,6 +265,7 @@ def format_for_path(path: Path) -> str | None:
     return matches[0] if len(matches) == 1 else None
 
 
+@cache
 def _own_modules() -> dict[str, str]:
     modules = (info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
     return {module.rstrip("_"): module for module in modules}

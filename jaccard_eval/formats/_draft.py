@@ -14,7 +14,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze, to_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, Reading, unknown_sizes
-from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.errors import FindingLog, Severity, UsageError, Where, shown
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._keys import Keys, distinct_keys, index_keys
 from jaccard_eval.formats._rawboxes import RawBoxes, check_areas, check_numbers, check_scores, check_sizes
@@ -80,8 +80,8 @@ class Draft:
         images, image_rows = self._build_images(raw)
         labels, label_rows = self._build_labels(raw)
         self.findings.raise_errors()
-        reading = Reading(self.options.box or raw.encoding, self.options.units or raw.units)
-        xywh = self._from_origin(to_xywh(raw.coords, reading.encoding), reading.units)
+        reading = Reading(self.options.box or raw.encoding, self.options.units or raw.units, self._origin())
+        xywh = self._from_origin(to_xywh(raw.coords, reading.encoding), reading)
         xywh, units, area = self._convert_units(raw, xywh, images, image_rows)
         check_sizes(raw, xywh, self.findings)
         check_areas(raw, self.findings)
@@ -104,12 +104,23 @@ class Draft:
             findings=self.findings.findings(),
         )
 
-    def _from_origin(self, xywh: FloatArray, units: str) -> FloatArray:
+    def _origin(self) -> int:
+        origin = self.options.origin
+        if origin not in (0, 1):
+            raise UsageError(f"origin must be 0 or 1, got {shown(origin)}")
+        return origin
+
+    def _from_origin(self, xywh: FloatArray, reading: Reading) -> FloatArray:
         """Count pixels from 0."""
-        if not self.options.origin or units != "px":
+        if not reading.origin or not len(xywh):
             return xywh
-        self.details.append(f"pixels counted from {self.options.origin}")
-        return xywh - np.array([self.options.origin, self.options.origin, 0, 0], dtype=np.float64)
+        if reading.units != "px":
+            detail = "boxes are fractions of their image, which have no first pixel: none is moved"
+            fix = f"Leave out --{self.options.role}-origin, or pass --{self.options.role}-units px if they are pixels."
+            self.findings.warning("origin-unused", Where(self.path, field="box"), detail, fix=fix)
+            return xywh
+        self.details.append(f"pixels counted from {reading.origin}")
+        return xywh - np.array([reading.origin, reading.origin, 0, 0], dtype=np.float64)
 
     def _check_scores(self, raw: RawBoxes) -> None:
         assumed = self.options.assume_score

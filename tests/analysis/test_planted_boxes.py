@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from planting import SETS, Pair, run_evaluate, suggested_flags
+from planting import SETS, Outcome, Pair, run_evaluate, suggested_flags
 
 Box = list[float]
 Size = tuple[float, float]
@@ -132,8 +133,8 @@ def test_boxes_read_wrongly_are_named_though_the_classes_are_wrong_as_well(good_
 
 
 OFFSETS = {  # what is added to x, y, w and h of the predictions; what is said; the repair
-    "counted from 1": ([1, 1, 0, 0], "shifted by +1 px in x and y", "subtract 1 from x and y of the predictions"),
-    "counted from 0": ([-1, -1, 0, 0], "shifted by -1 px in x and y", "add 1 to x and y of the predictions"),
+    "counted from 1": ([1, 1, 0, 0], "shifted by +1 px in x and y", "Rerun with --pred-origin 1. It subtracts 1"),
+    "counted from 0": ([-1, -1, 0, 0], "shifted by -1 px in x and y", "Rerun with --gt-origin 1. It subtracts 1"),
     "pixel centres": ([0.5, 0.5, 0, 0], "shifted by +0.5 px in x and y", "subtract 0.5 from x and y"),
     "last pixel as edge": (
         [0, 0, -1, -1], "shifted by -1 px at the right and bottom", "add 1 to width and height of the predictions"),
@@ -154,7 +155,7 @@ def test_a_constant_offset_is_named_with_the_ap_that_it_costs_and_its_repair(
     offset, told, repair = OFFSETS[mistake]
     pair.change_boxes("pred", lambda box, _: [value + by for value, by in zip(box, offset, strict=True)])
     wrong = pair.evaluate()
-    (found,) = (one for one in wrong.result["warnings"] if one["code"] == "box-offset")
+    (found,) = _offsets(wrong)
     given, right = wrong.result["metrics"]["AP75"], true.result["metrics"]["AP75"]
     assert told in found["message"]
     assert f"AP75 {given:.3f} as given, {right:.3f} without" in found["message"]
@@ -162,6 +163,46 @@ def test_a_constant_offset_is_named_with_the_ap_that_it_costs_and_its_repair(
     assert found["severity"] == ("warning" if right - given >= 0.01 else "note")
     pair.change_boxes("pred", lambda box, _: [value - by for value, by in zip(box, offset, strict=True)])
     assert pair.evaluate().ap == pytest.approx(true.ap, rel=0, abs=1e-12)
+
+
+@pytest.mark.parametrize("side", ["gt", "pred"])
+def test_the_flag_that_an_offset_names_restores_ap_where_one_side_counts_from_one(
+    side: str, good_pair: Callable[[str], Pair]
+) -> None:
+    pair = good_pair("cocoapi")
+    true = pair.evaluate()
+    pair.change_boxes(side, _from_one)
+    (found,) = _offsets(pair.evaluate())
+    assert suggested_flags(found["message"]) == [f"--{side}-origin", "1"]
+    mended = pair.evaluate(*suggested_flags(found["message"]))
+    assert mended.ap == pytest.approx(true.ap, rel=0, abs=1e-12)
+    assert _offsets(mended) == []
+
+
+@pytest.mark.parametrize("side", ["gt", "pred"])
+def test_pixels_said_to_be_counted_from_one_that_are_not_are_named(side: str, good_pair: Callable[[str], Pair]) -> None:
+    pair = good_pair("cocoapi")
+    flags = [f"--{side}-origin", "1"]
+    (found,) = _offsets(pair.evaluate(*flags))
+    assert suggested_flags(found["message"]) == [f"--{side}-origin", "0"]
+    assert pair.evaluate(*flags, *suggested_flags(found["message"])).ap == pair.evaluate().ap
+
+
+def test_no_flag_is_named_for_fractions_that_were_made_of_shifted_pixels(good_pair: Callable[[str], Pair]) -> None:
+    pair = good_pair("cocoapi")
+    pair.change_boxes("pred", lambda box, size: _fractions(_from_one(box, size), size))
+    (found,) = _offsets(pair.evaluate("--pred-units", "norm"))
+    assert "-origin" not in found["message"]
+    assert "subtract 1 from x and y of the predictions" in found["message"]
+
+
+def _from_one(box: Box, _: Size) -> Box:
+    x, y, w, h = box
+    return [x + 1, y + 1, w, h]
+
+
+def _offsets(outcome: Outcome) -> list[dict[str, Any]]:
+    return [one for one in outcome.result["warnings"] if one["code"] == "box-offset"]
 
 
 @pytest.mark.parametrize("name", SETS)

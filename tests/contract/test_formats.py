@@ -46,6 +46,15 @@ def test_the_example_loads_without_a_warning(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_pixels_counted_from_one_are_moved_by_one_and_fractions_are_not(name: str, tmp_path: Path) -> None:
+    path = as_input(name, write_example(name, tmp_path / "data"))
+    as_written, from_one = (read_dataset(path, ReadOptions(origin=origin)) for origin in (0, 1))
+    is_px = as_written.reading.units == "px"
+    assert (as_written.boxes.xywh - from_one.boxes.xywh).tolist() == [[is_px, is_px, 0, 0]] * len(from_one.boxes)
+    assert [one.code for one in from_one.findings].count("origin-unused") == (not is_px)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_an_example_that_was_cut_off_is_an_error_that_names_the_file(name: str, tmp_path: Path) -> None:
     assert str(cut_off(name, tmp_path)) in error_of_cut_off(name, tmp_path)
 

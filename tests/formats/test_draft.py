@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.data.dataset import Dataset, Reading
-from jaccard_eval.errors import DataError, Severity, Where
+from jaccard_eval.errors import DataError, Severity, UsageError, Where
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._draft import Draft, RawBoxes
 from jaccard_eval.formats._keys import Keys
@@ -338,3 +338,11 @@ def test_fractions_have_no_first_pixel() -> None:
     fractions = np.array([[0.1, 0.2, 0.3, 0.4]])
     dataset = _build(_draft(origin=1), _boxes(["a"], coords=fractions, units="norm"))
     assert dataset.boxes.xywh.tolist() == fractions.tolist()
+    (warning,) = dataset.findings
+    assert (warning.severity, warning.code) == ("warning", "origin-unused")
+    assert "Leave out --gt-origin, or pass --gt-units px" in warning.message
+
+
+def test_pixels_are_counted_from_zero_or_one_and_nothing_else() -> None:
+    with pytest.raises(UsageError, match="origin must be 0 or 1, got 2"):
+        _build(_draft(origin=2), _boxes(["a"]))

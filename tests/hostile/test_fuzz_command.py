@@ -30,7 +30,13 @@ OPTIONS = (  # of evaluate
     *([], [], ["--json"], ["--json"], ["--json"], ["--json", "--per-class"], ["--color", "always", "--per-class"]),
     *(["--protocol", "voc2007"], ["--score", "best-f1"], ["--class-agnostic"], ["--max-dets", "none"], ["--strict"]),
     *(["--extra-images", "ignore"], ["--match-images", "stem"], ["--assume-score", "1"], ["--names", "cat,dog"]),
-    *(["--gt-box", "xyxy"], ["--pred-box", "cxcywh"], ["--gt-units", "px"], ["--pred-units", "norm"]),
+    *(
+        ["--gt-box", "xyxy"],
+        ["--pred-box", "cxcywh"],
+        ["--gt-units", "px"],
+        ["--pred-units", "norm"],
+        ["--gt-origin", "1"],
+    ),
     *(["--pred-columns", "conf-box"], ["--names", "{sample}/yolo/data.yaml"], ["--classes", "dog"], ["--errors"]),
     *([["--images", "{sample}/yolo/images"]] * 4),
 )
