@@ -93,6 +93,11 @@ def head(path: Path) -> bytes:
     return start.removeprefix(b"\xef\xbb\xbf")
 
 
+def looks_structured(head: bytes) -> bool:
+    """Whether a text begins as JSON or XML does, and so is no table."""
+    return head.lstrip()[:1] in (b"{", b"[", b"<")
+
+
 def read_bytes(path: Path, *, empty_ok: bool = False) -> bytes:
     """Return the contents of a regular file, unpacked if gzip, without a UTF-8 byte-order mark.
 

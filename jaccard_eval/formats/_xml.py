@@ -1,8 +1,7 @@
-"""Reading XML from strangers: no document types, so no entities and nothing fetched; which root element a file has."""
+"""Reading XML from strangers: no document types, so no entities and nothing fetched."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
@@ -12,19 +11,10 @@ from xml.parsers import expat
 from jaccard_eval.errors import DataError, FindingLog, Where, shown
 from jaccard_eval.formats import _files
 
-__all__ = ["Element", "mention_unused", "parse_xml", "root_name", "text_of"]
+__all__ = ["Element", "mention_unused", "parse_xml", "text_of"]
 
-_ROOT = re.compile(rb"<([A-Za-z_][\w.:-]*)")
 _DECLARED_ENCODING = b"encoding="
 _DECLARATION_BYTES = 128
-_COMMENT = re.compile(rb"<!--.*?(-->|$)", re.DOTALL)
-
-
-def root_name(path: Path) -> str:
-    """Return the name of a file's outermost element by its first bytes, empty where it is no XML. Never raises."""
-    head = _files.head(path).lstrip()
-    found = _ROOT.search(_COMMENT.sub(b"", head)) if head.startswith(b"<") else None
-    return "" if found is None else found[1].decode("ascii", "replace")
 
 
 def parse_xml(path: Path, root: str) -> Element:

@@ -11,10 +11,7 @@ from pathlib import Path
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog, Where
 from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._csv.columns import is_header, is_keras_row, resolve_columns
-from jaccard_eval.formats._csv.rows import first_line, read_sheet, split_first_line
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._openimages.columns import is_header as is_open_images
 
 FORMAT = Format(
     name="csv",
@@ -25,15 +22,20 @@ FORMAT = Format(
     suffixes=(".csv", ".tsv"),
 )
 
-_OTHER_STARTS = ("{", "[", "<")  # JSON and XML
 _VIA_COLUMN = "region_shape_attributes"  # which holds JSON
 
 
 def sniff(path: Path) -> bool:
     """Whether the first line is a header with an image and a box, or data without header, or the suffix says CSV."""
-    text = _files.head(path).decode("utf-8", errors="replace")
-    _, line = first_line(text)
-    if not line or line.startswith(_OTHER_STARTS) or _VIA_COLUMN in line:
+    head = _files.head(path)
+    if not head or _files.looks_structured(head):
+        return False
+    from jaccard_eval.formats._csv.columns import is_header, is_keras_row  # only where a table is possible
+    from jaccard_eval.formats._csv.rows import first_line, split_first_line
+    from jaccard_eval.formats._openimages.columns import is_header as is_open_images
+
+    _, line = first_line(head.decode("utf-8", errors="replace"))
+    if not line or _VIA_COLUMN in line:
         return False
     _, fields = split_first_line(line)
     if is_open_images(fields):
@@ -51,6 +53,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """
     from jaccard_eval.formats._csv.boxes import add_boxes  # not needed to look for a format
     from jaccard_eval.formats._csv.cells import read_cells
+    from jaccard_eval.formats._csv.columns import resolve_columns
+    from jaccard_eval.formats._csv.rows import read_sheet
 
     sheet = read_sheet(path)
     where = Where(sheet.path, line=sheet.first_line)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jaccard_eval.formats import Format, ReadOptions, _files
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._xml import root_name
+from jaccard_eval.formats._xmlroot import root_name
 
 FORMAT = Format(
     name="cvat",

@@ -7,9 +7,7 @@ from pathlib import Path
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog
 from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._csv.rows import first_line, split_first_line
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._openimages.columns import is_header
 
 FORMAT = Format(
     name="openimages",
@@ -23,8 +21,14 @@ FORMAT = Format(
 
 def sniff(path: Path) -> bool:
     """Whether the first line has the columns of Open Images."""
-    _, line = first_line(_files.head(path).decode("utf-8", errors="replace"))
-    return bool(line) and line[0] not in "{[<" and is_header(split_first_line(line)[1])
+    head = _files.head(path)
+    if not head or _files.looks_structured(head):
+        return False
+    from jaccard_eval.formats._csv.rows import first_line, split_first_line  # only where a table is possible
+    from jaccard_eval.formats._openimages.columns import is_header
+
+    _, line = first_line(head.decode("utf-8", errors="replace"))
+    return bool(line) and is_header(split_first_line(line)[1])
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

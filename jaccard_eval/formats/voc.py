@@ -11,8 +11,8 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog
 from jaccard_eval.formats import Format, ReadOptions, _files
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._voc.sources import ROOT, first_xml_files, result_files
-from jaccard_eval.formats._xml import root_name
+from jaccard_eval.formats._voc import ROOT
+from jaccard_eval.formats._xmlroot import root_name
 
 FORMAT = Format(
     name="voc",
@@ -37,6 +37,8 @@ def sniff(path: Path) -> bool:
     """Whether `path` is an annotation file, or a folder of these or of result files."""
     if not _files.is_folder(path):
         return root_name(path) == ROOT
+    from jaccard_eval.formats._voc.sources import first_xml_files, result_files
+
     if result_files(path):
         return True
     roots = [root for file in first_xml_files(path) if (root := root_name(file))]
@@ -53,6 +55,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """
     from jaccard_eval.formats._voc.annotations import read_annotations  # not needed to look for a format
     from jaccard_eval.formats._voc.results import read_results
+    from jaccard_eval.formats._voc.sources import result_files
 
     if _files.is_folder(path) and result_files(path):
         read_results(path, draft, options)

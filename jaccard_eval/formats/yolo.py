@@ -20,10 +20,6 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog
 from jaccard_eval.formats import Format, ReadOptions, _files
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._yolo.sources import (
-    find_description,
-    is_label_name,
-)
 
 FORMAT = Format(
     name="yolo",
@@ -36,6 +32,7 @@ FORMAT = Format(
 SNIFFED_FILES = 20  # label files of a folder whose first line is looked at
 BOX_NUMBERS = 4
 
+_DESCRIPTION_SUFFIXES = (".yaml", ".yml", ".data")
 _SPLIT_FOLDERS = ("train", "val", "valid", "test")
 _YAML_NAMES = re.compile(rb"^names\s*:", re.MULTILINE)
 _DARKNET_NAMES = re.compile(rb"^\s*names\s*=", re.MULTILINE)
@@ -45,6 +42,10 @@ _NUMBER = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 def sniff(path: Path) -> bool:
     """Return whether `path` is a folder with label files, a data.yaml or an obj.data."""
+    if not _files.is_folder(path) and path.suffix.lower() not in _DESCRIPTION_SUFFIXES:
+        return False
+    from jaccard_eval.formats._yolo.sources import find_description  # only where labels are possible
+
     description = find_description(path)
     if description is not None:
         pattern = _DARKNET_NAMES if description.suffix.lower() == ".data" else _YAML_NAMES
@@ -88,6 +89,8 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
 
 def _first_label_files(folder: Path) -> Iterator[Path]:
     """Yield a few files that are label files by their names: here, in "labels", or in the splits of either."""
+    from jaccard_eval.formats._yolo.sources import is_label_name
+
     roots = (folder, folder / "labels")
     places = [*roots, *(root / split for root in roots for split in _SPLIT_FOLDERS)]
     for place in places:

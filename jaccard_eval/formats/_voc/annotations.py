@@ -15,7 +15,8 @@ from jaccard_eval.formats import ReadOptions, _files
 from jaccard_eval.formats._csv.numbers import parse_flags, parse_numbers
 from jaccard_eval.formats._draft import Draft, RawBoxes
 from jaccard_eval.formats._images import strip_suffix
-from jaccard_eval.formats._voc.sources import ROOT, annotation_files
+from jaccard_eval.formats._voc import ROOT
+from jaccard_eval.formats._voc.sources import annotation_files
 from jaccard_eval.formats._xml import Element, mention_unused, parse_xml, text_of
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")

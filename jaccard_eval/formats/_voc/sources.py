@@ -11,7 +11,6 @@ from jaccard_eval.errors import DataError, FindingLog, Where, shown
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._tree import list_tree
 
-ROOT = "annotation"
 SUFFIX = ".xml"
 SNIFFED_FILES = 20
 SNIFFED_FOLDERS = 20
