@@ -16,6 +16,7 @@ import numpy as np
 
 from jaccard_eval.data.bootstrap import Bootstrap, Interval, PairedDelta, Resamples
 from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.averages import Averages
@@ -31,18 +32,25 @@ def resample(
     metrics: DetectionMetrics,
     settings: Bootstrap,
     *,
+    refs: Sequence[MetricRef] | None = None,
     groups: Sequence[str] | None = None,
+    order: Sequence[str] | None = None,
     unit: str = "image",
     run: Run = map,
 ) -> Resamples:
-    """Measure the summary and every class at each resample.
+    """Measure the summary and every class, or some metrics, at each resample.
 
     Parameters
     ----------
     metrics : DetectionMetrics
     settings : Bootstrap
+    refs : sequence of MetricRef, optional
+        Averages of precision or recall to measure, instead of the summary and every class.
     groups : sequence of str, optional
         Group of each image; groups are drawn as a whole.
+    order : sequence of str, optional
+        Names of the same images in the order that they are drawn in: two runs are paired by it, however each of them
+        lists its images.
     unit : str
         What to call what is drawn.
     run : callable
@@ -51,18 +59,18 @@ def resample(
     Returns
     -------
     Resamples
-        The metrics of the summary, then those of each class.
+        The metrics of the summary, then those of each class; or those that were named.
 
     Raises
     ------
     UsageError
         When there are fewer than two units to draw from.
     """
-    units = _units(groups, len(metrics.image_names))
+    units = _units(groups, metrics.image_names, order)
     n_units = int(units.max(initial=-1)) + 1
     if n_units < 2:
         raise UsageError(f"a bootstrap draws {unit}s, and there is only {n_units} to draw from")
-    task = _Task(metrics)
+    task = _Task(metrics, refs)
     estimate = task.measure(np.ones(len(units), dtype=np.int64))  # also prepares what all resamples share
     weights = (draw_weights(units, n_units, (settings.rng, i)) for i in range(settings.n_resamples))
     values = np.stack(list(run(task.measure, weights)))
@@ -169,27 +177,31 @@ def below_noise(delta: PairedDelta, limit: float) -> bool:
 class _Task:
     """Measures one resample; what all of them share is prepared by the first, which has to end before the others."""
 
-    def __init__(self, metrics: DetectionMetrics) -> None:
+    def __init__(self, metrics: DetectionMetrics, refs: Sequence[MetricRef] | None) -> None:
         self._axes = metrics.axes
         self._plan = WeightedPlan(metrics.curves)
-        self._summary = [ref for ref in summary_refs(metrics.protocol) if metrics.area_known or ref.area is None]
-        self._of_class = class_refs(metrics.protocol)
+        known = [ref for ref in summary_refs(metrics.protocol) if metrics.area_known or ref.area is None]
+        self._single = known if refs is None else refs
+        self._of_class = class_refs(metrics.protocol) if refs is None else ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the metrics, in the order of `measure`."""
         of_classes = (replace(ref, class_name=name) for ref in self._of_class for name in self._axes.class_names)
-        return tuple(str(ref) for ref in (*self._summary, *of_classes))
+        return tuple(str(ref) for ref in (*self._single, *of_classes))
 
     def measure(self, weights: IntArray) -> FloatArray:
         """Return all metrics for weights of the images."""
         averages = Averages(self._plan.weigh(weights), self._axes)
         of_classes = [averages.class_means(ref) for ref in self._of_class]
-        return np.concatenate([[averages.mean(ref) for ref in self._summary], *of_classes])
+        return np.concatenate([[averages.mean(ref) for ref in self._single], *of_classes])
 
 
-def _units(groups: Sequence[str] | None, n_images: int) -> IntArray:
+def _units(groups: Sequence[str] | None, names: Sequence[str], order: Sequence[str] | None) -> IntArray:
     """Return the number of the unit that each image belongs to."""
-    if groups is None:
-        return np.arange(n_images)
-    return np.unique(np.asarray(groups, dtype=str), return_inverse=True)[1].ravel()
+    if groups is not None:
+        return np.unique(np.asarray(groups, dtype=str), return_inverse=True)[1].ravel()
+    if order is None:
+        return np.arange(len(names))
+    place = {name: i for i, name in enumerate(order)}
+    return np.array([place[name] for name in names], dtype=np.int64)

@@ -31,8 +31,24 @@ def tie_interval(table: MatchTable, axes: Axes, ref: MetricRef) -> tuple[float, 
     >>> [round(bound, 6) for bound in tie_interval(metrics.table, metrics.axes, MetricRef(name="AP"))]
     [0.5, 1.0]
     """
-    low, high = (Averages(TieCurves(table, hits_first=hits_first), axes).mean(ref) for hits_first in (False, True))
-    return low, high
+    return TieBounds(table, axes).interval(ref)
+
+
+class TieBounds:
+    """The bounds of any number of averages of precision; curves are made once.
+
+    Parameters
+    ----------
+    table : MatchTable
+    axes : Axes
+    """
+
+    def __init__(self, table: MatchTable, axes: Axes) -> None:
+        self._low, self._high = (Averages(TieCurves(table, hits_first=first), axes) for first in (False, True))
+
+    def interval(self, ref: MetricRef) -> tuple[float, float]:
+        """Return the lowest and the highest value of an AP; NaN where undefined."""
+        return self._low.mean(ref), self._high.mean(ref)
 
 
 def has_ties(table: MatchTable) -> bool:

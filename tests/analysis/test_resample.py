@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from pictures import det, gt, metrics
 from resampled import as_drawn, draw_scene, repeat_images
 
 from jaccard_eval.analysis.resample import (
@@ -19,8 +20,10 @@ from jaccard_eval.analysis.resample import (
     significant_drop,
 )
 from jaccard_eval.data.bootstrap import Bootstrap, PairedDelta, Resamples
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
+from jaccard_eval.metrics.detection import DetectionMetrics
 
 FEW = Bootstrap(n_resamples=20, rng=7)
 DROP = PairedDelta(
@@ -43,6 +46,12 @@ def made_up(values: list[float], *, seed: int = 0) -> Resamples:
     )
 
 
+def three_images(found: str, close: str, missed: str) -> DetectionMetrics:
+    truth = [gt("dog 0 0 10 10", image) for image in (found, close, missed)]
+    boxes = zip(("0 0 10 10", "0 0 10 6", "50 0 10 10"), (0.9, 0.8, 0.7), (found, close, missed), strict=True)
+    return metrics(truth, [det(f"dog {box}", score, image) for box, score, image in boxes])
+
+
 def test_each_resample_is_the_evaluation_of_the_images_that_were_drawn() -> None:
     scene = draw_scene(3)
     drawn = resample(as_drawn(scene).measured, FEW)
@@ -58,20 +67,35 @@ def test_the_estimate_is_the_metric_itself() -> None:
 
 
 def test_any_number_of_workers_gives_the_same_resamples() -> None:
-    metrics = as_drawn(draw_scene(4)).measured
-    alone = resample(metrics, FEW)
-    together = resample(metrics, FEW, run=partial(map_in_order, workers=3))
+    measured = as_drawn(draw_scene(4)).measured
+    alone = resample(measured, FEW)
+    together = resample(measured, FEW, run=partial(map_in_order, workers=3))
     np.testing.assert_array_equal(alone.values, together.values)
 
 
 def test_more_resamples_begin_with_the_same_ones() -> None:
-    metrics = as_drawn(draw_scene(4)).measured
-    more = resample(metrics, replace(FEW, n_resamples=25))
-    np.testing.assert_array_equal(resample(metrics, FEW).values, more.values[:20])
+    measured = as_drawn(draw_scene(4)).measured
+    more = resample(measured, replace(FEW, n_resamples=25))
+    np.testing.assert_array_equal(resample(measured, FEW).values, more.values[:20])
 
 
 def test_as_many_units_are_drawn_as_there_are() -> None:
     assert [draw_weights(np.arange(9), 9, (0, i)).sum() for i in range(50)] == [9] * 50
+
+
+def test_named_metrics_are_resampled_as_the_summary_is() -> None:
+    measured = as_drawn(draw_scene(3)).measured
+    every = resample(measured, FEW)
+    named = resample(measured, FEW, refs=[MetricRef.parse("AP50"), MetricRef.parse("AP")])
+    assert named.refs == ("AP50", "AP")
+    np.testing.assert_array_equal(named.values, every.values[:, [every.refs.index("AP50"), 0]])
+
+
+def test_images_listed_in_another_order_are_drawn_alike_when_that_order_is_given() -> None:
+    listed, swapped = (three_images(*names) for names in ("abc", "cba"))
+    turned = DetectionMetrics(swapped.table, swapped.class_names, ("c", "b", "a"))
+    drawn, again = resample(listed, FEW), resample(turned, FEW, order=listed.image_names)
+    np.testing.assert_array_equal(again.values, drawn.values)
 
 
 def test_images_of_a_group_are_drawn_together() -> None:
