@@ -33,6 +33,7 @@ NAMES = {
 CLASSES = ("ant", "bee", "cow")
 N_SCENES = 30
 GT = "faster-coco-eval/tests/dataset/cocoapi/instances_val2014_100.json"
+UMBRELLA = 28  # its one box is missed, and others are taken for umbrellas: without the box tidecv counts 0 for it
 PRED = "cocoapi/results/instances_val2014_fakebbox100_results.json"
 ONE_POINT = 1 / 101
 
@@ -109,18 +110,18 @@ def ask_about(scene: Scene) -> dict[str, Any]:
 
 
 def published(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]], set[int]]:
-    """Both sides of the published set, and the classes that have ground truth: tidecv counts 0 for the others."""
+    """Both sides of the published set, and the classes that keep ground truth: tidecv counts 0 for the others."""
     truth, found = (json.loads((folder / name).read_text()) for name in (GT, PRED))
-    chosen = {one["category_id"] for one in truth["annotations"] if not one["iscrowd"]}
+    chosen = {one["category_id"] for one in truth["annotations"] if not one["iscrowd"]} - {UMBRELLA}
     return truth, [one for one in found if one["category_id"] in chosen], chosen
 
 
 def ask_about_published(folder: Path) -> dict[str, Any]:
     import tidecv
 
-    truth, found, _ = published(folder)
+    truth, found, chosen = published(folder)
     ours, theirs = tidecv.Data("gt"), tidecv.Data("pred")
-    for one in truth["annotations"]:
+    for one in (one for one in truth["annotations"] if one["category_id"] in chosen):
         add = ours.add_ignore_region if one["iscrowd"] else ours.add_ground_truth
         add(one["image_id"], one["category_id"], one["bbox"])
     for one in found:
