@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from jaccard_eval.cli import _config, _streams
-from jaccard_eval.cli._options import PATH, SectionOption
+from jaccard_eval.cli._options import PATH, SectionOption, section
 from jaccard_eval.cli._parse import parse_number
 from jaccard_eval.errors import ExitCode, UsageError, printable, shown
 
@@ -232,8 +232,7 @@ def _named_number(text: str, expected: str) -> tuple[str, float]:
     return name.strip(), parse_number(value)
 
 
-def _option(*names: str, help: str, **settings: Any) -> SectionOption:  # noqa: A002 - click's own word
-    return SectionOption(names, section=SECTION, help=help, **settings)
+_option = section(SECTION)
 
 
 def _rule_option(name: str, what: str) -> SectionOption:

@@ -64,7 +64,9 @@ class SectionedCommand(click.Command):
                 formatter.write_dl(records)
 
 
-def _section(title: str) -> Callable[..., SectionOption]:
+def section(title: str) -> Callable[..., SectionOption]:
+    """Return what makes options of a section."""
+
     def option(*names: str, help: str, **settings: Any) -> SectionOption:  # noqa: A002 - click's own word
         return SectionOption(names, section=title, help=help, **settings)
 
@@ -106,7 +108,7 @@ def _complete_code(_: click.Context, __: click.Parameter, start: str) -> list[Co
 
 def _side_options(side: str, what: str) -> list[click.Parameter]:
     """Return how one side is read, where looking at it does not settle it."""
-    option = _section(f"Reading the {what} (found by looking when not given)")
+    option = section(f"Reading the {what} (found by looking when not given)")
     return [
         option(
             f"--{side}-format",
@@ -124,12 +126,12 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
     ]
 
 
-_path = _section("Paths, instead of GT and PRED")
-_both = _section("Reading both sides")
-_pair = _section("How the two sides correspond")
-_rule = _section("Protocol")
-_show = _section("Output")
-_find = _section("Findings (each has a code, explained in docs/findings.md)")
+_path = section("Paths, instead of GT and PRED")
+_both = section("Reading both sides")
+_pair = section("How the two sides correspond")
+_rule = section("Protocol")
+_show = section("Output")
+_find = section("Findings (each has a code, explained in docs/findings.md)")
 
 PATH_OPTIONS: list[click.Parameter] = [
     _path("--gt", type=PATH, multiple=True, metavar="PATH", help="Ground truth."),

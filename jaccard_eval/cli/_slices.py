@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jaccard_eval.cli._options import PATH, SectionOption
+from jaccard_eval.cli._options import PATH, section
 from jaccard_eval.errors import UsageError, shown
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ def _parsed(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) 
     return tuple(pairs)
 
 
-def _option(*names: str, help: str, **settings: Any) -> click.Parameter:  # noqa: A002 - click's own word
-    return SectionOption(names, section="Slices", help=help, **settings)
+_option = section("Slices")
 
 
 SLICE_OPTIONS: list[click.Parameter] = [

@@ -22,7 +22,7 @@ from jaccard_eval.cli._options import (
     PER_CLASS,
     PROTOCOL_OPTIONS,
     SectionedCommand,
-    SectionOption,
+    section,
 )
 from jaccard_eval.cli._parse import parse_number, parse_score, parse_whole, parsed_by
 from jaccard_eval.cli._reading import read_options
@@ -116,12 +116,8 @@ def _compute(gt: Path | None, preds: Sequence[Path], how: CompareOptions, option
     return replace(result, findings=(*log.findings(), *result.findings))
 
 
-def _noise(*names: str, help: str, **settings: Any) -> click.Parameter:  # noqa: A002 - click's own word
-    return SectionOption(names, section="Noise", help=help, **settings)
-
-
-def _option(*names: str, help: str, **settings: Any) -> click.Parameter:  # noqa: A002 - click's own word
-    return SectionOption(names, section="Box by box", help=help, **settings)
+_noise = section("Noise")
+_option = section("Box by box")
 
 
 COMMAND = SectionedCommand(

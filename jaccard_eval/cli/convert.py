@@ -10,7 +10,7 @@ import click
 
 from jaccard_eval.cli import EXIT_CODES, _streams
 from jaccard_eval.cli._findings import report_findings
-from jaccard_eval.cli._options import FINDING_OPTIONS, INPUT_OPTIONS, PATH, SectionedCommand, SectionOption
+from jaccard_eval.cli._options import FINDING_OPTIONS, INPUT_OPTIONS, PATH, SectionedCommand, section
 from jaccard_eval.cli._parse import OneOf
 from jaccard_eval.cli._reading import ROLES, read_options
 from jaccard_eval.errors import FindingLog, printable
@@ -81,9 +81,7 @@ def _counts(dataset: Dataset) -> dict[str, int]:
     return {"images": len(dataset.images), "boxes": len(dataset.boxes), "classes": len(dataset.labels)}
 
 
-def _option(*names: str, help: str, **settings: Any) -> SectionOption:  # noqa: A002 - click's own word
-    return SectionOption(names, section="Output", help=help, **settings)
-
+_option = section("Output")
 
 COMMAND = SectionedCommand(
     "convert",
@@ -102,9 +100,8 @@ COMMAND = SectionedCommand(
         _option("--lossy", is_flag=True, help="Write what OUT can carry, and say what is left out."),
         _option("--force", is_flag=True, help="Replace what exists."),
         _option("--json", "as_json", is_flag=True, help="Print what was written as one JSON document."),
-        SectionOption(
-            ["--role"],
-            section="Reading both sides",
+        section("Reading both sides")(
+            "--role",
             type=OneOf(ROLES),
             help="What IN is: ground truth, or predictions; by its scores when not given.",
         ),

@@ -23,7 +23,7 @@ from jaccard_eval.cli._options import (
     PATH_OPTIONS,
     PROTOCOL_OPTIONS,
     SectionedCommand,
-    SectionOption,
+    section,
 )
 from jaccard_eval.cli._reading import read_options, two_sides
 from jaccard_eval.cli._slices import SLICE_OPTIONS, add_slices, read_slices
@@ -66,9 +66,8 @@ Examples:
 
 {EXIT_CODES}"""
 
-ERRORS = SectionOption(
-    ["--errors"],
-    section="Output",
+ERRORS = section("Output")(
+    "--errors",
     is_flag=True,
     help="Say what kinds of errors there are and what each costs, which classes are confused (at --score, or the best"
     " F1), whether scores are probabilities, and which score is best for each class.",

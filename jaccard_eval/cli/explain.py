@@ -19,7 +19,7 @@ from jaccard_eval.cli._options import (
     PATH_OPTIONS,
     PROTOCOL_OPTIONS,
     SectionedCommand,
-    SectionOption,
+    section,
 )
 from jaccard_eval.cli._reading import ROLES, read_options, two_sides
 from jaccard_eval.errors import FindingLog, UsageError, Where, shown
@@ -121,8 +121,7 @@ def _compute(gt: Path, pred: Path, metric: str, options: dict[str, Any]) -> Expl
     return replace(result, findings=(*log.findings(), *result.findings))
 
 
-def _option(*names: str, help: str, **settings: Any) -> click.Parameter:  # noqa: A002 - click's own word
-    return SectionOption(names, section="Explanation", help=help, **settings)
+_option = section("Explanation")
 
 
 COMMAND = SectionedCommand(

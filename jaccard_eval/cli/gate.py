@@ -11,7 +11,7 @@ from jaccard_eval import __version__
 from jaccard_eval.cli import EXIT_CODES, _streams
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, prepare
-from jaccard_eval.cli._options import OUTPUT_OPTIONS, SectionedCommand, SectionOption
+from jaccard_eval.cli._options import OUTPUT_OPTIONS, SectionedCommand, section
 from jaccard_eval.errors import ExitCode, UsageError
 
 EPILOG = f"""\b
@@ -68,12 +68,8 @@ COMMAND = SectionedCommand(
         *RULE_SOURCES,
         *BASELINE_OPTIONS,
         *VALUE_OPTIONS,
-        SectionOption(
-            ["--schema"], section=SECTION, is_flag=True, help="Print the JSON Schema of the configuration, and end."
-        ),
+        section(SECTION)("--schema", is_flag=True, help="Print the JSON Schema of the configuration, and end."),
         *OUTPUT_OPTIONS,
-        SectionOption(
-            ["-q", "--quiet"], section="Output", is_flag=True, help="Say on standard error what failed only."
-        ),
+        section("Output")("-q", "--quiet", is_flag=True, help="Say on standard error what failed only."),
     ],
 )

@@ -11,7 +11,7 @@ import click
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli._delivery import deliver
 from jaccard_eval.cli._findings import report_findings
-from jaccard_eval.cli._options import FINDING_OPTIONS, INPUT_OPTIONS, NUMBER, SectionedCommand, SectionOption
+from jaccard_eval.cli._options import FINDING_OPTIONS, INPUT_OPTIONS, NUMBER, SectionedCommand, section
 from jaccard_eval.cli._parse import OneOf
 from jaccard_eval.cli._reading import read_options
 from jaccard_eval.errors import FindingLog
@@ -84,9 +84,8 @@ def _read(path: Path, options: dict[str, Any]) -> tuple[Dataset, tuple[Any, ...]
     return side, (*log.findings(), *side.findings)
 
 
-def _option(section: str, *names: str, help: str, **settings: Any) -> SectionOption:  # noqa: A002 - click's own word
-    return SectionOption(names, section=section, help=help, **settings)
-
+_option = section("Suppression")
+_show = section("Output")
 
 COMMAND = SectionedCommand(
     "nms",
@@ -100,7 +99,6 @@ COMMAND = SectionedCommand(
     params=[
         click.Argument(["pred"], type=click.Path(path_type=Path), metavar="PRED"),
         _option(
-            "Suppression",
             "--iou",
             **NUMBER,
             default="0.5",
@@ -108,7 +106,6 @@ COMMAND = SectionedCommand(
             help="Boxes that overlap by more are rivals; gaussian decay has no threshold.",
         ),
         _option(
-            "Suppression",
             "--by",
             type=OneOf(("iou", "ioa")),
             default="iou",
@@ -116,23 +113,20 @@ COMMAND = SectionedCommand(
             help="Overlap: intersection over union, or over the area of the smaller box.",
         ),
         _option(
-            "Suppression",
             "--soft",
             type=OneOf(("linear", "gaussian")),
             help="Lower the scores of rivals instead of removing them (Soft-NMS).",
         ),
-        _option("Suppression", "--sigma", **NUMBER, help="Of the gaussian; 0.5 when not given."),
-        _option("Suppression", "--merge", is_flag=True, help="Move a box to the mean of itself and those it removes."),
-        _option("Suppression", "--class-agnostic", is_flag=True, help="Let boxes of different classes be rivals."),
+        _option("--sigma", **NUMBER, help="Of the gaussian; 0.5 when not given."),
+        _option("--merge", is_flag=True, help="Move a box to the mean of itself and those it removes."),
+        _option("--class-agnostic", is_flag=True, help="Let boxes of different classes be rivals."),
         _option(
-            "Suppression",
             "--score-min",
             **NUMBER,
             help="Leave out boxes with a lower score; of decayed scores, 0.001 when not given.",
         ),
         *(one for one in INPUT_OPTIONS if one.name not in GT_OPTIONS),
-        _option(
-            "Output",
+        _show(
             "-o",
             "--output",
             type=click.Path(path_type=Path),
@@ -140,11 +134,9 @@ COMMAND = SectionedCommand(
             metavar="PATH",
             help="What to write.",
         ),
-        _option("Output", "--force", is_flag=True, help="Replace what exists."),
-        _option("Output", "--json", "as_json", is_flag=True, help="Print the counts as one JSON document."),
-        _option(
-            "Output", "--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colours in the report."
-        ),
+        _show("--force", is_flag=True, help="Replace what exists."),
+        _show("--json", "as_json", is_flag=True, help="Print the counts as one JSON document."),
+        _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colours in the report."),
         *FINDING_OPTIONS,
     ],
 )

@@ -20,7 +20,7 @@ from jaccard_eval.cli._options import (
     PAIR_OPTIONS,
     PATH_OPTIONS,
     SectionedCommand,
-    SectionOption,
+    section,
 )
 from jaccard_eval.cli._parse import OneOf, parse_numbers, parse_whole, parsed_by
 from jaccard_eval.cli._reading import read_options, two_sides
@@ -90,8 +90,7 @@ def _of_files(inputs: Sequence[Path], options: dict[str, Any]) -> OverlapResult:
     return replace(result, findings=(*log.findings(), *result.findings))
 
 
-def _option(*names: str, help: str, **settings: Any) -> click.Parameter:  # noqa: A002 - click's own word
-    return SectionOption(names, section="Boxes", help=help, **settings)
+_option = section("Boxes")
 
 
 _INDEX: dict[str, Any] = {"metavar": "N", "callback": parsed_by(parse_whole)}

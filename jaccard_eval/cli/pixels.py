@@ -13,7 +13,7 @@ from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import report_findings
 from jaccard_eval.cli._gating import GATE_OPTIONS
 from jaccard_eval.cli._gating import prepare as prepare_gates
-from jaccard_eval.cli._options import FINDING_OPTIONS, OUTPUT_OPTIONS, PATH, SectionedCommand, SectionOption
+from jaccard_eval.cli._options import FINDING_OPTIONS, OUTPUT_OPTIONS, PATH, SectionedCommand, section
 from jaccard_eval.cli._parse import OneOf
 from jaccard_eval.errors import ExitCode, FindingLog
 
@@ -65,13 +65,9 @@ def _compute(gt: Path, pred: Path, options: dict[str, Any]) -> PixelsResult:
     return replace(result, findings=(*log.findings(), *result.findings))
 
 
-def _option(section: str, *names: str, **settings: Any) -> SectionOption:
-    return SectionOption(names, section=section, **settings)
-
-
-_READ = "Reading the label maps"
-_RULE = "Rules"
-_SHOW = "Output"
+_read = section("Reading the label maps")
+_rule = section("Rules")
+_show = section("Output")
 
 COMMAND = SectionedCommand(
     "pixels",
@@ -85,48 +81,43 @@ COMMAND = SectionedCommand(
     params=[
         click.Argument(["gt"], type=PATH, metavar="GT"),
         click.Argument(["pred"], type=PATH, metavar="PRED"),
-        _option(
-            _READ,
+        _read(
             "--classes",
             "--names",
             metavar="FILE|A,B,...",
             help="Class names by value, from 0. Any other value is then an error.",
         ),
-        _option(
-            _READ,
+        _read(
             "--colors",
             type=PATH,
             metavar="FILE",
             help="Table of colours, one class a line: '128 64 128 road', 'road,128,64,128' or '#804080 road'.",
         ),
-        _option(
-            _READ,
+        _read(
             "--list",
             "list_file",
             type=PATH,
             metavar="FILE",
             help="Compare these only: a name a line that both sides know, or two paths below GT and PRED.",
         ),
-        _option(
-            _RULE,
+        _rule(
             "--ignore",
             type=int,
             multiple=True,
             metavar="VALUE",
             help="A value that is no class, such as 255: pixels of the ground truth with it are left out. Repeatable.",
         ),
-        _option(_RULE, "--reduce-zero", is_flag=True, help="Values count from 1: ignore 0, take one from all others."),
-        _option(_RULE, "--reduce-zero-gt", is_flag=True, help="The same for the ground truth only."),
-        _option(_RULE, "--background", type=int, metavar="CLASS", help="Class that the means leave out, such as 0."),
-        _option(
-            _RULE,
+        _rule("--reduce-zero", is_flag=True, help="Values count from 1: ignore 0, take one from all others."),
+        _rule("--reduce-zero-gt", is_flag=True, help="The same for the ground truth only."),
+        _rule("--background", type=int, metavar="CLASS", help="Class that the means leave out, such as 0."),
+        _rule(
             "--drop-background",
             type=OneOf(("gt", "pred", "both")),
             help="Count no pixel that is background in the ground truth, in the prediction, or in either.",
         ),
         *GATE_OPTIONS,
-        _option(_SHOW, "--per-class", is_flag=True, help="List every class; up to 30 are listed anyway."),
-        _option(_SHOW, "--sort", type=OneOf(COLUMNS), help="Order of the classes; implies --per-class."),
+        _show("--per-class", is_flag=True, help="List every class; up to 30 are listed anyway."),
+        _show("--sort", type=OneOf(COLUMNS), help="Order of the classes; implies --per-class."),
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],

@@ -17,9 +17,10 @@ from jaccard_eval.cli._options import (
     OUTPUT_OPTIONS,
     PAIR_OPTIONS,
     PATH_OPTIONS,
+    PER_CLASS,
     PROTOCOL_OPTIONS,
     SectionedCommand,
-    SectionOption,
+    section,
 )
 from jaccard_eval.cli._parse import parse_number, parse_numbers, parse_whole, parsed_by
 from jaccard_eval.cli._reading import read_options, two_sides
@@ -85,8 +86,7 @@ def _compute(gt: Path, pred: Path, scale: ScaleOptions, options: dict[str, Any])
     return replace(result, findings=(*log.findings(), *result.findings))
 
 
-def _option(*names: str, help: str, **settings: Any) -> click.Parameter:  # noqa: A002 - click's own word
-    return SectionOption(names, section="Scale", help=help, **settings)
+_option = section("Scale")
 
 
 def _numbers(*names: str, default: str, help: str) -> click.Parameter:  # noqa: A002 - click's own word
@@ -150,7 +150,7 @@ COMMAND = SectionedCommand(
         *(one for one in PROTOCOL_OPTIONS if one.name not in WITHOUT_EFFECT),
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,
-        SectionOption(["--per-class"], section="Output", is_flag=True, help="List every class."),
+        PER_CLASS,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],
