@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -10,13 +11,39 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import RowArray
 from jaccard_eval.data.dataset import Key, key_order
 
-Keys = npt.NDArray[np.int64] | Sequence[Key]
-
 DENSE_KEY_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedKeys:
+    """Keys that repeat, as rows of a list of distinct ones.
+
+    Parameters
+    ----------
+    distinct : sequence of int or str
+        In any order.
+    codes : ndarray of int64, shape (n,)
+        Row of each key in `distinct`.
+    """
+
+    distinct: Sequence[Key]
+    codes: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, row: int) -> Key:
+        return self.distinct[int(self.codes[row])]
+
+
+Keys = npt.NDArray[np.int64] | Sequence[Key] | CodedKeys
 
 
 def index_keys(box_keys: Keys, given: Sequence[Key]) -> tuple[list[Key], RowArray]:
     """Sort the given, distinct keys and return them with each box's row among them, -1 where its key is not given."""
+    if isinstance(box_keys, CodedKeys):
+        order, rows = index_keys(box_keys.distinct, given)
+        return order, rows[box_keys.codes]
     if isinstance(box_keys, np.ndarray) and all(type(key) is int for key in given):
         if not given:
             return [], np.full(len(box_keys), -1, dtype=np.int32)
@@ -42,6 +69,8 @@ def _index_integers(keys: npt.NDArray[np.int64], universe: npt.NDArray[np.int64]
 
 def distinct_keys(keys: Keys, rows: npt.NDArray[np.int64]) -> list[Key]:
     """Distinct keys of the boxes in `rows`, in any order."""
+    if isinstance(keys, CodedKeys):
+        return [keys.distinct[code] for code in np.unique(keys.codes[rows])]
     if not isinstance(keys, np.ndarray):
         return list({keys[row] for row in rows})
     chosen = keys[rows]

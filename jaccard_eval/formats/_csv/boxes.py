@@ -6,51 +6,49 @@ import re
 from collections import defaultdict
 
 import numpy as np
-import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.errors import Severity, Where, shown
 from jaccard_eval.formats._csv.cells import BoxCells
 from jaccard_eval.formats._csv.columns import Columns, listed_names
-from jaccard_eval.formats._csv.numbers import TextArray, parse_integers
-from jaccard_eval.formats._csv.rows import Sheet
+from jaccard_eval.formats._csv.table import Codes, Named, Rows
 from jaccard_eval.formats._draft import Draft, RawBoxes
-from jaccard_eval.formats._keys import Keys
+from jaccard_eval.formats._keys import CodedKeys, Keys
 
 NORM_LIMIT = 1.01  # coordinates up to here, some fractional, are fractions of an image; exporters overshoot a little
 EDGE_SLACK = 0.01  # of an image's side: how far a box may reach outside before its encoding is doubted
 
-Codes = npt.NDArray[np.int64]
-
 _NUMERIC_NAME = re.compile(r"(\d{1,18})(?:\.0+)?", re.ASCII)
 
 
-def add_boxes(sheet: Sheet, columns: Columns, cells: BoxCells, draft: Draft) -> None:
+def add_boxes(table: Rows, columns: Columns, cells: BoxCells, draft: Draft) -> None:
     """Add images, classes and boxes to the draft, with a note on everything that was decided on the way."""
-    used_codes, images = _factorise(sheet.columns[columns.image][cells.used])
-    row_codes = np.zeros(len(sheet), dtype=np.int64)  # (rows of the sheet,)
-    row_codes[cells.used] = used_codes
-    sizes = _image_sizes(sheet, cells, used_codes, len(images), draft)
-    _note_empty_rows(sheet, cells, draft)
-    if draft.options.role == "gt":
-        cells = _drop_zero_rows(sheet, cells, row_codes[cells.rows], draft)
+    images = table.images(columns, cells.used)
+    keys = list(images.keys.distinct)
+    row_codes = np.zeros(len(table), dtype=np.int64)  # (rows of the table,)
+    row_codes[cells.used] = images.keys.codes
+    sizes = _image_sizes(table, cells, images.keys.codes, len(keys), draft)
+    if not table.listed:
+        _note_empty_rows(table, cells, draft)
+    if draft.options.role == "gt" and not table.listed:
+        cells = _drop_zero_rows(table, cells, row_codes[cells.rows], draft)
     image_codes = row_codes[cells.rows]
-    label_codes, classes = _factorise(sheet.columns[columns.label][cells.rows])
-    units = _decide_units(cells.coords, draft)
+    units = _decide_units(table, cells.coords, draft)
+    names = [images.names.get(key, str(key)) for key in keys]
     if units == "norm" and draft.options.images is not None:
-        draft.options.images.fill_sizes(sizes, images, draft.findings)
-    draft.set_images(images, sizes=sizes, listed=False)
+        draft.options.images.fill_sizes(sizes, names, draft.findings)
+    draft.set_images(keys, file_names=[images.names.get(key) for key in keys], sizes=sizes, listed=table.listed)
     box_sizes = np.ones((len(image_codes), 2)) if units == "norm" else sizes[image_codes]
     draft.set_boxes(
         RawBoxes(
-            image=_texts(images, image_codes),
-            label=_label_keys(label_codes, classes, draft),
+            image=CodedKeys(keys, image_codes),
+            label=_set_classes(table.classes(columns, cells.rows), draft),
             coords=cells.coords,
-            encoding=_decide_encoding(sheet, columns, cells.coords, box_sizes, draft),
+            encoding=_decide_encoding(table, columns, cells.coords, box_sizes, draft),
             units=units,
-            units_guessed=draft.options.units is None,
-            place=lambda row: sheet.where(int(cells.rows[row])),
+            units_guessed=draft.options.units is None and table.units is None,
+            place=lambda row: table.where(int(cells.rows[row])),
             score=cells.score,
             area=cells.area,
             crowd=cells.flags.get("crowd"),
@@ -59,19 +57,11 @@ def add_boxes(sheet: Sheet, columns: Columns, cells: BoxCells, draft: Draft) -> 
             ignore=cells.flags.get("ignore"),
         )
     )
-    _warn_alike_images(images, draft)
-    _note_reading(sheet, columns, cells, draft)
+    _warn_alike_images(names, draft)
+    _note_reading(table, columns, cells, draft)
 
 
-def _factorise(cells: TextArray) -> tuple[Codes, list[str]]:
-    """Return the distinct texts in order of appearance, and the row of each cell among them."""
-    import pandas as pd
-
-    codes, texts = pd.factorize(cells, use_na_sentinel=False)
-    return codes.astype(np.int64), [str(text) for text in texts]
-
-
-def _drop_zero_rows(sheet: Sheet, cells: BoxCells, codes: Codes, draft: Draft) -> BoxCells:
+def _drop_zero_rows(table: Rows, cells: BoxCells, codes: Codes, draft: Draft) -> BoxCells:
     """Take rows with a box of four zeros as images without boxes, where the image has no other box (DeepForest)."""
     zero = (cells.coords == 0).all(axis=1)
     if not zero.any():
@@ -83,7 +73,7 @@ def _drop_zero_rows(sheet: Sheet, cells: BoxCells, codes: Codes, draft: Draft) -
         Severity.NOTE,
         "csv-row-zero",
         rows,
-        lambda row: (sheet.where(row), "0, 0, 0, 0"),
+        lambda row: (table.where(row), "0, 0, 0, 0"),
         summary=f"{len(rows):,} rows with a box of four zeros were read as images without boxes",
     )
     if len(rows):
@@ -91,7 +81,7 @@ def _drop_zero_rows(sheet: Sheet, cells: BoxCells, codes: Codes, draft: Draft) -
     return cells.take(~alone)
 
 
-def _image_sizes(sheet: Sheet, cells: BoxCells, codes: Codes, n_images: int, draft: Draft) -> FloatArray:
+def _image_sizes(table: Rows, cells: BoxCells, codes: Codes, n_images: int, draft: Draft) -> FloatArray:
     """Return the size of each image (n_images, 2): the first that a row gives."""
     sizes = unknown_sizes(n_images)
     if cells.sizes is None:
@@ -103,16 +93,16 @@ def _image_sizes(sheet: Sheet, cells: BoxCells, codes: Codes, n_images: int, dra
         Severity.WARNING,
         "image-size-conflict",
         cells.used[other],
-        lambda row: (sheet.where(row), "width and height differ from an earlier row of the same image"),
+        lambda row: (table.where(row), "width and height differ from an earlier row of the same image"),
         summary=f"{len(other):,} rows give another size of their image; the first size counts",
     )
     return sizes
 
 
-def _decide_units(coords: FloatArray, draft: Draft) -> str:
-    """Return the asked units, else "norm" when all coordinates are at most 1 and some are fractions."""
-    if draft.options.units:
-        return draft.options.units
+def _decide_units(table: Rows, coords: FloatArray, draft: Draft) -> str:
+    """Return the asked units, else the table's, else "norm" when no coordinate exceeds 1 and some are fractions."""
+    if draft.options.units or table.units:
+        return draft.options.units or table.units or ""
     if not looks_normalised(coords):
         return "px"
     draft.details.append("normalised")
@@ -131,9 +121,9 @@ def looks_normalised(coords: FloatArray) -> bool:
     return within and bool((coords % 1).any())
 
 
-def _decide_encoding(sheet: Sheet, columns: Columns, coords: FloatArray, box_sizes: FloatArray, draft: Draft) -> str:
+def _decide_encoding(table: Rows, columns: Columns, coords: FloatArray, box_sizes: FloatArray, draft: Draft) -> str:
     """Return the header's encoding; columns x and y are centres when only so the boxes lie inside their images."""
-    x_name = sheet.header[columns.box[0]].lower()
+    x_name = table.header[columns.box[0]].lower()
     if draft.options.box or columns.encoding != "xywh" or x_name != "x":
         return columns.encoding
     outside = np.flatnonzero(_leaves_image(coords, "xywh", box_sizes))
@@ -158,23 +148,19 @@ def _leaves_image(coords: FloatArray, encoding: str, box_sizes: FloatArray) -> B
     return outside[:, 0] | outside[:, 1]
 
 
-def _label_keys(codes: Codes, classes: list[str], draft: Draft) -> Keys:
-    """Name the classes and return the class of each box: integers when every class is one, else the text."""
-    integers = parse_integers(classes)
-    names = draft.options.names
-    if integers is not None:
+def _set_classes(classes: Named, draft: Draft) -> Keys:
+    """Name the classes, numbered ones by the user's list before that of the table; return the class of each box."""
+    distinct, names = classes.keys.distinct, draft.options.names
+    numbered = all(isinstance(key, int) for key in distinct)
+    if numbered and names is not None:
+        draft.set_classes(range(len(names)), names)
+    elif classes.names or not numbered:
         if names is not None:
-            draft.set_classes(range(len(names)), names)
-        return np.array(integers, dtype=np.int64)[codes]
-    if names is not None:
-        draft.findings.note("csv-names-unused", Where(draft.path), "classes are texts: the list of names is not used")
-    draft.set_classes(classes, classes)
-    return _texts(classes, codes)
-
-
-def _texts(names: list[str], codes: Codes) -> list[str]:
-    texts: list[str] = np.array(names, dtype=np.object_)[codes].tolist()
-    return texts
+            detail = "classes are texts: the list of names is not used"
+            draft.findings.note("csv-names-unused", Where(draft.path), detail)
+        given = classes.names or {key: str(key) for key in distinct}
+        draft.set_classes(list(given), list(given.values()), named=classes.named)
+    return classes.keys
 
 
 def _warn_alike_images(images: list[str], draft: Draft) -> None:
@@ -193,26 +179,26 @@ def _warn_alike_images(images: list[str], draft: Draft) -> None:
     )
 
 
-def _note_empty_rows(sheet: Sheet, cells: BoxCells, draft: Draft) -> None:
+def _note_empty_rows(table: Rows, cells: BoxCells, draft: Draft) -> None:
     draft.findings.add_rows(
         Severity.NOTE,
         "csv-row-no-box",
         cells.without_box,
-        lambda row: (sheet.where(row), "all box cells are empty"),
+        lambda row: (table.where(row), "all box cells are empty"),
         summary=f"{len(cells.without_box):,} rows name an image and no box: images without boxes",
     )
 
 
-def _note_reading(sheet: Sheet, columns: Columns, cells: BoxCells, draft: Draft) -> None:
+def _note_reading(table: Rows, columns: Columns, cells: BoxCells, draft: Draft) -> None:
     """Say which columns were read, and how, and which were not."""
     where = Where(draft.path)
-    box = ", ".join(sheet.header[column] for column in columns.box)
-    draft.details.append(f"box from {box}" + (" (no header: keras-retinanet)" if sheet.headerless else ""))
+    box = ", ".join(table.header[column] for column in columns.box)
+    draft.details.append(f"box from {box}" + (" (no header: keras-retinanet)" if table.headerless else ""))
     if cells.decimal_commas:
         draft.details.append("decimal commas")
         draft.findings.note("csv-decimal-commas", where, "numbers are read with decimal commas: 10,5 is 10.5")
     if columns.unused:
-        names = listed_names([sheet.header[column] for column in columns.unused])
+        names = listed_names([table.header[column] for column in columns.unused])
         draft.findings.note("csv-columns-unused", where, f"columns passed over: {names}")
 
 

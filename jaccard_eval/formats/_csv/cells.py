@@ -21,6 +21,7 @@ from jaccard_eval.formats._csv.numbers import (
     split_packed,
 )
 from jaccard_eval.formats._csv.rows import Sheet
+from jaccard_eval.formats._csv.table import Rows
 from jaccard_eval.formats._draft import Draft
 
 
@@ -70,8 +71,8 @@ class BoxCells:
 def read_cells(sheet: Sheet, columns: Columns, draft: Draft) -> BoxCells:
     """Read every cell that matters; what cannot be used is among the draft's findings."""
     used = _drop_blank_rows(sheet, columns, draft)
-    filled = np.stack([sheet.columns[column][used] != "" for column in columns.box], axis=1)  # (m, 1 or 4)
-    rows = _rows_with_box(sheet, columns, used, filled, draft.findings)
+    filled = np.stack([sheet.has_value(column, used) for column in columns.box], axis=1)  # (m, 1 or 4)
+    rows = rows_with_box(sheet, columns, used, filled, draft.findings)
     box = _box_cells(sheet, columns, rows, draft.findings)
     score = _unless_empty(sheet, columns.score, rows)
     area = _unless_empty(sheet, columns.area, rows)
@@ -138,12 +139,12 @@ def _drop_blank_rows(sheet: Sheet, columns: Columns, draft: Draft) -> RowIndices
     )
     if len(blank):
         draft.ignored["csv-row-blank"] += len(blank)
-    _report_empty(sheet, columns.image, nameless[~is_blank], "the row names no image", draft.findings)
+    report_empty(sheet, columns.image, nameless[~is_blank], "the row names no image", draft.findings)
     return np.delete(np.arange(len(sheet)), blank)
 
 
-def _rows_with_box(
-    sheet: Sheet, columns: Columns, used: RowIndices, filled: BoolArray, findings: FindingLog
+def rows_with_box(
+    table: Rows, columns: Columns, used: RowIndices, filled: BoolArray, findings: FindingLog
 ) -> RowIndices:
     """Return the rows whose box is whole; a box must be whole or absent, and has a class."""
     whole = filled.all(axis=1)
@@ -151,20 +152,21 @@ def _rows_with_box(
 
     def describe(index: int) -> tuple[Where, str]:
         empty = [column for column, given in zip(columns.box, filled[index], strict=True) if not given]
-        names = ", ".join(sheet.header[column] for column in empty)
-        return sheet.where(int(used[index]), empty[0]), f"the box is incomplete: {names} empty"
+        names = ", ".join(table.header[column] for column in empty)
+        return table.where(int(used[index]), empty[0]), f"the box is incomplete: {names} empty"
 
     fix = "Give all four numbers of a box, or none for an image without boxes."
     findings.add_rows(Severity.ERROR, "csv-box-partial", partial, describe, fix=fix)
     rows = used[whole]
-    nameless = rows[sheet.columns[columns.label][rows] == ""]
-    _report_empty(sheet, columns.label, nameless, "the box has no class", findings)
+    nameless = rows[~table.has_value(columns.label, rows)]
+    report_empty(table, columns.label, nameless, "the box has no class", findings)
     return rows
 
 
-def _report_empty(sheet: Sheet, column: int, rows: RowIndices, detail: str, findings: FindingLog) -> None:
+def report_empty(table: Rows, column: int, rows: RowIndices, detail: str, findings: FindingLog) -> None:
+    """Report rows whose cell in a column must not be empty."""
     findings.add_rows(
-        Severity.ERROR, "csv-cell-empty", rows, lambda row: (sheet.where(row, column), f"{detail}; the cell is empty")
+        Severity.ERROR, "csv-cell-empty", rows, lambda row: (table.where(row, column), f"{detail}; the cell is empty")
     )
 
 
@@ -193,18 +195,23 @@ def _unless_empty(sheet: Sheet, column: int | None, rows: RowIndices) -> int | N
 def _read_sizes(reader: _NumberReader, size: tuple[int, int], used: RowIndices) -> FloatArray:
     """Return width and height (m, 2) of the image that each row names."""
     sizes: npt.NDArray[np.float64] = np.stack([reader.parse_given(column, used) for column in size], axis=1)
+    check_image_sizes(reader.sheet, sizes, used, reader.findings)
+    return sizes
+
+
+def check_image_sizes(table: Rows, sizes: FloatArray, used: RowIndices, findings: FindingLog) -> None:
+    """Report sizes (m, 2) of the images of some rows that no image has."""
     bad = np.flatnonzero(((sizes <= 0) | (sizes > MAX_IMAGE_SIDE)).any(axis=1))
-    reader.findings.add_rows(
+    findings.add_rows(
         Severity.ERROR,
         "image-size",
         bad,
         lambda index: (
-            reader.sheet.where(int(used[index])),
+            table.where(int(used[index])),
             f"the image's size is {sizes[index, 0]:g} x {sizes[index, 1]:g};"
             f" sides must be positive and at most {MAX_IMAGE_SIDE:g}",
         ),
     )
-    return sizes
 
 
 def _read_flags(sheet: Sheet, column: int, rows: RowIndices, findings: FindingLog) -> BoolArray:

@@ -11,10 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.errors import DataError, FindingLog, Severity, Where, shown
 from jaccard_eval.formats import _files
-from jaccard_eval.formats._csv.columns import KERAS_HEADER, count_known, explain_no_header, is_keras_row
-from jaccard_eval.formats._csv.numbers import TextArray
+from jaccard_eval.formats._csv.columns import KERAS_HEADER, Columns, count_known, explain_no_header, is_keras_row
+from jaccard_eval.formats._csv.numbers import RowIndices, TextArray, parse_integers
+from jaccard_eval.formats._csv.table import Named
+from jaccard_eval.formats._keys import CodedKeys
 
 DELIMITERS = ",;\t|"
 QUOTE_FIX = 'Close each quoted field; double a quote inside one ("").'
@@ -61,11 +66,44 @@ class Sheet:
         line = self._lines[row + (not self.headerless)]
         return Where(self.path, line=line, field=None if column is None else self.header[column])
 
+    @property
+    def listed(self) -> bool:
+        """Whether the rows name all images there are: nothing says so."""
+        return False
+
+    @property
+    def units(self) -> str | None:
+        """The units of the boxes: none are told."""
+        return None
+
+    def has_value(self, column: int, rows: RowIndices) -> BoolArray:
+        """Return which cells of a column hold anything."""
+        filled: BoolArray = self.columns[column][rows] != ""
+        return filled
+
+    def images(self, columns: Columns, rows: RowIndices) -> Named:
+        """Return the images of some rows, texts as written."""
+        return Named(keys=_factorise(self.columns[columns.image][rows]), names={})
+
+    def classes(self, columns: Columns, rows: RowIndices) -> Named:
+        """Return the classes of some rows: integers where every one is written as an integer, else texts."""
+        keys = _factorise(self.columns[columns.label][rows])
+        integers = parse_integers([str(key) for key in keys.distinct])
+        return Named(keys=keys if integers is None else CodedKeys(integers, keys.codes), names={})
+
     @cached_property
     def _lines(self) -> list[int]:
         text = self.data.decode("utf-8")
         with _fields_up_to(len(text)):
             return [line for line, _ in _records(text, self.delimiter)]
+
+
+def _factorise(cells: TextArray) -> CodedKeys:
+    """Return the distinct texts in order of appearance, and the row of each cell among them."""
+    import pandas as pd
+
+    codes, texts = pd.factorize(cells, use_na_sentinel=False)
+    return CodedKeys([str(text) for text in texts], codes.astype(np.int64))
 
 
 def read_sheet(path: Path) -> Sheet:

@@ -1,0 +1,70 @@
+"""What the reading of boxes needs of a table, in whatever kind of file it stands: delimited text or typed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import BoolArray
+from jaccard_eval.data.dataset import Key
+from jaccard_eval.errors import Where
+from jaccard_eval.formats._csv.columns import Columns
+from jaccard_eval.formats._keys import CodedKeys
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """Images or classes of rows, and what the table says of them beside.
+
+    Parameters
+    ----------
+    keys : CodedKeys
+    names : mapping of int or str to str
+        Names of keys, in the order of reports; those without a box may be among them. Empty where keys are the names.
+    named : bool
+        Whether these names are more than the keys as text.
+    """
+
+    keys: CodedKeys
+    names: Mapping[Key, str]
+    named: bool = True
+
+
+class Rows(Protocol):
+    """Rows that have a box each, or name an image without one, in whatever kind of file they stand."""
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """Name of each column."""
+
+    @property
+    def headerless(self) -> bool:
+        """Whether the names are not in the file."""
+
+    @property
+    def listed(self) -> bool:
+        """Whether the rows name all images there are."""
+
+    @property
+    def units(self) -> str | None:
+        """The units of the boxes, where the file says so."""
+
+    def __len__(self) -> int: ...
+
+    def where(self, row: int, column: int | None = None) -> Where:
+        """Return the place of a row, or of one of its cells."""
+
+    def has_value(self, column: int, rows: Codes) -> BoolArray:
+        """Return which cells of a column hold anything."""
+
+    def images(self, columns: Columns, rows: Codes) -> Named:
+        """Return the images of some rows."""
+
+    def classes(self, columns: Columns, rows: Codes) -> Named:
+        """Return the classes of some rows: integers where every one is an integer, else texts."""
