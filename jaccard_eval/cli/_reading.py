@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from jaccard_eval.formats._images import ImageFolder
 
 ROLES = ("gt", "pred")
+SELECTION = ("score_min", "nms", "drop_duplicates")
+PAIRING = ("class_map", "match_images", "extra_images", "gt_format", "pred_format")
 
 
 def two_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path, Path]:
@@ -36,6 +38,22 @@ def two_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -
     if rest:
         raise click.UsageError(f"Got unexpected extra argument ({rest[0]})", click.get_current_context())
     return sides[0], sides[1]
+
+
+def side_arguments(options: dict[str, Any], log: FindingLog) -> dict[str, Any]:
+    """Return how `api.evaluate` and its like read both sides, choose from them and bring them together."""
+    return {
+        "classes": options["classes"] or (),
+        "exclude_classes": options["exclude_classes"] or (),
+        **{name: options[name] for name in SELECTION},
+        **pair_arguments(options, log),
+    }
+
+
+def pair_arguments(options: dict[str, Any], log: FindingLog) -> dict[str, Any]:
+    """Return how both sides are read and brought together, where nothing is chosen from them."""
+    gt_options, pred_options = read_options(options, log)
+    return {"gt_options": gt_options, "pred_options": pred_options, **{name: options[name] for name in PAIRING}}
 
 
 def read_options(options: dict[str, Any], log: FindingLog) -> tuple[ReadOptions, ReadOptions]:

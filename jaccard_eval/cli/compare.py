@@ -25,7 +25,7 @@ from jaccard_eval.cli._options import (
     section,
 )
 from jaccard_eval.cli._parse import parse_number, parse_score, parse_whole, parsed_by
-from jaccard_eval.cli._reading import read_options
+from jaccard_eval.cli._reading import side_arguments
 from jaccard_eval.cli._slices import SLICE_OPTIONS, read_slices
 from jaccard_eval.errors import FindingLog
 
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from jaccard_eval.data.bootstrap import Bootstrap
     from jaccard_eval.data.comparison import ComparisonResult
 
-RULES = ("protocol", "iou", "max_dets", "class_agnostic", "score_min", "nms", "drop_duplicates")
-PAIRING = ("class_map", "match_images", "extra_images", "gt_format", "pred_format")
+RULES = ("protocol", "iou", "max_dets", "class_agnostic")
 BOXES = ("score", "box_iou", "moved_iou")
 WITHOUT_EFFECT = ("areas", "score")  # the score means another thing here
 EPILOG = f"""\b
@@ -102,16 +101,12 @@ def _compute(gt: Path | None, preds: Sequence[Path], how: CompareOptions, option
     from jaccard_eval import api
 
     log = FindingLog()
-    gt_options, pred_options = read_options(options, log)
     result = api.compare(
         gt,
         *preds,
         options=how,
-        classes=options["classes"] or (),
-        exclude_classes=options["exclude_classes"] or (),
-        gt_options=gt_options,
-        pred_options=pred_options,
-        **{name: options[name] for name in (*RULES, *PAIRING)},
+        **{name: options[name] for name in RULES},
+        **side_arguments(options, log),
     )
     return replace(result, findings=(*log.findings(), *result.findings))
 

@@ -25,7 +25,7 @@ from jaccard_eval.cli._options import (
     SectionedCommand,
     section,
 )
-from jaccard_eval.cli._reading import read_options, two_sides
+from jaccard_eval.cli._reading import side_arguments, two_sides
 from jaccard_eval.cli._slices import SLICE_OPTIONS, add_slices, read_slices
 from jaccard_eval.errors import ExitCode, FindingLog
 
@@ -34,22 +34,7 @@ if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.report import ReportOptions
 
-PASSED_ON = (
-    "protocol",
-    "iou",
-    "max_dets",
-    "class_agnostic",
-    "score_min",
-    "nms",
-    "drop_duplicates",
-    "score",
-    "errors",
-    "class_map",
-    "match_images",
-    "extra_images",
-    "gt_format",
-    "pred_format",
-)
+PASSED_ON = ("protocol", "iou", "max_dets", "class_agnostic", "score", "errors")
 EPILOG = f"""\b
 Examples:
   jaccard-eval gt.json detections.json
@@ -89,16 +74,12 @@ def _compute(gt: Path, pred: Path, options: dict[str, Any]) -> EvaluationResult:
     from jaccard_eval import api
 
     log = FindingLog()
-    gt_options, pred_options = read_options(options, log)
     result = api.evaluate(
         gt,
         pred,
         areas=_areas(options["areas"], options["protocol"]),
-        classes=options["classes"] or (),
-        exclude_classes=options["exclude_classes"] or (),
-        gt_options=gt_options,
-        pred_options=pred_options,
         **{name: options[name] for name in PASSED_ON},
+        **side_arguments(options, log),
     )
     return replace(result, findings=(*log.findings(), *result.findings))
 

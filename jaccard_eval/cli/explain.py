@@ -21,25 +21,13 @@ from jaccard_eval.cli._options import (
     SectionedCommand,
     section,
 )
-from jaccard_eval.cli._reading import ROLES, read_options, two_sides
+from jaccard_eval.cli._reading import ROLES, side_arguments, two_sides
 from jaccard_eval.errors import FindingLog, UsageError, Where, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.data.explanation import ExplanationResult
 
-PASSED_ON = (
-    "protocol",
-    "against",
-    "boxes",
-    "score_min",
-    "nms",
-    "drop_duplicates",
-    "class_map",
-    "match_images",
-    "extra_images",
-    "gt_format",
-    "pred_format",
-)
+PASSED_ON = ("protocol", "against", "boxes")
 OF_THE_METRIC = ("iou", "areas", "max_dets", "class_agnostic", "score")  # the metric and the protocols say all of it
 DEFAULT_METRIC = "AP"
 EPILOG = f"""\b
@@ -107,16 +95,12 @@ def _compute(gt: Path, pred: Path, metric: str, options: dict[str, Any]) -> Expl
     from jaccard_eval.api import explaining
 
     log = FindingLog()
-    gt_options, pred_options = read_options(options, log)
     result = explaining.explain(
         gt,
         pred,
         metric,
-        classes=options["classes"] or (),
-        exclude_classes=options["exclude_classes"] or (),
-        gt_options=gt_options,
-        pred_options=pred_options,
         **{name: options[name] for name in PASSED_ON},
+        **side_arguments(options, log),
     )
     return replace(result, findings=(*log.findings(), *result.findings))
 

@@ -21,13 +21,12 @@ from jaccard_eval.cli._options import (
     PER_CLASS,
     SectionedCommand,
 )
-from jaccard_eval.cli._reading import read_options
+from jaccard_eval.cli._reading import pair_arguments
 from jaccard_eval.errors import DataError, FindingLog, Severity
 
 if TYPE_CHECKING:
     from jaccard_eval.data.inspection import Inspection
 
-PASSED_ON = ("class_map", "match_images", "extra_images", "gt_format", "pred_format")
 EPILOG = f"""\b
 Examples:
   jaccard-eval inspect gt.json
@@ -68,15 +67,12 @@ def _look(paths: dict[str, Path], options: dict[str, Any]) -> Inspection:
     from jaccard_eval import api
 
     log = FindingLog()
-    gt_options, pred_options = read_options(options, log)
     (role, first), *others = sorted(paths.items())
     result = api.inspect(
         first,
         others[0][1] if others else None,
         role=None if role == "path" else role,
-        gt_options=gt_options,
-        pred_options=pred_options,
-        **{name: options[name] for name in PASSED_ON},
+        **pair_arguments(options, log),
     )
     kept = [
         one for one in (*log.findings(), *result.findings) if one.severity is not Severity.NOTE or not options["quiet"]

@@ -23,14 +23,13 @@ from jaccard_eval.cli._options import (
     section,
 )
 from jaccard_eval.cli._parse import OneOf, parse_numbers, parse_whole, parsed_by
-from jaccard_eval.cli._reading import read_options, two_sides
+from jaccard_eval.cli._reading import pair_arguments, two_sides
 from jaccard_eval.errors import FindingLog, UsageError, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.data.overlap import OverlapResult
 
 ENCODINGS = ("xyxy", "xywh", "cxcywh")  # those of the kernels, in pixels
-PAIRING = ("class_map", "match_images", "extra_images", "gt_format", "pred_format")
 EPILOG = f"""\b
 Examples:
   jaccard-eval overlap 30,20,50,40 20,20,40,40
@@ -81,10 +80,7 @@ def _of_files(inputs: Sequence[Path], options: dict[str, Any]) -> OverlapResult:
     from jaccard_eval.api.sides import bring_together
 
     log = FindingLog()
-    gt_options, pred_options = read_options(options, log)
-    sides = bring_together(
-        *inputs, gt_options=gt_options, pred_options=pred_options, **{name: options[name] for name in PAIRING}
-    )
+    sides = bring_together(*inputs, **pair_arguments(options, log))
     indices = {name: options[name] for name in ("pred_index", "gt_index")}
     result = overlap_in_image(sides, options["image"], **indices, version=__version__)
     return replace(result, findings=(*log.findings(), *result.findings))

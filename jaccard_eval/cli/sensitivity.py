@@ -23,14 +23,13 @@ from jaccard_eval.cli._options import (
     section,
 )
 from jaccard_eval.cli._parse import parse_number, parse_numbers, parse_whole, parsed_by
-from jaccard_eval.cli._reading import read_options, two_sides
+from jaccard_eval.cli._reading import side_arguments, two_sides
 from jaccard_eval.errors import FindingLog
 
 if TYPE_CHECKING:
     from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
 
-RULES = ("protocol", "iou", "max_dets", "class_agnostic", "score_min", "nms", "drop_duplicates")
-PAIRING = ("class_map", "match_images", "extra_images", "gt_format", "pred_format")
+RULES = ("protocol", "iou", "max_dets", "class_agnostic")
 WITHOUT_EFFECT = ("areas", "score")  # sizes are binned anew, and nothing is counted at a score
 EPILOG = f"""\b
 Examples:
@@ -72,16 +71,12 @@ def _compute(gt: Path, pred: Path, scale: ScaleOptions, options: dict[str, Any])
     from jaccard_eval import api
 
     log = FindingLog()
-    gt_options, pred_options = read_options(options, log)
     result = api.sensitivity(
         gt,
         pred,
         scale=scale,
-        classes=options["classes"] or (),
-        exclude_classes=options["exclude_classes"] or (),
-        gt_options=gt_options,
-        pred_options=pred_options,
-        **{name: options[name] for name in (*RULES, *PAIRING)},
+        **{name: options[name] for name in RULES},
+        **side_arguments(options, log),
     )
     return replace(result, findings=(*log.findings(), *result.findings))
 
