@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from jaccard_eval.analysis.classmaps import best_class_map
-from jaccard_eval.analysis.failures import explain_failure
 from jaccard_eval.analysis.rows import repeats_of, without_rows
 from jaccard_eval.api.inputs import Input, load_both
 from jaccard_eval.data.align import Alignment, align, place
@@ -23,7 +22,6 @@ from jaccard_eval.data.result import InputSummary
 from jaccard_eval.data.signature import Words, digest_rows, quoted, row_hashes, signature
 from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, shown
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.matching.suppression import Suppression, suppress
 
 if TYPE_CHECKING:
     from jaccard_eval.api.inputs import Source
@@ -171,6 +169,8 @@ def align_datasets(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignme
             options = replace(options, class_map=best_class_map(gt, pred, placed, notes))
         aligned = align(gt, pred, options)
     except DataError as error:
+        from jaccard_eval.analysis.failures import explain_failure
+
         raise DataError(explain_failure(error.findings, gt, pred, options)) from None
     return replace(aligned, findings=(*aligned.findings, *notes.findings()))
 
@@ -187,6 +187,8 @@ def _above(pred: Dataset, score_min: float) -> Dataset:
 
 def _without_rivals(pred: Dataset, iou: float) -> Dataset:
     """Leave out predictions that a better one of their image and class overlaps by more than `iou`, counted."""
+    from jaccard_eval.matching.suppression import Suppression, suppress
+
     boxes = suppress(pred.boxes, Suppression(iou=iou))
     return replace(pred, boxes=boxes, ignored={**pred.ignored, "nms": len(pred.boxes) - len(boxes)})
 

@@ -24,11 +24,11 @@ _ANNOUNCED = "jaccard_eval.announced"  # in the context: a failure that follows 
 
 def announce(result: Reportable, options: dict[str, Any]) -> None:
     """Tell the CI system about a result; what it does not take is said, and fails no run."""
-    from jaccard_eval.report._checks import checks_of
-
     system = _system(options)
     if system == "off":
         return
+    from jaccard_eval.report._checks import checks_of
+
     checks = checks_of(result)
     if system == "github":
         _annotate(checks)

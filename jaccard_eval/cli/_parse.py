@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 import re
 from collections import Counter
@@ -147,6 +145,8 @@ def _square_pixels(text: str) -> float:
 
 def parse_names(text: str) -> tuple[str, ...]:
     """Return the names of a comma-separated list; a name with a comma stands in double quotes."""
+    import csv
+
     try:
         names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True, strict=True)))
     except (csv.Error, StopIteration):
@@ -234,6 +234,8 @@ def _class_map_of_file(path: Path) -> dict[str, str]:
 
 
 def _read_json_object(path: Path) -> dict[str, Any]:
+    import json
+
     from jaccard_eval.formats._files import read_text
 
     text = read_text(path)

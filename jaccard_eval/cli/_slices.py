@@ -27,6 +27,9 @@ def read_slices(options: dict[str, Any]) -> tuple[Slice, ...]:
     UsageError
         When the file is no list of slices, or a slice is in both.
     """
+    path = options["slices"]
+    if path is None and not options["slice"]:
+        return ()
     from jaccard_eval.analysis.gaterules import Slice
     from jaccard_eval.analysis.slices import require_names
 
@@ -34,7 +37,6 @@ def read_slices(options: dict[str, Any]) -> tuple[Slice, ...]:
     for name, glob in options["slice"]:
         named.setdefault(name, []).append(glob)
     own = [Slice(name=name, patterns=tuple(globs)) for name, globs in named.items()]
-    path = options["slices"]
     slices = (*own, *(_read_file(path) if path is not None else ()))
     require_names(slices)
     return slices

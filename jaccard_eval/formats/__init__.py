@@ -149,7 +149,6 @@ def detect_format(path: Path) -> str:
         When no format recognises it, or more than one does.
     """
     from jaccard_eval.formats._files import require_readable
-    from jaccard_eval.formats._unknown import explain_unknown
 
     require_readable(path)
     matches = [name for name in sorted(_own_modules()) if format_module(name).sniff(path)]
@@ -165,6 +164,8 @@ def detect_format(path: Path) -> str:
             f"looks like {' and like '.join(matches)}",
             fix="Name it with --gt-format or --pred-format.",
         )
+    from jaccard_eval.formats._unknown import explain_unknown
+
     raise explain_unknown(path, format_names())
 
 

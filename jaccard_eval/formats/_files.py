@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gzip
 import io
 import os
 import stat
@@ -215,6 +214,8 @@ def _open_error(where: Where, path: Path, error: OSError) -> DataError:
 
 
 def _unpack(path: Path, data: bytes) -> bytes:
+    import gzip  # few inputs are compressed
+
     limit = max(UNPACKED_FLOOR, UNPACKED_RATIO * len(data))
     unpacked = io.BytesIO()
     try:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from jaccard_eval.data.bootstrap import Resamples
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.report.model import Cell, Column, Note, Section, Table
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.bootstrap import Resamples
 
 
 def intervals_section(result: EvaluationResult, *, per_class: bool) -> list[Section]:
