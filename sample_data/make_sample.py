@@ -1,7 +1,8 @@
 """Write the sample: one scene and two models' predictions of it, in every format that the project reads.
 
 ``python sample_data/make_sample.py [FOLDER]`` writes the same bytes each time: the scene is a table in ``streets``, the
-models draw from a seeded generator of the standard library.
+models draw from a seeded generator of the standard library. COCO JSON, CSV and YOLO have both models, the others the
+better one, where they have scores at all.
 
 A crowd region can be written in COCO JSON and CSV only: the other formats leave it out, so that detections inside it
 count as false positives there. COCO JSON and CSV give the same numbers as each other, and so do all others.
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from streets import CATEGORIES, MODELS, Box, Picture, detect, read_scene
+from tool_exports import Files, ground_truth_files, prediction_files
 
 
 def write_sample(folder: Path) -> None:
@@ -29,6 +31,7 @@ def write_sample(folder: Path) -> None:
     _write_csv(folder / "csv/gt.csv", _csv_gt_rows(scene))
     _write_yolo_set(folder / "yolo", scene)
     _write_csv(folder / "openimages/gt.csv", _openimages_rows(scene))
+    _write_files(folder, ground_truth_files(scene))
     _write_text(folder / "cvat/gt.xml", _cvat_document(scene))
     for picture in scene:
         _write_text(folder / f"voc/gt/{picture.stem}.xml", _voc_document(picture))
@@ -40,6 +43,17 @@ def write_sample(folder: Path) -> None:
         for picture in seen:
             if picture.boxes:
                 _write_text(folder / f"yolo/{model.name}/{picture.stem}.txt", _yolo_lines(picture, scored=True))
+    _write_better(folder, MODELS[0].name, detect(scene, MODELS[0]))
+
+
+def _write_better(folder: Path, name: str, seen: Sequence[Picture]) -> None:
+    """Write one model's detections in the formats that have not both."""
+    _write_csv(folder / f"openimages/{name}.csv", _openimages_rows(seen, scored=True))
+    _write_files(folder, prediction_files(name, seen))
+    for picture in seen:
+        _write_text(folder / f"kitti/{name}/{picture.stem}.txt", _kitti_lines(picture, scored=True))
+    for category in CATEGORIES:
+        _write_text(folder / f"voc/{name}/comp4_det_test_{category}.txt", _voc_results(seen, category))
 
 
 def _write_coco_gt(path: Path, scene: Sequence[Picture]) -> None:
@@ -128,13 +142,15 @@ def _without_crowd(picture: Picture) -> list[Box]:
     return [box for box in picture.boxes if not box.crowd]
 
 
-def _openimages_rows(scene: Iterable[Picture]) -> list[list[object]]:
-    rows: list[list[object]] = [["ImageID", "Source", "LabelName", "Confidence", "XMin", "XMax", "YMin", "YMax"]]
-    for p in scene:
+def _openimages_rows(pictures: Iterable[Picture], *, scored: bool = False) -> list[list[object]]:
+    """Return rows of fractions; those of objects say that a person confirmed them."""
+    start, sides = ("ImageID", "Source", "LabelName", "Confidence"), ("XMin", "XMax", "YMin", "YMax")
+    rows: list[list[object]] = [["ImageID", "LabelName", "Score", *sides] if scored else [*start, *sides]]
+    for p in pictures:
         for box in _without_crowd(p):
             left, top, right, bottom = _xyxy(box)
-            fractions = left / p.width, right / p.width, top / p.height, bottom / p.height
-            rows.append([p.stem, "xclick", box.name, 1, *fractions])
+            about = [p.stem, box.name, box.score] if scored else [p.stem, "xclick", box.name, 1]
+            rows.append([*about, left / p.width, right / p.width, top / p.height, bottom / p.height])
     return rows
 
 
@@ -162,10 +178,19 @@ def _voc_document(picture: Picture) -> str:
     return "\n".join([*lines, "</annotation>"]) + "\n"
 
 
-def _kitti_lines(picture: Picture) -> str:
+def _voc_results(seen: Iterable[Picture], category: str) -> str:
+    """Return the lines of a class: image, score and corners."""
+    found = ((p.stem, box) for p in seen for box in p.boxes if box.name == category)
+    return "".join(f"{stem} {box.score} {' '.join(f'{n:.6f}' for n in _xyxy(box))}\n" for stem, box in found)
+
+
+def _kitti_lines(picture: Picture, *, scored: bool = False) -> str:
     """Return the lines of a file; what KITTI knows of objects in space has its values for unknown."""
-    boxes = ((box.name, " ".join(f"{number:.2f}" for number in _xyxy(box))) for box in _without_crowd(picture))
-    return "".join(f"{name} -1 -1 -10 {box} -1 -1 -1 -1000 -1000 -1000 -10\n" for name, box in boxes)
+    boxes = ((box, " ".join(f"{number:.2f}" for number in _xyxy(box))) for box in _without_crowd(picture))
+    unknown = "-1 -1 -1 -1000 -1000 -1000 -10"
+    return "".join(
+        f"{box.name} -1 -1 -10 {corners} {unknown}{f' {box.score}' if scored else ''}\n" for box, corners in boxes
+    )
 
 
 def blank_png(width: int, height: int) -> bytes:
@@ -192,6 +217,11 @@ def _deflated_zeros(count: int) -> bytes:
 
 def _png_chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def _write_files(folder: Path, files: Files) -> None:
+    for path, data in files.items():
+        _write_bytes(folder / path, data)
 
 
 def _write_text(path: Path, text: str) -> None:
