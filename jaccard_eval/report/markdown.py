@@ -46,7 +46,7 @@ def _block(block: Block) -> str:
 
 def _table(table: Table) -> str:
     head = [column.title for column in table.columns]
-    rule = ["---" if column.free_text else "---:" for column in table.columns]
+    rule = ["---" if column.free_text or column.left else "---:" for column in table.columns]
     return "\n".join([_row(map(_escape, head)), _row(rule), *(_row(map(_cell, row)) for row in table.rows)])
 
 

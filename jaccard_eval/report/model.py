@@ -18,10 +18,11 @@ Cell = str | int | float  # a float is a metric in [0, 1], NaN when undefined
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: `free_text` is aligned left and may wrap, the others hold numbers, which must stay whole."""
+    """A column: `free_text` is aligned left and may wrap; the others stay whole: numbers, and words with `left`."""
 
     title: str
     free_text: bool = False
+    left: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ Numbers are never cut: a table is made as wide as its numbers need, and only col
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from rich import box
 from rich.cells import cell_len
@@ -32,11 +34,11 @@ def render(result: Reportable, options: ReportOptions) -> str:
     """Return the report; every line fits `options.width` when its numbers do."""
     report = build_report(result, options)
     page = _Page(options)
-    width = max(min(options.width, MAX_WIDTH), _needed_width(report, page))
+    parts = list(page.lay_out(report))
     text = io.StringIO()
     console = Console(
         file=text,
-        width=width,
+        width=max(part.width for part in parts),
         force_terminal=options.color,
         color_system="standard" if options.color else None,
         no_color=not options.color,
@@ -45,8 +47,8 @@ def render(result: Reportable, options: ReportOptions) -> str:
         markup=False,
         emoji=False,
     )
-    for part in page.lay_out(report):
-        console.print(part)
+    for part in parts:
+        console.print(part.shown, width=part.width)
     if report.signature:
         console.print()
         console.print(
@@ -55,20 +57,30 @@ def render(result: Reportable, options: ReportOptions) -> str:
     return "".join(f"{line.rstrip()}\n" for line in text.getvalue().split("\n")[:-1])
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What rich prints, and the columns that it may take."""
+
+    shown: RenderableType
+    width: int
+
+
 class _Page:
     """Turns blocks into what rich prints, in the characters that the stream can hold."""
 
     def __init__(self, options: ReportOptions) -> None:
         self._encoding = options.encoding
         self._is_unicode = options.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+        self._width = min(options.width, MAX_WIDTH)
 
-    def lay_out(self, report: Report) -> list[RenderableType]:
-        """Return the parts of the page, in order."""
-        parts: list[RenderableType] = [self.text(report.title, "bold")]
+    def lay_out(self, report: Report) -> Iterator[_Part]:
+        """Yield the parts of the page, in order; a table below which a number would be cut is wider than the page."""
+        yield _Part(self.text(report.title, "bold"), self._width)
         for section in report.sections:
-            parts += ["", self.text(section.title, "bold")]
-            parts += [Padding(self._block(block), (0, 0, 0, INDENT)) for block in section.blocks]
-        return parts
+            yield from (_Part("", self._width), _Part(self.text(section.title, "bold"), self._width))
+            for block in section.blocks:
+                needed = self._table_width(block) if isinstance(block, Table) else 0
+                yield _Part(Padding(self._block(block), (0, 0, 0, INDENT)), max(self._width, needed))
 
     def text(self, text: str, style: str = "") -> Text:
         """Return text that cannot act on the terminal and that the stream can encode."""
@@ -98,6 +110,8 @@ class _Page:
         for column in table.columns:
             if column.free_text:
                 rich_table.add_column(self.text(column.title), overflow="fold")
+            elif column.left:
+                rich_table.add_column(self.text(column.title), no_wrap=True)
             else:
                 rich_table.add_column(self.text(column.title), justify="right", no_wrap=True)
         for row in table.rows:
@@ -111,17 +125,11 @@ class _Page:
         shown = metric_text(cell) if isinstance(cell, float) else f"{cell:,}"
         return Text(shown, "dim" if shown == UNDEFINED else "")
 
-
-def _needed_width(report: Report, page: _Page) -> int:
-    """Columns below which a number would be cut."""
-    tables = [block for section in report.sections for block in section.blocks if isinstance(block, Table)]
-    return max((_table_width(table, page) for table in tables), default=0)
-
-
-def _table_width(table: Table, page: _Page) -> int:
-    width = INDENT
-    for i, column in enumerate(table.columns):
-        cells = (page.cell(row[i]).plain for row in table.rows)
-        widest = max(map(cell_len, (column.title, *cells)))
-        width += GAP + (min(widest, FREE_TEXT_WIDTH) if column.free_text else widest)
-    return width
+    def _table_width(self, table: Table) -> int:
+        """Columns below which a number would be cut."""
+        width = INDENT
+        for i, column in enumerate(table.columns):
+            cells = (self.cell(row[i]).plain for row in table.rows)
+            widest = max(map(cell_len, (column.title, *cells)))
+            width += GAP + (min(widest, FREE_TEXT_WIDTH) if column.free_text else widest)
+        return width

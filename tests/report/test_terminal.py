@@ -80,3 +80,9 @@ def test_escapes_appear_with_colour_only(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_no_line_ends_in_blanks() -> None:
     assert not [line for line in lines_of(make_result()) if line != line.rstrip()]
+
+
+def test_a_wide_table_leaves_the_other_lines_as_wide_as_the_page() -> None:
+    lines = lines_of(make_result(classes=class_values("x"), path="long/" * 30))[:-1]
+    wide = [line.split()[0] for line in lines if len(line) > 80]
+    assert (wide[0], len(wide), wide[-1]) == ("class", 3, "x")  # the heading, the rule and the one row
