@@ -27,19 +27,24 @@ def require_file_names(
     """
     _refuse_unsafe(dataset, names, findings, is_usable)
     images = dataset.images
-    folded = [name.casefold() for name in names]
-    first = {name: row for row, name in reversed(list(enumerate(folded)))}
-    shared = [row for row, name in enumerate(folded) if first[name] != row]
+    first = first_rows([name.casefold() for name in names])
+    shared = [row for row, earlier in enumerate(first) if earlier != row]
     findings.add_rows(
         Severity.ERROR,
         "write-name",
         shared,
         lambda row: (
             Where(dataset.path, field="image"),
-            f"images {shown(images.name(first[folded[row]]))} and {shown(images.name(row))} share a label file",
+            f"images {shown(images.name(first[row]))} and {shown(images.name(row))} share a label file",
         ),
         fix="Give the images different names.",
     )
+
+
+def first_rows(names: Sequence[str]) -> list[int]:
+    """Return for each name the row of the first one that equals it."""
+    first: dict[str, int] = {}
+    return [first.setdefault(name, row) for row, name in enumerate(names)]
 
 
 def is_safe(name: str) -> bool:

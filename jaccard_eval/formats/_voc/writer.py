@@ -12,7 +12,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._exact import exact_coords
-from jaccard_eval.formats._filenames import is_safe, require_file_names
+from jaccard_eval.formats._filenames import first_rows, is_safe, require_file_names
 from jaccard_eval.formats._images import is_image_name, strip_suffix
 from jaccard_eval.formats._losses import report_losses, report_rounded, require_pixels
 from jaccard_eval.formats._voc.annotations import CORNERS
@@ -132,12 +132,12 @@ def _number(value: float) -> str:
 def _refuse_class_names(dataset: Dataset, findings: FindingLog, *, as_file: bool = False) -> None:
     """Refuse names that do not come back from an XML file or, `as_file`, cannot be part of the name of a file."""
     names = dataset.labels.names
-    folded = [name.casefold() if as_file else name for name in names]
+    first = first_rows([name.casefold() if as_file else name for name in names])
     bad = [
         row
         for row, name in enumerate(names)
         if not (name and name.isprintable() and name == name.strip())
-        or folded.index(folded[row]) != row
+        or first[row] != row
         or (as_file and ("/" in name or not is_safe(name)))
     ]
     findings.add_rows(
@@ -151,9 +151,8 @@ def _refuse_class_names(dataset: Dataset, findings: FindingLog, *, as_file: bool
 
 def _refuse_image_names(dataset: Dataset, stems: Sequence[str], findings: FindingLog) -> None:
     """Refuse names that do not come back from a line."""
-    bad = [
-        row for row, stem in enumerate(stems) if not stem or stem != " ".join(stem.split()) or stems.index(stem) != row
-    ]
+    first = first_rows(stems)
+    bad = [row for row, stem in enumerate(stems) if not stem or stem != " ".join(stem.split()) or first[row] != row]
     findings.add_rows(
         Severity.ERROR,
         "write-name",
