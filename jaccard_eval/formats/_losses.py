@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.errors import DataError, FindingLog, Rows, Severity, SizedRows, Where
+from jaccard_eval.errors import DataError, Example, FindingLog, Severity, Where
 
 FLAGS = ("crowd", "difficult", "group_of", "ignore")
 UNIVERSE = ("sizes", "images", "names")
@@ -19,24 +20,10 @@ LOSSLESS_FIX = "Choose a format that carries it, or leave it out with --lossy."
 class LossErrors(FindingLog):
     """Findings of a writer that must not lose anything: its warnings are errors."""
 
-    def warning(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
-        """Record a loss as an error."""
-        self.error(code, where, detail, fix=fix or LOSSLESS_FIX, table=table)
-
-    def add_rows(
-        self,
-        severity: Severity,
-        code: str,
-        rows: SizedRows,
-        describe: Callable[[int], tuple[Where, str]],
-        *,
-        fix: str = "",
-        summary: str = "",
-    ) -> None:
-        """Record one finding about many rows, a loss as an error."""
+    def _add(self, severity: Severity, code: str, examples: list[Example], fix: str, *rest: Any, **more: Any) -> None:
         if severity is Severity.WARNING:
             severity, fix = Severity.ERROR, fix or LOSSLESS_FIX
-        super().add_rows(severity, code, rows, describe, fix=fix, summary=summary)
+        super()._add(severity, code, examples, fix, *rest, **more)
 
 
 def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: Collection[str]) -> None:
