@@ -1,7 +1,8 @@
 """CSV and other delimited text: one row per box, columns found by the names in the header.
 
-Reads corners, left-top-size, centre-size and packed boxes, in pixels or normalised, and the headerless layout of
-keras-retinanet. Rows without a box name images without objects.
+Reads corners, left-top-size, centre-size and packed boxes, in pixels or normalised, the headerless layout of
+keras-retinanet, and Kaggle's PredictionString, which holds all boxes of an image. Rows without a box name images without
+objects.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ def sniff(path: Path) -> bool:
         return False
     from jaccard_eval.formats._csv.columns import is_header, is_keras_row  # only where a table is possible
     from jaccard_eval.formats._csv.rows import first_line, split_first_line
-    from jaccard_eval.formats._openimages.columns import is_header as is_open_images
+    from jaccard_eval.formats._openimages.columns import is_table as is_open_images
 
-    _, line = first_line(head.decode("utf-8", errors="replace"))
+    text = head.decode("utf-8", errors="replace")
+    _, line = first_line(text)
     if not line or _VIA_COLUMN in line:
         return False
     _, fields = split_first_line(line)
-    if is_open_images(fields):
+    if is_open_images(fields, text):
         return False  # a format of its own: it prescribes fractions, and has names for its classes
     return is_header(fields) or is_keras_row(fields) or path.suffix.lower() in FORMAT.suffixes
 
@@ -53,10 +55,14 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """
     from jaccard_eval.formats._csv.boxes import add_boxes  # not needed to look for a format
     from jaccard_eval.formats._csv.cells import read_cells
-    from jaccard_eval.formats._csv.columns import resolve_columns
+    from jaccard_eval.formats._csv.columns import is_kaggle, resolve_columns
     from jaccard_eval.formats._csv.rows import read_sheet
 
     sheet = read_sheet(path)
+    if is_kaggle(sheet.header):
+        from jaccard_eval.formats._csv.predictionstrings import one_row_per_box
+
+        sheet = one_row_per_box(sheet, draft)
     where = Where(sheet.path, line=sheet.first_line)
     columns = resolve_columns(sheet.header, options, draft.findings, where)
     if columns is not None:

@@ -1,4 +1,7 @@
-"""Open Images CSV: fractions in the order XMin, XMax, YMin, YMax, classes by MID or by name, groups of objects."""
+"""Open Images CSV: fractions in the order XMin, XMax, YMin, YMax, classes by MID or by name, groups of objects.
+
+The challenge's submissions are read as well: all boxes of an image in a PredictionString, its classes MIDs.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,11 @@ def sniff(path: Path) -> bool:
     if not head or _files.looks_structured(head):
         return False
     from jaccard_eval.formats._csv.rows import first_line, split_first_line  # only where a table is possible
-    from jaccard_eval.formats._openimages.columns import is_header
+    from jaccard_eval.formats._openimages.columns import is_table
 
-    _, line = first_line(head.decode("utf-8", errors="replace"))
-    return bool(line) and is_header(split_first_line(line)[1])
+    text = head.decode("utf-8", errors="replace")
+    _, line = first_line(text)
+    return bool(line) and is_table(split_first_line(line)[1], text)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

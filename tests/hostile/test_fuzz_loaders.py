@@ -115,11 +115,29 @@ headers = st.sampled_from(
         "filename;label;x;y;w;h;conf;width;height",
         "ImageID\tLabelName\tXMin\tXMax\tYMin\tYMax\tIsGroupOf",
         "image_id,bbox,class,score,area,iscrowd",
+        "image_id,PredictionString,a,b,c",
+        "image_id,width,height,bbox,source",
         "a.jpg,1,2,3,4,dog",
     ]
 )
 cells = st.sampled_from(
-    ["", "a.jpg", "dog", "1", "2.5", "40", "0.5", "1,5", '"1,5"', '"[1, 2, 3, 4]"', "nan", "1e308", '"']
+    [
+        "",
+        "a.jpg",
+        "dog",
+        "1",
+        "2.5",
+        "40",
+        "0.5",
+        "1,5",
+        '"1,5"',
+        '"[1, 2, 3, 4]"',
+        "0.5 1 2 3 4",
+        "x 1 0 0 1 1",
+        "nan",
+        "1e308",
+        '"',
+    ]
 )
 
 

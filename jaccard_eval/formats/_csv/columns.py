@@ -22,6 +22,7 @@ CLASS = (
 SCORE = ("score", "scores", "confidence", "conf", "probability", "prob", "objectness")
 AREA = ("area",)
 PACKED = ("bbox",)
+STRINGS = ("prediction_string",)  # all boxes of an image, as Kaggle has them
 FLAGS = {
     "crowd": ("iscrowd", "crowd"),
     "difficult": ("difficult", "is_difficult"),
@@ -86,9 +87,31 @@ def count_known(header: Sequence[str]) -> int:
 
 
 def is_header(header: Sequence[str]) -> bool:
-    """Whether a first line names an image column and a whole box."""
+    """Whether a first line names an image column and a whole box, or the boxes of images as strings."""
     at = _positions(header)
-    return _pick(at, IMAGE) is not None and _pick_box(at, None) is not None
+    is_table = _pick(at, IMAGE) is not None and _pick_box(at, None) is not None
+    return is_table or (position_of_strings(header) is not None and len(header) > 1)
+
+
+def position_of_strings(header: Sequence[str]) -> int | None:
+    """Return the column that holds all boxes of an image."""
+    return position_of(header, STRINGS)
+
+
+def lacks_class(header: Sequence[str]) -> bool:
+    """Whether no column holds a class."""
+    return position_of(header, CLASS) is None
+
+
+def is_kaggle(header: Sequence[str]) -> bool:
+    """Whether a table holds the boxes of images as strings, or packed boxes without a class."""
+    is_packed = position_of(header, PACKED) is not None
+    return position_of_strings(header) is not None or (is_packed and lacks_class(header))
+
+
+def position_of(header: Sequence[str], aliases: Sequence[str]) -> int | None:
+    """Return the column that has one of some names, the first of these that is there."""
+    return _pick(_positions(header), aliases)
 
 
 def is_keras_row(row: Sequence[str]) -> bool:
@@ -158,7 +181,7 @@ def _compact(name: str) -> str:
 
 _KNOWN = frozenset(
     _compact(name)
-    for group in (IMAGE, CLASS, SCORE, AREA, PACKED, *FLAGS.values(), *(names for _, names in LAYOUTS), *SIZES)
+    for group in (IMAGE, CLASS, SCORE, AREA, PACKED, STRINGS, *FLAGS.values(), *(names for _, names in LAYOUTS), *SIZES)
     for name in group
 )
 

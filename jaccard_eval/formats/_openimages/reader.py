@@ -13,7 +13,8 @@ from jaccard_eval.errors import Where
 from jaccard_eval.formats import ReadOptions, _files
 from jaccard_eval.formats._csv.boxes import NORM_LIMIT, add_boxes
 from jaccard_eval.formats._csv.cells import BoxCells, read_cells
-from jaccard_eval.formats._csv.columns import Columns, resolve_columns
+from jaccard_eval.formats._csv.columns import Columns, is_kaggle, resolve_columns
+from jaccard_eval.formats._csv.predictionstrings import one_row_per_box
 from jaccard_eval.formats._csv.rows import Sheet, read_sheet
 from jaccard_eval.formats._draft import Draft
 
@@ -33,6 +34,8 @@ def read_table(path: Path, draft: Draft, options: ReadOptions) -> None:
     """
     draft.options = replace(options, units=options.units or "norm")
     sheet = read_sheet(path)
+    if is_kaggle(sheet.header):
+        sheet = one_row_per_box(sheet, draft)
     where = Where(sheet.path, line=sheet.first_line)
     columns = resolve_columns(sheet.header, draft.options, draft.findings, where)
     if columns is None:
