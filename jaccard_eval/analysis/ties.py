@@ -16,7 +16,7 @@ def check_ties(evidence: Evidence, findings: FindingLog) -> None:
     metrics = evidence.metrics
     if len(metrics.table) < FEWEST or findings.has("pred-duplicate") or not has_ties(metrics.table):
         return
-    low, high = tie_interval(metrics.table, metrics.axes, MetricRef(name="AP"))
+    low, high = tie_interval(metrics.curves, metrics.axes, MetricRef(name="AP"))
     if high - low > WIDEST:
         findings.note(
             "score-ties-interval",

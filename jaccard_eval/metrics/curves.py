@@ -237,8 +237,7 @@ def _count_by_class(table: MatchTable, t: IntArray, c: IntArray) -> IntArray:
 def _collect(table: MatchTable, outcome: Outcome) -> TruePositives:
     """List the hits, and how many detections that count stand before each in its class."""
     classes = np.arange(table.n_labels)
-    base = _running_total(outcome.unmatched)
-    change = _running_total(outcome.counts.astype(np.int8) - outcome.unmatched[table.candidate])
+    base, change = _running_counts(table, outcome)
     candidate_label = table.label[table.candidate]
     base_start = base[np.searchsorted(table.label, classes)]  # (K,)
     change_start = change[:, np.searchsorted(candidate_label, classes)]  # (T, K)
@@ -248,6 +247,20 @@ def _collect(table: MatchTable, outcome: Outcome) -> TruePositives:
     count = _count_by_class(table, t, c)
     index = np.arange(len(t)) - np.repeat(np.cumsum(count) - count.ravel(), count.ravel()) + 1
     return TruePositives(count, index, before, detection)
+
+
+def count_before(table: MatchTable, outcome: Outcome, t: IntArray, rows: IntArray) -> IntArray:
+    """Count the detections that count at thresholds `t` (h,) in front of rows (..., h) of the match table."""
+    base, change = _running_counts(table, outcome)
+    is_candidate = np.zeros(len(table), dtype=np.bool_)
+    is_candidate[table.candidate] = True
+    return np.asarray(base[rows] + change[t, _running_total(is_candidate)[rows]])
+
+
+def _running_counts(table: MatchTable, outcome: Outcome) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return running totals of what counts: of all as if unmatched (n + 1,), and what candidates change (T, c + 1)."""
+    change = outcome.counts.astype(np.int8) - outcome.unmatched[table.candidate]
+    return _running_total(outcome.unmatched), _running_total(change)
 
 
 def _running_total(values: BoolArray | npt.NDArray[np.int8]) -> npt.NDArray[np.int32]:

@@ -8,18 +8,20 @@ whoever hits at a higher threshold hits at the lower ones; else it lies between 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.averages import Averages
 from jaccard_eval.metrics.axes import Axes
-from jaccard_eval.metrics.curves import MatchCurves, TruePositives
-from jaccard_eval.metrics.weighted import running_total
+from jaccard_eval.metrics.curves import MatchCurves, TruePositives, count_before
 
 
-def tie_interval(table: MatchTable, axes: Axes, ref: MetricRef) -> tuple[float, float]:
+def tie_interval(curves: MatchCurves, axes: Axes, ref: MetricRef) -> tuple[float, float]:
     """Return the lowest and the highest value of an AP over all orders of equal scores; NaN where undefined.
 
     Examples
@@ -28,10 +30,10 @@ def tie_interval(table: MatchTable, axes: Axes, ref: MetricRef) -> tuple[float, 
     >>> gt = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]])
     >>> pred = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [50, 50, 60, 60]], score=[0.5, 0.5])
     >>> metrics = evaluate(gt, pred).measured
-    >>> [round(bound, 6) for bound in tie_interval(metrics.table, metrics.axes, MetricRef(name="AP"))]
+    >>> [round(bound, 6) for bound in tie_interval(metrics.curves, metrics.axes, MetricRef(name="AP"))]
     [0.5, 1.0]
     """
-    return TieBounds(table, axes).interval(ref)
+    return TieBounds(curves, axes).interval(ref)
 
 
 class TieBounds:
@@ -39,12 +41,14 @@ class TieBounds:
 
     Parameters
     ----------
-    table : MatchTable
+    curves : MatchCurves
+        In the order that the protocol gives equal scores.
     axes : Axes
     """
 
-    def __init__(self, table: MatchTable, axes: Axes) -> None:
-        self._low, self._high = (Averages(TieCurves(table, hits_first=first), axes) for first in (False, True))
+    def __init__(self, curves: MatchCurves, axes: Axes) -> None:
+        ties = _Ties(curves)
+        self._low, self._high = (Averages(_TieCurves(ties, hits_first=first), axes) for first in (False, True))
 
     def interval(self, ref: MetricRef) -> tuple[float, float]:
         """Return the lowest and the highest value of an AP; NaN where undefined."""
@@ -56,47 +60,56 @@ def has_ties(table: MatchTable) -> bool:
     return bool(((np.diff(table.score) == 0) & (np.diff(table.label) == 0)).any())
 
 
-class TieCurves(MatchCurves):
-    """Curves in which the hits of each tie stand before everything else in it, or behind.
+class _TieCurves(MatchCurves):
+    """Curves in which the hits of each tie stand before everything else in it, or behind."""
 
-    Parameters
-    ----------
-    table : MatchTable
-    hits_first : bool
-    """
-
-    def __init__(self, table: MatchTable, *, hits_first: bool) -> None:
-        super().__init__(table)
+    def __init__(self, ties: _Ties, *, hits_first: bool) -> None:
+        super().__init__(ties.curves.table)
+        self._ties = ties
         self._hits_first = hits_first
-        self._start, self._stop = _tie_bounds(table)
 
     def true_positives(self, area: int, cap: int) -> TruePositives:
         """Return the true positives of an area range and a cap, and what counts before them in that order."""
-        plain = super().true_positives(area, cap)
-        outcome, candidate = self.outcome_within(area, cap), self.table.candidate
-        before, first = [], 0
-        for t, n_hits in enumerate(plain.count.sum(axis=1)):
-            counts, hit = outcome.unmatched.astype(np.int64), np.zeros(len(self.table), dtype=np.int64)
-            counts[candidate], hit[candidate] = outcome.counts[t], outcome.hits[t]
-            before.append(self._before(plain.detection[first : first + n_hits], counts, hit))
-            first += n_hits
-        return TruePositives(plain.count, plain.index, np.concatenate(before), plain.detection)
+        first, last = self._ties.before(area, cap)
+        return replace(self._ties.curves.true_positives(area, cap), before=first if self._hits_first else last)
 
-    def _before(self, detection: IntArray, counts: IntArray, hit: IntArray) -> IntArray:
-        """Count what counts up to and including each hit of one threshold."""
-        counted, hits = running_total(counts), running_total(hit)
-        start, stop = self._start[detection], self._stop[detection]
-        of_class = np.searchsorted(self.table.label, self.table.label[detection])
-        before = counted[start] - counted[of_class] + hits[detection + 1] - hits[start]
-        if not self._hits_first:
-            before += counted[stop] - counted[start] - (hits[stop] - hits[start])
-        return before
+
+class _Ties:
+    """How many detections that count stand up to each hit, for the two extreme orders of each tie."""
+
+    def __init__(self, curves: MatchCurves) -> None:
+        self.curves = curves
+        self._start, self._stop = _tie_bounds(curves.table)
+        self._before: dict[tuple[int, int], tuple[IntArray, IntArray]] = {}
+
+    def before(self, area: int, cap: int) -> tuple[IntArray, IntArray]:
+        """Return the counts with hits first and with hits last, shape (h,) each."""
+        if (area, cap) not in self._before:
+            self._before[area, cap] = self._extremes(area, cap)
+        return self._before[area, cap]
+
+    def _extremes(self, area: int, cap: int) -> tuple[IntArray, IntArray]:
+        hits = self.curves.true_positives(area, cap)
+        of_threshold = hits.count.sum(axis=1)
+        t = np.repeat(np.arange(len(of_threshold)), of_threshold)
+        start, stop = self._start[hits.detection], self._stop[hits.detection]
+        rows = np.stack([start, hits.detection + 1, stop])
+        at_start, here, at_stop = count_before(self.curves.table, self.curves.outcome_within(area, cap), t, rows)
+        place, size = _places_in_runs(t, start)
+        return hits.before - (here - at_start) + place, hits.before + (at_stop - here) - (size - place)
+
+
+def _places_in_runs(*keys: IntArray | FloatArray) -> tuple[IntArray, IntArray]:
+    """Return which of its run of equal keys (n,) each is, from 1, and how long that run is."""
+    n = len(keys[0])
+    differs = np.logical_or.reduce([np.diff(key) != 0 for key in keys])
+    edges = np.concatenate([np.zeros(min(n, 1), dtype=np.int64), np.flatnonzero(differs) + 1])
+    sizes = np.diff(np.append(edges, n))
+    return np.arange(n) - np.repeat(edges, sizes) + 1, np.repeat(sizes, sizes)
 
 
 def _tie_bounds(table: MatchTable) -> tuple[IntArray, IntArray]:
     """Return where the tie of each detection begins and where it ends, shape (n,) each."""
-    n = len(table)
-    differs = (np.diff(table.score) != 0) | (np.diff(table.label) != 0)
-    edges = np.concatenate([np.zeros(min(n, 1), dtype=np.int64), np.flatnonzero(differs) + 1])
-    sizes = np.diff(np.append(edges, n))
-    return np.repeat(edges, sizes), np.repeat(edges + sizes, sizes)
+    place, size = _places_in_runs(table.score, table.label)
+    start = np.arange(len(table)) - place + 1
+    return start, start + size
