@@ -203,8 +203,12 @@ class MatchCurves:
 
 def highest_beyond(values: FloatArray, at: IntArray) -> FloatArray:
     """Return the highest of `values` from each place `at` (T, K, R) to the end of its class, shape (T, R, K)."""
-    highest = np.maximum.reduceat(values, at.ravel()).reshape(at.shape)  # best until the next recall value
-    highest = np.maximum.accumulate(highest[:, :, ::-1], axis=2)[:, :, ::-1]
+    return highest_from(np.maximum.reduceat(values, at.ravel()).reshape(at.shape))
+
+
+def highest_from(until_next: FloatArray) -> FloatArray:
+    """Return the highest from each recall value on, of those up to the next one (T, K, R); shape (T, R, K)."""
+    highest = np.maximum.accumulate(until_next[:, :, ::-1], axis=2)[:, :, ::-1]
     return np.ascontiguousarray(highest.transpose(0, 2, 1))
 
 

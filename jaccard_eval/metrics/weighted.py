@@ -8,6 +8,7 @@ curves bit for bit. What does not depend on the weights is worked out once, in a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +17,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.matching.order import IntArray
-from jaccard_eval.metrics.curves import MatchCurves, envelope_area, highest_beyond, required_hits
+from jaccard_eval.metrics.curves import MatchCurves, envelope_area, highest_from, required_hits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,19 +26,24 @@ class RankedHits:
 
     Parameters
     ----------
-    count : ndarray of int64, shape (T, K)
-        How many there are.
+    count, start, stop : ndarray of int64, shape (T, K)
+        How many there are, the first, and the one after the last.
     image : ndarray of int64, shape (h,)
     base_image : ndarray of int64, shape (u,)
         Image of each detection that is a false positive when it matches nothing, in class order.
-    base_first, base_last : ndarray of int64, shape (h,)
-        How many of them stand before the class of a hit, and up to and including the hit itself.
+    base_first : ndarray of int64, shape (T, K)
+        How many of them stand before the class.
+    base_last : ndarray of int64, shape (h,)
+        How many of them stand up to and including the hit itself.
     change_image, change_sign : ndarray of int64, shape (d,)
         Detections that count because of what they match (1), or do not count because of it (-1).
-    change_first, change_last : ndarray of int64, shape (h,)
+    change_first : ndarray of int64, shape (T, K)
+    change_last : ndarray of int64, shape (h,)
     """
 
     count: IntArray
+    start: IntArray
+    stop: IntArray
     image: IntArray
     base_image: IntArray
     base_first: IntArray
@@ -53,38 +59,43 @@ class RankedHits:
         table, outcome = curves.table, curves.outcome_within(area, cap)
         label = table.label[table.candidate]  # (c,)
         t, c = np.nonzero(outcome.hits)
-        detection, first_of_class = table.candidate[c], np.searchsorted(table.label, label[c])
-        place = running_total(outcome.unmatched.astype(np.int64))
+        n_thresholds, n_candidates = outcome.hits.shape
+        thresholds, classes = np.arange(n_thresholds)[:, None], np.arange(table.n_labels)
         change = outcome.counts.astype(np.int8) - outcome.unmatched[table.candidate]  # (T, c)
         changed_t, changed_c = np.nonzero(change)
-        n_candidates = len(table.candidate)
         changed = changed_t * n_candidates + changed_c  # ascending
-        cell = t * table.n_labels + label[c]
+        place = running_total(outcome.unmatched.astype(np.int64))
+        count = np.bincount(t * table.n_labels + label[c], minlength=thresholds.size * classes.size)
+        stop = np.cumsum(count)
+        shape = thresholds.size, classes.size
         return cls(
-            count=np.bincount(cell, minlength=len(change) * table.n_labels).reshape(len(change), table.n_labels),
-            image=table.image[detection],
+            count=count.reshape(shape),
+            start=(stop - count).reshape(shape),
+            stop=stop.reshape(shape),
+            image=table.image[table.candidate[c]],
             base_image=table.image[outcome.unmatched],
-            base_first=place[first_of_class],
-            base_last=place[detection + 1],
+            base_first=np.broadcast_to(place[np.searchsorted(table.label, classes)], shape),
+            base_last=place[table.candidate[c] + 1],
             change_image=table.image[table.candidate[changed_c]],
             change_sign=change[changed_t, changed_c].astype(np.int64),
-            change_first=np.searchsorted(changed, t * n_candidates + np.searchsorted(label, label[c])),
+            change_first=np.searchsorted(changed, thresholds * n_candidates + np.searchsorted(label, classes)),
             change_last=np.searchsorted(changed, t * n_candidates + c, side="right"),
         )
-
-    @property
-    def stop(self) -> IntArray:
-        """Where the hits of each threshold and class end, shape (T, K)."""
-        return np.cumsum(self.count).reshape(self.count.shape)
 
     def weigh_before(self, weights: IntArray) -> IntArray:
         """Return the weight of what counts before and with each hit, shape (h,)."""
         base = running_total(weights[self.base_image])
-        before: IntArray = base[self.base_last] - base[self.base_first]
+        before, outside = base[self.base_last], base[self.base_first]
         if len(self.change_image):
             change = running_total(weights[self.change_image] * self.change_sign)
-            before += change[self.change_last] - change[self.change_first]
+            before += change[self.change_last]
+            outside += change[self.change_first]
+        before -= self.spread(outside)
         return before
+
+    def spread(self, values: IntArray) -> IntArray:
+        """Return for each hit the value (T, K) of its threshold and class, shape (h,)."""
+        return np.repeat(values.ravel(), self.count.ravel())
 
 
 class WeightedPlan:
@@ -98,6 +109,7 @@ class WeightedPlan:
     def __init__(self, curves: MatchCurves) -> None:
         self.plain = curves
         self._hits: dict[tuple[int, int], RankedHits] = {}
+        self._truth = _counting_truth(curves.table)
 
     @property
     def table(self) -> MatchTable:
@@ -110,9 +122,21 @@ class WeightedPlan:
             self._hits[area, cap] = RankedHits.of(self.plain, area, cap)
         return self._hits[area, cap]
 
+    def positives(self, weights: IntArray) -> IntArray:
+        """Return the weight of the ground-truth boxes that count, shape (A, K)."""
+        cell, image = self._truth
+        shape = len(self.table.gt_ignored), self.table.n_labels
+        return np.bincount(cell, weights=weights[image], minlength=math.prod(shape)).astype(np.int64).reshape(shape)
+
     def weigh(self, weights: IntArray) -> WeightedCurves:
         """Return the curves for weights of the images, whole numbers from 0 on."""
         return WeightedCurves(self, weights)
+
+
+def _counting_truth(table: MatchTable) -> tuple[IntArray, IntArray]:
+    """List the boxes that count, over all area ranges: which of the (A, K) each counts in, and its image."""
+    area, row = np.nonzero(~table.gt_ignored)
+    return area * table.n_labels + table.gt_label[row], table.gt_image[row]
 
 
 class WeightedCurves:
@@ -127,65 +151,66 @@ class WeightedCurves:
     def __init__(self, plan: WeightedPlan, weights: IntArray) -> None:
         self._plan = plan
         self._weights = weights
+        self._totals: dict[tuple[int, int], IntArray] = {}
 
     @cached_property
     def positives(self) -> IntArray:
         """Weight of the ground-truth boxes that count, shape (A, K)."""
-        table = self._plan.table
-        weight = self._weights[table.gt_image]
-        sums = [
-            np.bincount(table.gt_label, weights=np.where(ignored, 0, weight), minlength=table.n_labels)
-            for ignored in table.gt_ignored
-        ]
-        return np.stack(sums).astype(np.int64)
+        return self._plan.positives(self._weights)
 
     def final_recall(self, area: int, cap: int) -> FloatArray:
         """Recall over all detections within a cap, shape (T, K)."""
-        hits = self._plan.hits(area, cap)
-        total = running_total(self._weights[hits.image])
+        hits, total = self._plan.hits(area, cap), self._total(area, cap)
         positives = self.positives[area].astype(np.float64)
         positives[positives == 0] = np.nan
-        return np.asarray((total[hits.stop] - total[hits.stop - hits.count]) / positives)
+        return np.asarray((total[hits.stop] - total[hits.start]) / positives)
 
     def interpolated_precision(self, area: int, cap: int) -> FloatArray:
         """Highest precision at or beyond each recall value, shape (T, R, K)."""
         hits = self._plan.hits(area, cap)
-        total = running_total(self._weights[hits.image])
-        precision = self._precision(hits, total)
-        cells = np.arange(hits.count.size)
-        padded = np.zeros(len(precision) + len(cells))  # a closing 0 after each (threshold, class)
-        padded[np.arange(len(precision)) + np.repeat(cells, hits.count.ravel())] = precision
-        at = self._first_reaching(hits, total, area) + cells.reshape(hits.count.shape)[:, :, None]
-        highest = highest_beyond(padded, at)
+        at = self._first_reaching(area, cap)  # (T, K, R)
+        # Recall values begin with 0, which the first hit of any weight reaches; hits before it have precision 0. So
+        # what is found up to the next place is that of one class alone, but for values that it does not reach.
+        highest = np.maximum.reduceat(self._precision(area, cap), at.ravel()).reshape(at.shape)
+        highest[at == hits.stop[:, :, None]] = 0
+        highest = highest_from(highest)
         highest[..., self.positives[area] == 0] = np.nan
         return highest
 
     def area_under_envelope(self, area: int, cap: int) -> FloatArray:
         """Area below the interpolated precision of each class, shape (T, K)."""
-        hits = self._plan.hits(area, cap)
-        total = running_total(self._weights[hits.image])
-        precision = self._precision(hits, total)
+        hits, total = self._plan.hits(area, cap), self._total(area, cap)
+        precision = self._precision(area, cap)
         result = np.full(hits.count.shape, np.nan)
-        positives, stop = self.positives[area], hits.stop
+        positives = self.positives[area]
         for t, k in np.argwhere(positives[None] > np.zeros_like(hits.count)):
-            start = stop[t, k] - hits.count[t, k]
-            recall = (total[start : stop[t, k] + 1] - total[start]) / positives[k]
-            result[t, k] = envelope_area(recall, precision[start : stop[t, k]])
+            start, stop = hits.start[t, k], hits.stop[t, k]
+            recall = (total[start : stop + 1] - total[start]) / positives[k]
+            result[t, k] = envelope_area(recall, precision[start:stop])
         return result
 
-    def _precision(self, hits: RankedHits, total: IntArray) -> FloatArray:
-        """Precision at each hit; 0 before the first that has a weight."""
-        start = (hits.stop - hits.count).ravel()
-        index = total[1:] - np.repeat(total[start], hits.count.ravel())
-        before = np.maximum(hits.weigh_before(self._weights), 1)
-        return np.asarray(index / (before + self._plan.table.protocol.precision_epsilon))
+    def _total(self, area: int, cap: int) -> IntArray:
+        """Weight of the hits before each of them, of all thresholds and classes; shape (h + 1,)."""
+        if (area, cap) not in self._totals:
+            self._totals[area, cap] = running_total(self._weights[self._plan.hits(area, cap).image])
+        return self._totals[area, cap]
 
-    def _first_reaching(self, hits: RankedHits, total: IntArray, area: int) -> IntArray:
+    def _precision(self, area: int, cap: int) -> FloatArray:
+        """Precision at each hit, 0 before the first that has a weight; and a closing 0, shape (h + 1,)."""
+        hits, total = self._plan.hits(area, cap), self._total(area, cap)
+        index = total[1:] - hits.spread(total[hits.start])
+        before = np.maximum(hits.weigh_before(self._weights), 1)
+        precision = np.zeros(len(total))
+        np.divide(index, before + self._plan.table.protocol.precision_epsilon, out=precision[:-1])
+        return precision
+
+    def _first_reaching(self, area: int, cap: int) -> IntArray:
         """Find the hit that reaches each recall value, the end of its class where none does; shape (T, K, R)."""
+        hits, total = self._plan.hits(area, cap), self._total(area, cap)
         needed = required_hits(self.positives[area], self._plan.plain.recall_grid)  # (K, R)
-        start = hits.stop - hits.count
-        target = total[start][:, :, None] + np.maximum(needed, 1)[None]
-        found = np.searchsorted(total[1:], target.ravel()).reshape(target.shape)
+        target = total[hits.start][:, :, None] + np.maximum(needed, 1)[None]
+        n_short = np.cumsum(np.bincount(total[1:], minlength=1))  # hits up to which there is no more than that weight
+        found = n_short[np.minimum(target - 1, len(n_short) - 1)]
         return np.asarray(np.minimum(found, hits.stop[:, :, None]))
 
 
