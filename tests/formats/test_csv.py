@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from jaccard_eval import evaluate
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import DataError
 from jaccard_eval.formats import ReadOptions, csv_, detect_format, read_dataset
@@ -103,7 +104,8 @@ def test_image_and_class_columns_go_by_many_names(load: Load, image: str, label:
 def test_class_names_count_before_class_numbers_and_paths_before_ids(load: Load) -> None:
     data = load("class_id,class_name,image_id,path,x,y,w,h\n3,dog,17,a/b.png,1,2,3,4\n")
     assert (images(data), classes(data)) == (["a/b.png"], ["dog"])
-    assert "'class_id', 'image_id'" in str(data.findings[0])
+    assert data.labels.keys == (3,)
+    assert "columns passed over: 'image_id'" in str(data.findings[0])
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
@@ -540,3 +542,28 @@ def test_published_truth_and_predictions_with_other_column_orders_overlap(shared
 def test_published_files_without_boxes_are_refused_for_that(shared_data: Path, name: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_dataset(shared_data / name, ReadOptions(), "csv")
+
+
+def test_numbers_beside_the_names_of_classes_are_their_keys(load: Load) -> None:
+    header = "image,class_name,class_id,xmin,ymin,xmax,ymax\n"
+    data = load(f"{header}a,dog,7,1,2,3,4\na,cat,3,1,2,3,4\nb,bird,9,,,,\n", names=("bear",))
+    assert (data.labels.keys, data.labels.names, classes(data)) == ((3, 7), ("cat", "dog"), ["dog", "cat"])
+    assert codes(data) == ["csv-row-no-box", "csv-names-unused"]
+    for numbers in (("7", "7"), ("7", ""), ("7", "x")):  # one number for two classes, none, no number
+        text = header + "".join(f"a,{name},{number},1,2,3,4\n" for name, number in zip("cd", numbers, strict=True))
+        assert load(text).labels.keys == ("c", "d")
+        assert "columns passed over: 'class_id'" in str(load(text).findings[-1])
+
+
+def test_predictions_by_number_find_the_classes_that_have_names_and_numbers(load: Load) -> None:
+    gt = load("image,class_name,class_id,xmin,ymin,xmax,ymax\na,dog,7,1,2,30,40\na,cat,3,5,5,50,60\n")
+    pred = load("image,class_id,xmin,ymin,xmax,ymax,score\na,7,1,2,30,40,.9\na,3,5,5,50,60,.8\n", "pred")
+    assert evaluate(gt, pred)["AP"] == pytest.approx(1.0)
+
+
+def test_scores_of_ground_truth_are_set_aside_so_that_a_lone_input_is_known_for_predictions(load: Load) -> None:
+    header = "image,class,xmin,ymin,xmax,ymax,score\n"
+    data = load(header + "a,dog,1,2,3,4,.5\na,dog,1,2,3,4,1\n")
+    assert (data.ignored, data.boxes.score) == ({"score": 2}, None)
+    assert "gt-scores" in codes(data)
+    assert load(header + "a,dog,1,2,3,4,1\n").ignored == {}  # Open Images gives its ground truth a confidence of 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,11 +40,13 @@ def add_boxes(table: Rows, columns: Columns, cells: BoxCells, draft: Draft) -> N
     if units == "norm" and draft.options.images is not None:
         draft.options.images.fill_sizes(sizes, names, draft.findings)
     draft.set_images(keys, file_names=[images.names.get(key) for key in keys], sizes=sizes, listed=table.listed)
+    classes = table.classes(columns, cells.rows)
+    columns = replace(columns, unused=tuple(column for column in columns.unused if column != classes.beside))
     box_sizes = np.ones((len(image_codes), 2)) if units == "norm" else sizes[image_codes]
     draft.set_boxes(
         RawBoxes(
             image=CodedKeys(keys, image_codes),
-            label=_set_classes(table.classes(columns, cells.rows), draft),
+            label=_set_classes(classes, draft),
             coords=cells.coords,
             encoding=_decide_encoding(table, columns, cells.coords, box_sizes, draft),
             units=units,
@@ -152,11 +155,11 @@ def _set_classes(classes: Named, draft: Draft) -> Keys:
     """Name the classes, numbered ones by the user's list before that of the table; return the class of each box."""
     distinct, names = classes.keys.distinct, draft.options.names
     numbered = all(isinstance(key, int) for key in distinct)
-    if numbered and names is not None:
+    if numbered and names is not None and classes.beside is None:
         draft.set_classes(range(len(names)), names)
     elif classes.names or not numbered:
         if names is not None:
-            detail = "classes are texts: the list of names is not used"
+            detail = f"classes are {'texts' if classes.beside is None else 'named'}: the list of names is not used"
             draft.findings.note("csv-names-unused", Where(draft.path), detail)
         given = classes.names or {key: str(key) for key in distinct}
         draft.set_classes(list(given), list(given.values()), named=classes.named)

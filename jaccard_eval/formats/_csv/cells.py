@@ -10,7 +10,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
-from jaccard_eval.formats._csv.columns import Columns
+from jaccard_eval.formats._csv.columns import SCORE, Columns, position_of
 from jaccard_eval.formats._csv.numbers import (
     RowIndices,
     TextArray,
@@ -76,6 +76,8 @@ def read_cells(sheet: Sheet, columns: Columns, draft: Draft) -> BoxCells:
     box = _box_cells(sheet, columns, rows, draft.findings)
     score = _unless_empty(sheet, columns.score, rows)
     area = _unless_empty(sheet, columns.area, rows)
+    if draft.options.role == "gt":
+        _set_scores_aside(sheet, rows, draft)
     others = [sheet.columns[column][rows] for column in (score, area) if column is not None]
     commas = has_decimal_commas([*box, *others], sheet.delimiter)
     reader = _NumberReader(sheet, draft.findings, commas)
@@ -185,6 +187,17 @@ def _box_cells(sheet: Sheet, columns: Columns, rows: RowIndices, findings: Findi
         fix='Write a packed box like "[10, 20, 100, 200]".',
     )
     return parts
+
+
+def _set_scores_aside(sheet: Sheet, rows: RowIndices, draft: Draft) -> None:
+    """Count the scores of ground truth; those of Open Images are all 1, and say nothing."""
+    column = position_of(sheet.header, SCORE)
+    if column is None:
+        return
+    given = [cell for cell in sheet.columns[column][rows] if cell.strip()]
+    if not {*given} <= {"1", "1.0"}:
+        draft.ignored["score"] += len(given)
+        draft.findings.note("gt-scores", Where(draft.path), "the scores of ground truth are not used")
 
 
 def _unless_empty(sheet: Sheet, column: int | None, rows: RowIndices) -> int | None:

@@ -15,9 +15,9 @@ IMAGE = (
     "image", "image_path", "path", "file_path", "filename", "image_name", "frame", "source-ref", "image_id", "img",
     "img_id",
 )  # fmt: skip
+CLASS_IDS = ("class_id", "category_id", "label_id")
 CLASS = (
-    "class_name", "label_name", "category_name", "class", "label", "category", "name", "cls", "target", "class_id",
-    "category_id", "label_id",
+    "class_name", "label_name", "category_name", "class", "label", "category", "name", "cls", "target", *CLASS_IDS
 )  # fmt: skip
 SCORE = ("score", "scores", "confidence", "conf", "probability", "prob", "objectness")
 AREA = ("area",)

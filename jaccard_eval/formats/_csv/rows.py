@@ -14,9 +14,18 @@ from pathlib import Path
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray
+from jaccard_eval.data.dataset import Key, key_order
 from jaccard_eval.errors import DataError, FindingLog, Severity, Where, shown
 from jaccard_eval.formats import _files
-from jaccard_eval.formats._csv.columns import KERAS_HEADER, Columns, count_known, explain_no_header, is_keras_row
+from jaccard_eval.formats._csv.columns import (
+    CLASS_IDS,
+    KERAS_HEADER,
+    Columns,
+    count_known,
+    explain_no_header,
+    is_keras_row,
+    position_of,
+)
 from jaccard_eval.formats._csv.numbers import RowIndices, TextArray, parse_integers
 from jaccard_eval.formats._csv.table import Named
 from jaccard_eval.formats._keys import CodedKeys
@@ -86,16 +95,39 @@ class Sheet:
         return Named(keys=_factorise(self.columns[columns.image][rows]), names={})
 
     def classes(self, columns: Columns, rows: RowIndices) -> Named:
-        """Return the classes of some rows: integers where every one is written as an integer, else texts."""
+        """Return the classes of some rows: integers where every one is written as an integer, else texts.
+
+        Numbers that stand beside the names, one for each, are the keys.
+        """
         keys = _factorise(self.columns[columns.label][rows])
-        integers = parse_integers([str(key) for key in keys.distinct])
-        return Named(keys=keys if integers is None else CodedKeys(integers, keys.codes), names={})
+        integers = _integers(keys)
+        if integers is not None:
+            return Named(keys=integers, names={})
+        beside = position_of(self.header, CLASS_IDS)
+        numbers = None if beside is None else _integers(_factorise(self.columns[beside][rows]))
+        names = {} if numbers is None else _names_of_numbers(numbers, keys)
+        return Named(keys=numbers, names=names, beside=beside) if numbers and names else Named(keys=keys, names={})
 
     @cached_property
     def _lines(self) -> list[int]:
         text = self.data.decode("utf-8")
         with _fields_up_to(len(text)):
             return [line for line, _ in _records(text, self.delimiter)]
+
+
+def _names_of_numbers(numbers: CodedKeys, names: CodedKeys) -> dict[Key, str]:
+    """Return the name of each number, sorted by number; none unless each has one, and no other has it."""
+    pairs = {*zip(numbers.codes.tolist(), names.codes.tolist(), strict=True)}
+    if not len(numbers.distinct) == len(names.distinct) == len(pairs):
+        return {}
+    named = ((numbers.distinct[number], str(names.distinct[name])) for number, name in pairs)
+    return dict(sorted(named, key=lambda pair: key_order(pair[0])))
+
+
+def _integers(keys: CodedKeys) -> CodedKeys | None:
+    """Return the integers that texts are, when all are written as one is printed."""
+    integers = parse_integers([str(text) for text in keys.distinct])
+    return None if integers is None else CodedKeys(integers, keys.codes)
 
 
 def _factorise(cells: TextArray) -> CodedKeys:

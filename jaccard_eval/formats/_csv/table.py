@@ -29,11 +29,14 @@ class Named:
         Names of keys, in the order of reports; those without a box may be among them. Empty where keys are the names.
     named : bool
         Whether these names are more than the keys as text.
+    beside : int, optional
+        Column of the keys, where they stand beside the names; no other list of names is asked then.
     """
 
     keys: CodedKeys
     names: Mapping[Key, str]
     named: bool = True
+    beside: int | None = None
 
 
 class Rows(Protocol):
