@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from jaccard_eval.errors import DataError, FindingLog, Where
@@ -46,6 +48,19 @@ def list_tree(root: Path, findings: FindingLog) -> list[str]:
     return sorted(files)
 
 
+def scan_folder(folder: Path, is_wanted: Callable[[str], bool], most: int) -> tuple[list[Path], list[Path]]:
+    """Return the first files that are wanted by their names and the first folders in a folder, sorted. Never raises."""
+    files: list[str] = []
+    folders: list[str] = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if is_wanted(entry.name):
+                files.append(entry.name)
+            elif is_folder_entry(entry):
+                folders.append(entry.name)
+    return [folder / name for name in sorted(files)[:most]], [folder / name for name in sorted(folders)[:most]]
+
+
 def _list_folder(folder: Path, seen: set[tuple[int, int]]) -> tuple[list[str], list[str]]:
     """Names of the folders and files in a folder, none for a folder seen before."""
     status = folder.stat()
@@ -57,11 +72,11 @@ def _list_folder(folder: Path, seen: set[tuple[int, int]]) -> tuple[list[str], l
     names: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
-            (folders if _is_folder(entry) else names).append(entry.name)
+            (folders if is_folder_entry(entry) else names).append(entry.name)
     return folders, names
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def is_folder_entry(entry: os.DirEntry[str]) -> bool:
     """Whether an entry is a folder; a link that leads nowhere or to itself is a file that cannot be opened."""
     try:
         return entry.is_dir()

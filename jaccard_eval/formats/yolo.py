@@ -13,7 +13,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
@@ -95,8 +95,9 @@ def _first_label_files(folder: Path) -> Iterator[Path]:
     places = [*roots, *(root / split for root in roots for split in _SPLIT_FOLDERS)]
     for place in places:
         with contextlib.suppress(OSError), os.scandir(place) as entries:
-            labels = sorted(e.name for e in entries if is_label_name(e.name) and not _VOC_RESULTS.match(e.name))
-            yield from (place / name for name in labels[:SNIFFED_FILES])
+            names = sorted(entry.name for entry in entries)
+            labels = (name for name in names if is_label_name(name) and not _VOC_RESULTS.match(name))
+            yield from (place / name for name in islice(labels, SNIFFED_FILES))
 
 
 def _first_line(head: bytes) -> str:

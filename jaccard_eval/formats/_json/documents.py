@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,10 @@ from jaccard_eval.formats import _files
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._json.keys import record_keys
 from jaccard_eval.formats._json.values import parse_json
-from jaccard_eval.formats._tree import list_tree
+from jaccard_eval.formats._tree import list_tree, scan_folder
 
 SUFFIX = ".json"
-SNIFFED_FILES = 20
-SNIFFED_FOLDERS = 20
+SNIFFED = 20  # files, and folders of a level, that are looked at
 
 Recognise = Callable[[set[str], set[str], bytes], bool]  # of the keys outside, those in an array, and the bytes
 
@@ -78,18 +76,16 @@ def _first_files(folder: Path) -> list[Path]:
     """Return a few documents of a folder, else of the folders in it or in these."""
     level = [folder]
     for _ in range(3):
-        entries = [entry for one in level[:SNIFFED_FOLDERS] for entry in _entries(one)]
-        files = [entry for entry in entries if _is_document(entry.name) and entry.name != "meta.json"]
+        scans = [scan_folder(one, _is_own_document, SNIFFED) for one in level[:SNIFFED]]
+        files = [file for files, _ in scans for file in files]
         if files:
-            return files[:SNIFFED_FILES]
-        level = [entry for entry in entries if _files.is_folder(entry)]
+            return files[:SNIFFED]
+        level = [inner for _, folders in scans for inner in folders]
     return []
 
 
-def _entries(folder: Path) -> list[Path]:
-    with contextlib.suppress(OSError):
-        return sorted(folder.iterdir())
-    return []
+def _is_own_document(name: str) -> bool:
+    return _is_document(name) and name != "meta.json"
 
 
 def _is_document(name: str) -> bool:

@@ -9,11 +9,10 @@ from pathlib import Path
 
 from jaccard_eval.errors import DataError, FindingLog, Where, shown
 from jaccard_eval.formats import _files
-from jaccard_eval.formats._tree import list_tree
+from jaccard_eval.formats._tree import list_tree, scan_folder
 
 SUFFIX = ".xml"
-SNIFFED_FILES = 20
-SNIFFED_FOLDERS = 20
+SNIFFED = 20  # files, and folders in a folder, that are looked at
 
 _ANNOTATIONS = "Annotations"  # where the development kit has them, beside JPEGImages and ImageSets
 _RESULT = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
@@ -21,12 +20,12 @@ _RESULT = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
 
 def first_xml_files(folder: Path) -> list[Path]:
     """Return a few XML files of a folder, else of the folders in it. Never raises."""
-    files, folders = _scan(folder)
-    for inner in folders[:SNIFFED_FOLDERS]:
+    files, folders = scan_folder(folder, _is_annotation_name, SNIFFED)
+    for inner in folders:
         if files:
             break
-        files = _scan(inner)[0]
-    return files[:SNIFFED_FILES]
+        files, _ = scan_folder(inner, _is_annotation_name, SNIFFED)
+    return files
 
 
 def annotation_files(path: Path, findings: FindingLog) -> dict[str, Path]:
@@ -60,15 +59,6 @@ def result_files(folder: Path) -> dict[str, Path]:
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries)
     return {found["label"]: folder / name for name in names if (found := _RESULT.fullmatch(name))}
-
-
-def _scan(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the XML files and the folders in a folder, sorted."""
-    names: list[str] = []
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in entries if _is_annotation_name(entry.name) or entry.is_dir())
-    files = [folder / name for name in names if _is_annotation_name(name)]
-    return files, [folder / name for name in names if not _is_annotation_name(name)]
 
 
 def _is_annotation_name(name: str) -> bool:

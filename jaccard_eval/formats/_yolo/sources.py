@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 from jaccard_eval.errors import DataError, FindingLog, Where, shown
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._images import ImageFolder, is_image_name
-from jaccard_eval.formats._tree import list_tree, require_folder
+from jaccard_eval.formats._tree import is_folder_entry, list_tree, require_folder
 
 DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data set, in order of preference
 
@@ -77,15 +79,17 @@ def labels_of_folder(path: Path, findings: FindingLog) -> LabelSource:
 def folder_source(root: Path, findings: FindingLog) -> LabelSource:
     """Return the label files in a folder and below it; what else lies there is passed over."""
     names = list_tree(root, findings)
-    labels = [name for name in names if is_label_name(name) and not _is_image_list(root, name)]
+    labels = {name for name in names if is_label_name(name)}
     files: dict[str, Path] = {}
-    for name in labels:
+    for name in sorted(labels):
+        if _is_image_list(root, name):
+            continue
         key = name[: -len(".txt")]
         if key in files:
             fix = "Keep one of them."
             findings.error("label-twice", Where(str(root / name)), f"{shown(key)} has two label files", fix=fix)
         files[key] = root / name
-    other = tuple(name for name in names if _is_unusual(name))
+    other = tuple(name for name in names if name not in labels and _is_unusual(name))
     return LabelSource(root=root, files=dict(sorted(files.items())), other_files=other)
 
 
@@ -113,11 +117,12 @@ def require_labels(source: LabelSource, role: str, findings: FindingLog) -> None
 
 def _has_labels(folder: Path) -> bool:
     """Whether a folder itself holds label files."""
-    try:
-        names = sorted(entry.name for entry in folder.iterdir() if is_label_name(entry.name))
-    except OSError:
-        return False
-    return any(not (folder / name).is_dir() and not _is_image_list(folder, name) for name in names)
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        return any(
+            is_label_name(entry.name) and not is_folder_entry(entry) and not _is_image_list(folder, entry.name)
+            for entry in entries
+        )
+    return False
 
 
 def _is_image_list(root: Path, name: str) -> bool:
@@ -129,8 +134,8 @@ def _is_image_list(root: Path, name: str) -> bool:
 
 
 def _is_unusual(name: str) -> bool:
-    """Whether a passed-over file is worth a word: a backup of a label file, say."""
-    if is_label_name(name) or is_image_name(name):
+    """Whether a file that is no label file is worth a word: a backup of one, say."""
+    if is_image_name(name):
         return False
     base = name.rpartition("/")[2].lower()
     suffix = base[base.rfind(".") :] if "." in base else ""
