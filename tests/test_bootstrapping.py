@@ -2,16 +2,17 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from command_line import write_pair
 from resampled import as_drawn, draw_scene
 
-from jaccard_eval.api.bootstrapping import image_groups, with_intervals
+from jaccard_eval.api.bootstrapping import image_groups, resample_alike, with_intervals
 from jaccard_eval.cli import _run
 from jaccard_eval.data.bootstrap import Bootstrap
-from jaccard_eval.errors import DataError
+from jaccard_eval.errors import DataError, UsageError
 from jaccard_eval.report import ReportOptions, csv_, markdown
 
 FEW = Bootstrap(n_resamples=20, rng=1)
@@ -50,6 +51,24 @@ def test_few_images_are_warned_of_and_rare_classes_noted() -> None:
     found = with_intervals(plain, FEW).findings[len(plain.findings) :]
     assert [one.code for one in found] == ["bootstrap-few", "bootstrap-undefined"]
     assert "rest on 6 images" in found[0].message
+
+
+def test_runs_of_different_images_are_not_resampled_alike() -> None:
+    runs = [as_drawn(draw_scene(3), n_images).measured for n_images in (6, 7)]
+    with pytest.raises(UsageError, match=r"cannot be paired: 1 images are not in all runs, such as 'i6'"):
+        resample_alike(runs, FEW)
+
+
+def test_what_is_signed_of_groups_is_which_image_is_in_which(tmp_path: Path) -> None:
+    metrics, path = as_drawn(draw_scene(3)).measured, tmp_path / "groups.csv"
+    rows = [f"i{i},{'day' if i < 3 else 'night'}\n" for i in range(6)]
+
+    def signed(lines: list[str]) -> str:
+        path.write_text("".join(lines), encoding="utf-8")
+        return resample_alike([metrics], replace(FEW, group_by=str(path)))[0].choice
+
+    assert signed(rows) == signed(rows[::-1])
+    assert signed(rows) != signed([rows[0].replace("day", "night"), *rows[1:]])
 
 
 def test_images_of_one_folder_are_one_group() -> None:

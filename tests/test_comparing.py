@@ -82,8 +82,15 @@ def test_differences_have_intervals_by_paired_resamples() -> None:
     deltas = {(one.metric, one.class_name): one for one in result.others[0].deltas}
     assert deltas["AP", None].interval == (0.0, 0.0)
     assert deltas["AP50", "dog"].interval == (0.0, 0.0)
-    assert result.to_dict()["bootstrap"] == {"n_resamples": 50, "confidence_level": 0.95, "rng": 0}
-    assert "|bootstrap=50,0.95,0" in result.signature
+    document = result.to_dict()["bootstrap"]
+    assert (document["n_resamples"], document["unit"], document["n_units"]) == (50, "image", 2)
+    assert result.signature.endswith("|bootstrap=50,0.95,0")
+
+
+def test_few_images_are_warned_of_once() -> None:
+    runs = [evaluate(TRUTH, [DOG]), evaluate(TRUTH, [CAT])]
+    result = compare_results(runs, CompareOptions(bootstrap=Bootstrap(n_resamples=9)), version="0.1.0")
+    assert [one.code for one in result.findings if one.code == "bootstrap-few"] == ["bootstrap-few"]
 
 
 def test_unequal_ground_truths_are_refused_with_all_that_differs() -> None:

@@ -6,6 +6,7 @@ weight. Two models on the same images are resampled with the same weights, so th
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ import numpy as np
 from jaccard_eval.data.bootstrap import Bootstrap, Interval, PairedDelta, Resamples
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.signature import FINGERPRINT_DIGITS
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.averages import Averages
@@ -74,7 +76,15 @@ def resample(
     estimate = task.measure(np.ones(len(units), dtype=np.int64))  # also prepares what all resamples share
     weights = (draw_weights(units, n_units, (settings.rng, i)) for i in range(settings.n_resamples))
     values = np.stack(list(run(task.measure, weights)))
-    return Resamples(settings=settings, unit=unit, n_units=n_units, refs=task.names, estimate=estimate, values=values)
+    return Resamples(
+        settings=settings,
+        unit=unit,
+        n_units=n_units,
+        refs=task.names,
+        estimate=estimate,
+        values=values,
+        grouping=None if groups is None else _grouping_digest(metrics.image_names, groups),
+    )
 
 
 def draw_weights(units: IntArray, n_units: int, seed: tuple[int, int]) -> IntArray:
@@ -195,6 +205,12 @@ class _Task:
         averages = Averages(self._plan.weigh(weights), self._axes)
         of_classes = [averages.class_means(ref) for ref in self._of_class]
         return np.concatenate([[averages.mean(ref) for ref in self._single], *of_classes])
+
+
+def _grouping_digest(names: Sequence[str], groups: Sequence[str]) -> str:
+    """Return a digest of which image is in which group, in any order of the images."""
+    rows = sorted(f"{name}\t{group}" for name, group in zip(names, groups, strict=True))
+    return hashlib.sha256("\n".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:FINGERPRINT_DIGITS]
 
 
 def _units(groups: Sequence[str] | None, names: Sequence[str], order: Sequence[str] | None) -> IntArray:

@@ -10,32 +10,26 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from jaccard_eval.analysis.resample import intervals, resample
-from jaccard_eval.data.bootstrap import Bootstrap, Interval, Resamples
+from jaccard_eval.analysis.resample import Run, intervals, resample
+from jaccard_eval.data.bootstrap import BY_FOLDER, Bootstrap, Interval, Resamples
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import qualified
 from jaccard_eval.data.result import ClassRow, EvaluationResult
 from jaccard_eval.engine.threads import map_in_order
-from jaccard_eval.errors import Finding, FindingLog, UsageError, Where
+from jaccard_eval.errors import Finding, FindingLog, UsageError, Where, shown
 from jaccard_eval.formats._files import read_text
 from jaccard_eval.metrics.detection import DetectionMetrics
 
-BY_FOLDER = "folder"
 FEW_UNITS = 30  # fewer images make percentile intervals too narrow; docs/noise.md has the measured coverage
 
 
-def with_intervals(
-    result: EvaluationResult, settings: Bootstrap, *, group_by: str | None = None, workers: int | None = None
-) -> EvaluationResult:
+def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: int | None = None) -> EvaluationResult:
     """Return a result whose summary and classes have intervals, by resampling its images.
 
     Parameters
     ----------
     result : EvaluationResult
     settings : Bootstrap
-    group_by : str, optional
-        "folder", or the path of a CSV file with the rows ``image,group``: groups are drawn as a whole, as the frames of
-        a video have to be.
     workers : int, optional
         Threads; as many as there are processors when left out. The result does not depend on it.
 
@@ -53,21 +47,39 @@ def with_intervals(
     metrics = result.measured
     if not isinstance(metrics, DetectionMetrics):
         raise UsageError("intervals need the match table of the evaluation, which saved results lack")
-    resamples = resample(
-        metrics,
-        settings,
-        groups=None if group_by is None else image_groups(metrics.image_names, group_by),
-        unit="image" if group_by is None else "group",
-        run=partial(map_in_order, workers=workers),
-    )
+    resamples = resample_alike([metrics], settings, run=partial(map_in_order, workers=workers))[0]
     found = intervals(resamples)
     return replace(
         result,
         metrics={name: replace(one, interval=found.get(one.ref)) for name, one in result.metrics.items()},
         per_class=tuple(_with_interval(row, found) for row in result.per_class),
-        findings=(*result.findings, *_remarks(resamples, result.pred.path)),
+        findings=(*result.findings, *remarks(resamples, result.pred.path)),
         bootstrap=resamples,
     )
+
+
+def resample_alike(runs: Sequence[DetectionMetrics], settings: Bootstrap, *, run: Run = map) -> list[Resamples]:
+    """Resample the images of all runs in the same way, or their groups; the runs have the same images, in any order.
+
+    Raises
+    ------
+    DataError
+        When the file of groups lacks images.
+    UsageError
+        When they have not the same images, or there are fewer than two images or groups.
+    """
+    names = runs[0].image_names
+    odd = sorted({name for one in runs for name in set(names) ^ set(one.image_names)})
+    if odd:
+        raise UsageError(
+            f"resamples cannot be paired: {len(odd):,} images are not in all runs, such as {shown(odd[0])}"
+        )
+    if settings.group_by is None:
+        orders = (None if one.image_names == names else names for one in runs)
+        return [resample(one, settings, order=order, run=run) for one, order in zip(runs, orders, strict=True)]
+    group = dict(zip(names, image_groups(names, settings.group_by), strict=True))
+    groups = ([group[name] for name in one.image_names] for one in runs)
+    return [resample(one, settings, groups=of, unit="group", run=run) for one, of in zip(runs, groups, strict=True)]
 
 
 def image_groups(names: Sequence[str], group_by: str) -> list[str]:
@@ -117,7 +129,7 @@ def _with_interval(row: ClassRow, found: Mapping[str, Interval | None]) -> Class
     return replace(row, values=values)
 
 
-def _remarks(resamples: Resamples, path: str) -> tuple[Finding, ...]:
+def remarks(resamples: Resamples, path: str) -> tuple[Finding, ...]:
     """Say what makes intervals doubtful."""
     findings = FindingLog()
     if resamples.n_units < FEW_UNITS:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli import EXIT_CODES
+from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS, group_files, read_bootstrap
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import report_findings
 from jaccard_eval.cli._options import (
@@ -24,14 +25,13 @@ from jaccard_eval.cli._options import (
     SectionedCommand,
     section,
 )
-from jaccard_eval.cli._parse import parse_number, parse_score, parse_whole, parsed_by
+from jaccard_eval.cli._parse import parse_score, parsed_by
 from jaccard_eval.cli._reading import side_arguments
 from jaccard_eval.cli._slices import SLICE_OPTIONS, read_slices
 from jaccard_eval.errors import FindingLog
 
 if TYPE_CHECKING:
     from jaccard_eval.api.comparing import CompareOptions
-    from jaccard_eval.data.bootstrap import Bootstrap
     from jaccard_eval.data.comparison import ComparisonResult
 
 RULES = ("protocol", "iou", "max_dets", "class_agnostic")
@@ -41,7 +41,7 @@ EPILOG = f"""\b
 Examples:
   jaccard-eval compare gt.json before.json after.json
   jaccard-eval compare gt.json before.json after.json -o comment.md -o changes.csv
-  jaccard-eval compare gt.json before.json after.json --bootstrap 1000
+  jaccard-eval compare gt.json before.json after.json --bootstrap 1000 --group-by folder
   jaccard-eval compare gt.json a.json b.json c.json --score 0.4 --box-iou 0.75
   jaccard-eval compare gt.json before.json after.json --slice night='img/night/**' --slice rain='img/rain/**'
   jaccard-eval evaluate gt.json before.json -o before.npz
@@ -57,7 +57,8 @@ def compare(**options: Any) -> None:
     """Run the command."""
     gt, preds = _many_sides(options["paths"], options["gt"], options["pred"])
     how = _compare_options(options)
-    outputs = plan_files(options["output"], [*preds] if gt is None else [gt, *preds])
+    truth = [] if gt is None else [gt]
+    outputs = plan_files(options["output"], [*truth, *preds, *group_files(options)])
     result = _compute(gt, preds, how, options)
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions
@@ -69,15 +70,7 @@ def _compare_options(options: dict[str, Any]) -> CompareOptions:
     from jaccard_eval.api.comparing import CompareOptions
 
     boxes = {name: options[name] for name in BOXES if options[name] is not None}
-    return CompareOptions(**boxes, slices=read_slices(options), bootstrap=_bootstrap(options))
-
-
-def _bootstrap(options: dict[str, Any]) -> Bootstrap | None:
-    if options["bootstrap"] is None:
-        return None
-    from jaccard_eval.data.bootstrap import Bootstrap
-
-    return Bootstrap(n_resamples=options["bootstrap"], confidence_level=options["confidence"], rng=options["seed"])
+    return CompareOptions(**boxes, slices=read_slices(options), bootstrap=read_bootstrap(options))
 
 
 def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path | None, list[Path]]:
@@ -111,7 +104,6 @@ def _compute(gt: Path | None, preds: Sequence[Path], how: CompareOptions, option
     return replace(result, findings=(*log.findings(), *result.findings))
 
 
-_noise = section("Noise")
 _option = section("Box by box")
 
 
@@ -144,21 +136,7 @@ COMMAND = SectionedCommand(
         *(one for one in PROTOCOL_OPTIONS if one.name not in WITHOUT_EFFECT),
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,
-        _noise(
-            "--bootstrap",
-            metavar="N",
-            callback=parsed_by(parse_whole),
-            help="Intervals of the differences by resampling the images N times, 1000 for example; the same for all.",
-        ),
-        _noise(
-            "--confidence",
-            metavar="NUMBER",
-            default="0.95",
-            show_default=True,
-            callback=parsed_by(parse_number),
-            help="Level of the intervals.",
-        ),
-        _noise("--seed", metavar="N", default="0", show_default=True, callback=parsed_by(parse_whole), help="Of it."),
+        *BOOTSTRAP_OPTIONS,
         *SLICE_OPTIONS,
         PER_CLASS,
         *OUTPUT_OPTIONS,

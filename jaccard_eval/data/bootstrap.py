@@ -9,6 +9,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.errors import UsageError
 
 Interval = tuple[float, float]
+BY_FOLDER = "folder"  # what images may be grouped by, beside a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +24,15 @@ class Bootstrap:
         Of the intervals, between 0 and 1.
     rng : int
         Seed; each resample is drawn from the seed and its own number, whoever computes it.
+    group_by : str, optional
+        "folder", or the path of a CSV file with the rows ``image,group``: groups of images are drawn as a whole, as the
+        frames of a video have to be.
     """
 
     n_resamples: int = 1000
     confidence_level: float = 0.95
     rng: int = 0
+    group_by: str | None = None
 
     def __post_init__(self) -> None:
         _require(self.n_resamples >= 2, "n_resamples", "a whole number from 2 on", self.n_resamples)
@@ -52,6 +57,8 @@ class Resamples:
         On the images as they are.
     values : ndarray of float64, shape (n_resamples, F)
         NaN where undefined, such as a class none of whose images was drawn.
+    grouping : str, optional
+        Digest of the groups of all images, where groups are drawn.
     """
 
     settings: Bootstrap
@@ -60,6 +67,14 @@ class Resamples:
     refs: tuple[str, ...]
     estimate: FloatArray
     values: FloatArray
+    grouping: str | None = None
+
+    @property
+    def choice(self) -> str:
+        """All that decides what is drawn, as a signature names it."""
+        settings = self.settings
+        drawn = (settings.n_resamples, settings.confidence_level, settings.rng, self.grouping)
+        return f"bootstrap={','.join(str(one) for one in drawn if one is not None)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return how it was done, as JSON documents have it."""
@@ -70,6 +85,7 @@ class Resamples:
             "rng": self.settings.rng,
             "unit": self.unit,
             "n_units": self.n_units,
+            **({} if self.grouping is None else {"group_by": self.settings.group_by, "grouping": self.grouping}),
         }
 
 

@@ -6,10 +6,10 @@ import enum
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jaccard_eval.data.bootstrap import Bootstrap, Interval
+from jaccard_eval.data.bootstrap import Interval, Resamples
 from jaccard_eval.data.document import document_head, finding_dict, plain
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import Finding
@@ -197,8 +197,8 @@ class ComparisonResult:
         Least change of IoU that is a move.
     others : tuple of Versus
     findings : tuple of Finding
-    bootstrap : Bootstrap, optional
-        How images were resampled for the intervals.
+    bootstrap : Resamples, optional
+        Of the baseline, where differences have intervals.
     """
 
     version: str
@@ -210,7 +210,7 @@ class ComparisonResult:
     moved_iou: float
     others: tuple[Versus, ...]
     findings: tuple[Finding, ...] = ()
-    bootstrap: Bootstrap | None = None
+    bootstrap: Resamples | None = None
 
     kind: ClassVar[str] = "comparison"
 
@@ -222,7 +222,7 @@ class ComparisonResult:
             "inputs": {"gt": {"path": self.gt}, "baseline": _contender(self.baseline)},
             "box_iou": self.box_iou,
             "moved_iou": self.moved_iou,
-            "bootstrap": None if self.bootstrap is None else asdict(self.bootstrap),
+            "bootstrap": None if self.bootstrap is None else self.bootstrap.to_dict(),
             "comparisons": [_versus(one) for one in self.others],
             "warnings": [finding_dict(finding) for finding in self.findings],
         }

@@ -109,8 +109,31 @@ def test_a_bootstrap_adds_intervals_and_what_they_mean(
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "metric A B B - A 90 % gt" in lines
     assert "AP 0.2525 0.5000 +0.2475 -0.5050 to +1.0000 3" in lines
-    assert "intervals: images drawn 200 times, the same for all predictions; seed 7" in lines
+    assert "intervals: 2 images drawn 200 times, the same for all predictions; seed 7" in lines
     assert any(line.startswith("AP of B: not chance with probability ") for line in lines)
+
+
+def test_groups_of_images_are_drawn_as_a_whole(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    groups = three[0].parent / "groups.csv"
+    groups.write_text("a.jpg,day\nb.jpg,night\n")
+    assert run(*three, "--bootstrap", "20", "--group-by", groups, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["bootstrap"]["unit"], document["bootstrap"]["n_units"]) == ("group", 2)
+    assert document["signature"].endswith(f"|bootstrap=20,0.95,0,{document['bootstrap']['grouping']}")
+    assert run(*three, "--bootstrap", "20", "--group-by", "folder") == 2
+    assert "a bootstrap draws groups, and there is only 1 to draw from" in capsys.readouterr().err
+
+
+def test_the_groups_are_not_overwritten(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    groups = three[0].parent / "groups.csv"
+    groups.write_text("a.jpg,day\nb.jpg,night\n")
+    assert run(*three, "--bootstrap", "20", "--group-by", groups, "-o", groups) == 2
+    assert "is also an input" in capsys.readouterr().err
+
+
+def test_settings_without_bootstrap_are_refused(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*three, "--group-by", "folder") == 2
+    assert "--group-by is of no use without --bootstrap N" in capsys.readouterr().err
 
 
 def test_paths_may_be_named(three: tuple[Path, ...]) -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from string import ascii_uppercase
 
-from jaccard_eval.data.bootstrap import Bootstrap
+from jaccard_eval.data.bootstrap import Resamples
 from jaccard_eval.data.comparison import BoxState, Change, ChangeKind, ComparisonResult, Contender, Delta, Versus
 from jaccard_eval.errors import Severity
 from jaccard_eval.report import ReportOptions
@@ -70,9 +70,9 @@ def _summary(result: ComparisonResult, names: Sequence[str]) -> Section:
     return Section("Metrics", (table, *_noise_notes(result, names)))
 
 
-def _titles(names: Sequence[str], bootstrap: Bootstrap | None = None) -> list[str]:
+def _titles(names: Sequence[str], bootstrap: Resamples | None = None) -> list[str]:
     """Name the columns of the values and differences; with a bootstrap, also of their intervals."""
-    drawn = [] if bootstrap is None else [f"{100 * bootstrap.confidence_level:.6g} %"]
+    drawn = [] if bootstrap is None else [f"{100 * bootstrap.settings.confidence_level:.6g} %"]
     return [names[0], *(title for name in names[1:] for title in (name, f"{name} - {names[0]}", *drawn))]
 
 
@@ -86,17 +86,20 @@ def _noise_notes(result: ComparisonResult, names: Sequence[str]) -> list[Note]:
         f" difference that these images would show: {metric_text(delta.detectable)}"
         for name, delta in main
     )
-    settings = result.bootstrap
-    drawn = f"intervals: images drawn {settings.n_resamples:,} times, the same for all predictions; seed {settings.rng}"
+    settings = result.bootstrap.settings
+    drawn = (
+        f"intervals: {result.bootstrap.n_units:,} {result.bootstrap.unit}s drawn {settings.n_resamples:,} times, the"
+        f" same for all predictions; seed {settings.rng}"
+    )
     return [*map(Note, facts), Note(drawn)]
 
 
-def _metric_row(deltas: Sequence[Delta], bootstrap: Bootstrap | None = None) -> tuple[Cell, ...]:
+def _metric_row(deltas: Sequence[Delta], bootstrap: Resamples | None = None) -> tuple[Cell, ...]:
     values = [cell for one in deltas for cell in _delta_cells(one, bootstrap)]
     return deltas[0].metric, deltas[0].baseline, *values, deltas[0].n
 
 
-def _delta_cells(one: Delta, bootstrap: Bootstrap | None) -> tuple[Cell, ...]:
+def _delta_cells(one: Delta, bootstrap: Resamples | None) -> tuple[Cell, ...]:
     if bootstrap is None:
         return one.value, delta_text(one.delta)
     interval = UNDEFINED if one.interval is None else " to ".join(map(delta_text, one.interval))
@@ -117,7 +120,7 @@ def _slices(result: ComparisonResult, names: Sequence[str]) -> list[Section]:
     return [Section("Slices", (Table(columns, rows), *_more(slices, SHOWN_SLICES)))]
 
 
-def _movers(one: Versus, name: str, bootstrap: Bootstrap | None, limit: int | None) -> list[Section]:
+def _movers(one: Versus, name: str, bootstrap: Resamples | None, limit: int | None) -> list[Section]:
     moved = one.movers(MAIN_METRIC)
     if not moved:
         return []
