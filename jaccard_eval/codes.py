@@ -179,6 +179,7 @@ CODES = frozenset(
         "split-invalid",
         "split-missing",
         "split-train",
+        "split-unannotated",
         "text-type",
         "track-ids",
         "track-outside",

@@ -1,6 +1,7 @@
 """Pascal VOC: a folder of XML files, one per image; results as text files, one per class (comp4_det_test_dog.txt).
 
-Boxes are corners in pixels, read as they are written: the specification counts pixels from 1, most tools from 0.
+Boxes are corners in pixels, read as they are written: the specification counts pixels from 1, most tools from 0. Of the
+development kit's folder (Annotations beside ImageSets) the images of a split are read.
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ def sniff(path: Path) -> bool:
     """Whether `path` is an annotation file, or a folder of these or of result files."""
     if not _files.is_folder(path):
         return root_name(path) == ROOT
+    from jaccard_eval.formats._voc.imagesets import kit_folder
     from jaccard_eval.formats._voc.sources import first_xml_files, result_files
 
     if result_files(path):
         return True
-    roots = [root for file in first_xml_files(path) if (root := root_name(file))]
+    roots = [root for file in first_xml_files(kit_folder(path)) if (root := root_name(file))]
     return bool(roots) and roots.count(ROOT) * 2 >= len(roots)  # the reader names the files that are something else
 
 

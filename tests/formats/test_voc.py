@@ -63,6 +63,48 @@ def test_one_file_is_an_input_and_the_kits_folder_too(tmp_path: Path) -> None:
         assert load(path).images.keys == ("a",)
 
 
+def kit(root: Path, *images: str, **sets: str) -> Path:
+    """Write a development kit with a dog in each image, and its image sets."""
+    folder(root / "Annotations", **dict.fromkeys(images, annotation("dog 1 2 3 4")))
+    (root / "ImageSets/Main").mkdir(parents=True)
+    for name, text in sets.items():
+        (root / f"ImageSets/Main/{name}.txt").write_text(text)
+    return root
+
+
+def test_of_a_kit_the_images_of_the_split_are_read(tmp_path: Path) -> None:
+    path = kit(tmp_path / "VOC2007", "a", "b", "c", train="a\n", val="b\r\nc\r\nb\n", dog_val="b  1\nc -1\n")
+    dataset = load(path)
+    assert (dataset.images.keys, dataset.images.listed) == (("b", "c"), True)
+    assert "split val: 2 of 3 annotation files" in dataset.details
+    assert [one.code for one in dataset.findings] == ["image-listed-twice"]
+    assert load(path, options=ReadOptions(split="train")).images.keys == ("a",)
+    assert load(path / "Annotations").images.keys == ("a", "b", "c")
+    assert (detect_format(tmp_path), load(tmp_path).images.keys) == ("voc", ("b", "c"))  # VOCdevkit
+
+
+def test_the_only_split_is_read_unless_another_is_asked_for(tmp_path: Path) -> None:
+    path = kit(tmp_path, "a", "b", default="b\n")  # as CVAT writes it
+    (note,) = load(path).findings
+    assert (load(path).images.keys, note.code) == (("b",), "split-train")
+    with pytest.raises(DataError, match="there is no split 'defautl'; there are: default") as caught:
+        load(path, options=ReadOptions(split="defautl"))
+    assert "Did you mean 'default'?" in str(caught.value)
+
+
+def test_a_list_of_one_class_is_no_split(tmp_path: Path) -> None:
+    path = kit(tmp_path, "a", trainval="a\n", test="a\n", dog_val="a 1\n", my_test="a\n")
+    with pytest.raises(DataError, match="there is no split 'val'; there are: my_test, test, trainval"):
+        load(path)
+
+
+def test_images_of_a_split_without_annotation_are_all_named(tmp_path: Path) -> None:
+    message = error(kit(tmp_path, "a", val="a\nb\nc\n"))
+    assert "split-unannotated" in message
+    assert "val.txt: 'b' has no file Annotations/b.xml" in message
+    assert "val.txt: 'c' has no file Annotations/c.xml" in message
+
+
 def test_the_name_of_the_file_goes_before_the_filename_inside(tmp_path: Path) -> None:
     path = folder(
         tmp_path,

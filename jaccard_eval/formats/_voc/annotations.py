@@ -16,6 +16,7 @@ from jaccard_eval.formats._csv.numbers import parse_flags, parse_numbers
 from jaccard_eval.formats._draft import Draft, RawBoxes
 from jaccard_eval.formats._images import strip_suffix
 from jaccard_eval.formats._voc import ROOT
+from jaccard_eval.formats._voc.imagesets import kit_folder, take_split
 from jaccard_eval.formats._voc.sources import annotation_files
 from jaccard_eval.formats._xml import Element, mention_unused, parse_xml, text_of
 
@@ -73,11 +74,14 @@ def read_annotations(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When there are none; problems of the files are among the draft's findings.
     """
-    files = _read_files(annotation_files(path, draft.findings), draft)
+    kit = kit_folder(path)
+    paths = annotation_files(kit, draft.findings)
+    split = take_split(kit, paths, draft)
+    files = _read_files(paths if split is None else split, draft)
     sizes = _sizes(files, draft)
     if options.images is not None:
         options.images.fill_sizes(sizes, files.keys, draft.findings)
-    draft.set_images(files.keys, file_names=_file_names(files, draft), sizes=sizes, listed=False)
+    draft.set_images(files.keys, file_names=_file_names(files, draft), sizes=sizes, listed=split is not None)
     labels = _labels(files, draft)
     names = sorted(set(labels))
     draft.set_classes(names, names)

@@ -1,0 +1,102 @@
+"""Image sets of Pascal VOC's development kit: the lists of images in ImageSets/Main that a split is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from jaccard_eval.errors import DataError, Severity, Where, did_you_mean, printable, shown
+from jaccard_eval.formats import _files
+from jaccard_eval.formats._draft import Draft
+
+DEFAULT_SPLIT = "val"
+
+_ANNOTATIONS = "Annotations"
+_MAIN = "ImageSets/Main"
+_SUFFIX = ".txt"
+_JUDGEMENTS = frozenset({"-1", "0", "1"})  # of an image in the list of a class: without, difficult only, with
+
+
+def kit_folder(path: Path) -> Path:
+    """Return the folder that holds Annotations: a folder itself, else the only one in it, as VOCdevkit has VOC2007.
+
+    Never raises; a folder without any is returned as it is.
+    """
+    if _has_annotations(path):
+        return path
+    inner: list[Path] = []
+    with contextlib.suppress(OSError), os.scandir(path) as entries:
+        inner = [path / entry.name for entry in entries if _has_annotations(path / entry.name)]
+    return inner[0] if len(inner) == 1 else path
+
+
+def take_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str, Path] | None:
+    """Return the annotation files of the split that is asked for; None where the kit has no image sets.
+
+    Raises
+    ------
+    DataError
+        When there are image sets, and none of that name.
+    """
+    lists = _image_sets(kit)
+    if not lists:
+        return None
+    name = _choose(kit, lists, draft)
+    listed = _read_list(lists[name], draft)
+    missing = [key for key in listed if key not in files]
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "split-unannotated",
+        range(len(missing)),
+        lambda row: (Where(str(lists[name])), f"{shown(missing[row])} has no file {_ANNOTATIONS}/{missing[row]}.xml"),
+        fix="Add the files, or take the images off the list; pass the folder Annotations to read all that is there.",
+    )
+    chosen = {key: files[key] for key in listed if key in files}
+    draft.details.append(f"split {name}: {len(chosen):,} of {len(files):,} annotation files")
+    return chosen
+
+
+def _has_annotations(folder: Path) -> bool:
+    return _files.is_folder(folder / _ANNOTATIONS)
+
+
+def _image_sets(kit: Path) -> dict[str, Path]:
+    """Return the lists of images by split; those of one class, which judge each image, are none."""
+    names: list[str] = []
+    with contextlib.suppress(OSError), os.scandir(kit / _MAIN) as entries:
+        names = sorted(entry.name for entry in entries if entry.name.endswith(_SUFFIX))
+    paths = {name.removesuffix(_SUFFIX): kit / _MAIN / name for name in names}
+    return {name: path for name, path in paths.items() if "_" not in name or not _is_of_class(path)}
+
+
+def _is_of_class(path: Path) -> bool:
+    first = _files.head(path).decode("utf-8", "replace").strip().partition("\n")[0].split()
+    return len(first) > 1 and first[-1] in _JUDGEMENTS
+
+
+def _choose(kit: Path, lists: dict[str, Path], draft: Draft) -> str:
+    """Return the asked split; the only one there is, where none was asked for by name."""
+    asked = draft.options.split
+    if asked in lists:
+        return asked
+    where = Where(str(kit / _MAIN))
+    if asked == DEFAULT_SPLIT and len(lists) == 1:
+        (only,) = lists
+        detail = f"there is no split {shown(asked)}; {shown(only)}, the only one, is read"
+        draft.findings.note("split-train", where, detail)
+        return only
+    detail = f"there is no split {shown(asked)}; there are: {', '.join(map(printable, lists))}"
+    fix = f"Name one with --split.{did_you_mean(asked, lists)}"
+    raise DataError.single("split-missing", where, detail, fix=fix)
+
+
+def _read_list(path: Path, draft: Draft) -> list[str]:
+    """Return the images of a list, each once."""
+    text = _files.decode(path, _files.read_bytes(path, empty_ok=True))
+    listed = [line.strip() for line in text.splitlines() if line.strip()]
+    distinct = list(dict.fromkeys(listed))
+    if len(distinct) < len(listed):
+        detail = f"{len(listed) - len(distinct):,} images are listed twice; read once"
+        draft.findings.warning("image-listed-twice", Where(str(path)), detail)
+    return distinct
