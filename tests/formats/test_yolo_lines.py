@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from jaccard_eval.errors import FindingLog
 from jaccard_eval.formats._yolo.lines import read_label_files
 
-FIELDS = st.sampled_from(["0", "12", ".5", "0.25", "-1", "1e-05", "1E+3", "dog", "é", "nan", "+1", "1_0", "0,5"])
+PLAIN = ("0", "12", "0.25", "-1", "1e-05", "1E+3", ".5", "7.", "007", "-0", "-0.0")
+NUMBERS = st.one_of(st.sampled_from(PLAIN), st.floats(allow_nan=False, allow_infinity=False).map(repr))
+FIELDS = st.sampled_from([*PLAIN, "dog", "é", "nan", "+1", "1_0", "0,5"])
 BLANKS = st.sampled_from([" ", "\t", "  ", " \t "])
 ENDS = st.sampled_from(["\n", "\r\n", "\n\n", "\n \n"])
 
@@ -40,11 +42,25 @@ def test_lines_fields_and_places_are_those_of_a_plain_reader(texts: list[str]) -
         lines = read_label_files(paths, FindingLog())
     expected = split_line_by_line(texts)
     assert list(zip(lines.file.tolist(), lines.number.tolist(), strict=True)) == [row[:2] for row in expected]
-    plain = {"0", "12", ".5", "0.25", "-1", "1e-05", "1E+3"}  # of the fields above, those that are numbers
-    values = [float(field) if field in plain else np.nan for _, _, fields in expected for field in fields]
+    values = [float(field) if field in PLAIN else np.nan for _, _, fields in expected for field in fields]
     np.testing.assert_array_equal(lines.values, values)
-    words = {row: " ".join(fields) for row, (_, _, fields) in enumerate(expected) if not plain.issuperset(fields)}
+    words = {row: " ".join(fields) for row, (_, _, fields) in enumerate(expected) if not set(PLAIN).issuperset(fields)}
     assert lines.text == words
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=30))
+def test_numbers_are_to_the_bit_what_float_makes_of_their_text(numbers: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.txt")
+        path.write_text(" ".join(numbers))
+        lines = read_label_files([path], FindingLog())
+    assert [value.hex() for value in lines.values.tolist()] == [float(number).hex() for number in numbers]
+
+
+def test_numbers_that_overflow_are_infinite_and_left_to_the_checks(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(f"0 1e400 -1e400 1 {'9' * 400}")
+    lines = read_label_files([tmp_path / "a.txt"], FindingLog())
+    assert lines.values.tolist() == [0, np.inf, -np.inf, 1, np.inf]
 
 
 def test_no_file_has_no_lines() -> None:

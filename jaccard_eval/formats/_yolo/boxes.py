@@ -11,6 +11,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import Where
 from jaccard_eval.formats._draft import Draft, RawBoxes
+from jaccard_eval.formats._keys import CodedKeys
 from jaccard_eval.formats._yolo.checks import (
     LineBoxes,
     LineReporter,
@@ -144,7 +145,7 @@ def _add_rows(
     _mention_unused(one, len(rows))
     draft.set_boxes(
         RawBoxes(
-            image=[keys[file] for file in files.tolist()],
+            image=CodedKeys(keys, files),
             label=labels,
             coords=coords,
             encoding=encoding,

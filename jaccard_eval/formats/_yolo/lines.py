@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -21,7 +22,8 @@ BATCH_BYTES = 16 * 1024 * 1024  # text that is split at once; bounds the memory 
 _BLANKS = b" \t\n\r\x0b\x0c"
 _IS_BLANK = np.zeros(256, dtype=np.bool_)
 _IS_BLANK[list(_BLANKS)] = True
-_PLAIN_TEXT = b"0123456789.-eE" + _BLANKS  # text of these characters alone needs no look at each token
+_PLAIN_TEXT = b"0123456789.-eE" + _BLANKS  # text of these characters alone is tried as a whole
+_NUMBER_LIST = msgspec.json.Decoder(list[float])
 # What float() takes beyond this is refused: 1_000, +1, nan, infinity. Bytes exclude digits of other scripts.
 _NUMBER = re.compile(rb"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
@@ -108,8 +110,11 @@ def _split(files: list[tuple[int, bytes]]) -> LabelLines:
     first = np.cumsum(count) - count
     starts = np.cumsum([1, *(len(data) + 1 for _, data in files[:-1])])  # of the files in the text
     file = np.searchsorted(starts, token_at[first], side="right") - 1
-    tokens = joined.split()
-    values = _to_numbers(tokens, plain=not joined.translate(None, _PLAIN_TEXT))
+    tokens: list[bytes] = []
+    values = None if joined.translate(None, _PLAIN_TEXT) else _parse_plain(joined, token_at)
+    if values is None:
+        tokens = joined.split()
+        values = _parse_tokens(tokens)
     return LabelLines(
         values=values,
         first=first,
@@ -120,13 +125,27 @@ def _split(files: list[tuple[int, bytes]]) -> LabelLines:
     )
 
 
-def _to_numbers(tokens: list[bytes], *, plain: bool) -> FloatArray:
-    """Numbers of the tokens, NaN for those that are none; `plain` text is tried as a whole."""
-    if plain:
-        try:
-            return np.fromiter(map(float, tokens), dtype=np.float64, count=len(tokens))
-        except ValueError:  # "-", "1e", "1.2.3"
-            pass
+def _parse_plain(text: bytes, token_at: IntArray) -> FloatArray | None:
+    """Return the numbers of plain text, read as one array of JSON; None where a token is no number of JSON.
+
+    Such are .5, 1., 007, what overflows, and words. Negative zero is one, but loses its sign when written whole.
+    """
+    if not len(token_at):
+        return np.empty(0)
+    document = bytearray(text)
+    at = np.frombuffer(document, dtype=np.uint8)
+    at[token_at - 1] = ord(",")  # the blank before each token
+    at[token_at[0] - 1], at[-1] = ord("["), ord("]")  # the text ends with a line feed
+    try:
+        numbers = _NUMBER_LIST.decode(document)
+    except msgspec.MsgspecError:
+        return None
+    values = np.fromiter(numbers, dtype=np.float64, count=len(numbers))
+    return None if (values == 0).any() and b"-0" in text else values
+
+
+def _parse_tokens(tokens: list[bytes]) -> FloatArray:
+    """Return the numbers of tokens, NaN for those that are none."""
     is_number = _NUMBER.fullmatch
     numbers = (float(token) if is_number(token) else np.nan for token in tokens)
     return np.fromiter(numbers, dtype=np.float64, count=len(tokens))
