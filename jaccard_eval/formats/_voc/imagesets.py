@@ -9,6 +9,7 @@ from pathlib import Path
 from jaccard_eval.errors import DataError, Severity, Where, did_you_mean, printable, shown
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._tree import is_folder_entry
 
 DEFAULT_SPLIT = "val"
 
@@ -27,7 +28,8 @@ def kit_folder(path: Path) -> Path:
         return path
     inner: list[Path] = []
     with contextlib.suppress(OSError), os.scandir(path) as entries:
-        inner = [path / entry.name for entry in entries if _has_annotations(path / entry.name)]
+        folders = (path / entry.name for entry in entries if is_folder_entry(entry))
+        inner = [folder for folder in folders if _has_annotations(folder)]
     return inner[0] if len(inner) == 1 else path
 
 
