@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jaccard_eval.analysis.gaterules import Gates, Rule, Slice
-    from jaccard_eval.api import compare, evaluate, inspect, load, pixels, sensitivity, verify
+    from jaccard_eval.api import compare, evaluate, inspect, load, pixels, sensitivity
     from jaccard_eval.api.comparing import CompareOptions
     from jaccard_eval.api.converting import convert
     from jaccard_eval.api.explaining import explain
     from jaccard_eval.api.gating import gate
+    from jaccard_eval.api.verifying import verify
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.comparison import ComparisonResult
     from jaccard_eval.data.dataset import Dataset
@@ -106,7 +107,7 @@ _HOMES = {
     "smallest_side": "metrics.displacement",
     "soft_nms": "matching.nms",
     "to_frame": "frames",
-    "verify": "api",
+    "verify": "api.verifying",
     "weighted_nms": "matching.nms",
 }
 

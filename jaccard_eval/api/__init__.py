@@ -1,4 +1,4 @@
-"""The library's verbs: load, evaluate, compare, verify, pixels, sensitivity; each orchestrates the layers below."""
+"""The library's verbs: load, evaluate, compare, pixels, sensitivity; each orchestrates the layers below."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from jaccard_eval.data.inspection import Inspection
     from jaccard_eval.data.pixels import PixelsResult
     from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
-    from jaccard_eval.data.verification import Verification
 
-__all__ = ["compare", "evaluate", "inspect", "load", "pixels", "sensitivity", "verify"]
+__all__ = ["compare", "evaluate", "inspect", "load", "pixels", "sensitivity"]
 
 
 def evaluate(
@@ -290,32 +289,6 @@ def sensitivity(
     require_numbers(score_min=sides.get("score_min"), nms=sides.get("nms"))
     rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=None, class_agnostic=class_agnostic)
     return analyse_sides(bring_together(gt, pred, **sides), rules, scale or ScaleOptions(), version=__version__)
-
-
-def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str | os.PathLike[str]) -> Verification:
-    """Run a saved evaluation again, with its own rules and options, and say what is not the same.
-
-    Parameters
-    ----------
-    result : path
-        JSON document of an evaluation.
-    gt, pred : path
-        Its inputs, wherever they are now.
-
-    Returns
-    -------
-    Verification
-
-    Raises
-    ------
-    DataError
-        When the result or an input cannot be used.
-    """
-    from jaccard_eval.api.verifying import compare as compare_runs
-    from jaccard_eval.api.verifying import read_saved
-
-    saved = read_saved(Path(result))
-    return compare_runs(saved, evaluate(gt, pred, **saved.arguments))
 
 
 def pixels(

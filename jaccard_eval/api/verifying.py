@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
+from jaccard_eval.api import evaluate
 from jaccard_eval.api.recording import restore_options
 from jaccard_eval.data.document import SCHEMA
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verification import VERSION_FIELD, Difference, Verification, differences
 from jaccard_eval.errors import DataError, Finding, FindingLog, Severity, UsageError, Where, shown
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Number = int | float
 READINGS = ("gt_options", "pred_options")  # of the options: how either side was read
@@ -116,6 +116,29 @@ class Saved:
     path: str
     document: dict[str, Any]
     arguments: dict[str, Any]
+
+
+def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str | os.PathLike[str]) -> Verification:
+    """Run a saved evaluation again, with its own rules and options, and say what is not the same.
+
+    Parameters
+    ----------
+    result : path
+        JSON document of an evaluation.
+    gt, pred : path
+        Its inputs, wherever they are now.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    DataError
+        When the result or an input cannot be used.
+    """
+    saved = read_saved(Path(result))
+    return compare(saved, evaluate(gt, pred, **saved.arguments))
 
 
 def read_saved(path: Path) -> Saved:

@@ -32,9 +32,9 @@ def verify(**options: Any) -> None:
 
     gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
     outputs = plan_files(options["output"], [options["result"], gt, pred])
-    from jaccard_eval import api
+    from jaccard_eval.api import verifying
 
-    result = api.verify(options["result"], gt, pred)
+    result = verifying.verify(options["result"], gt, pred)
     deliver(result, outputs, options, ReportOptions())
     errors = as_errors(result.findings, options)
     if errors:

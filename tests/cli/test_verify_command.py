@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import run_process, write_json, write_pair
 
-from jaccard_eval.api import evaluate, verify
+from jaccard_eval import evaluate, verify
 from jaccard_eval.api.sides import SideOptions
 from jaccard_eval.api.verifying import SavedOptions, SavedProtocol, SavedReading
 from jaccard_eval.data.protocol import Protocol
