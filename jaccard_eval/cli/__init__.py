@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+from functools import cache
 from typing import Any
 
 import click
@@ -68,6 +69,7 @@ def _refuse_misspelt_command(ctx: click.Context, word: str) -> None:
         raise click.UsageError(f"{shown(word)} is neither a command nor a file.{suggestion}", ctx)
 
 
+@cache
 def _modules() -> dict[str, str]:
     modules = (info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
     return {module.rstrip("_"): module for module in modules}

@@ -10,14 +10,20 @@ import pytest
 from command_line import command, environment, run_process, write_pair
 
 HEAVY = ("numpy", "pandas", "rich", "msgspec", "PIL", "yaml")
+OTHER_WORK = (
+    *("csv", "gzip", "logging", "tomllib", "xml.etree.ElementTree"),
+    *(f"jaccard_eval.formats.{name}" for name in ("_csv", "_unknown", "_xml", "_yolo", "_voc.sources")),
+    *(f"jaccard_eval.analysis.{name}" for name in ("failures", "gaterules", "gates", "slices")),
+    *("jaccard_eval.api.bootstrapping", "jaccard_eval.api.gating", "jaccard_eval.report._checks"),
+)
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX streams and signals")
 
 
-def loaded_modules(*argv: str, env: dict[str, str] | None = None) -> set[str]:
-    """Heavy modules in a process that ran the command line."""
+def loaded_modules(*argv: str, env: dict[str, str] | None = None, among: tuple[str, ...] = HEAVY) -> set[str]:
+    """Which of some modules, the heavy ones unless others are named, a process has that ran the command line."""
     program = (
         "import sys; from jaccard_eval.cli import _run; code = _run.run(sys.argv[1:])\n"
-        f"print('\\n' + ' '.join(name for name in {HEAVY} if name in sys.modules)); sys.exit(code)"
+        f"print('\\n' + ' '.join(name for name in {among} if name in sys.modules)); sys.exit(code)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, *argv], env=environment(env), capture_output=True, text=True, check=True
@@ -47,6 +53,10 @@ def test_completion_knows_commands_and_formats() -> None:
 
 def test_a_run_on_coco_json_loads_no_pandas(tmp_path: Path) -> None:
     assert "pandas" not in loaded_modules(*map(str, write_pair(tmp_path)))
+
+
+def test_a_run_on_coco_json_loads_nothing_of_other_formats_gates_and_failures(tmp_path: Path) -> None:
+    assert loaded_modules(*map(str, write_pair(tmp_path)), among=OTHER_WORK) == set()
 
 
 def test_importing_the_package_loads_no_numpy() -> None:
