@@ -153,6 +153,7 @@ CODES = frozenset(
         "number-type",
         "origin-unused",
         "other-files",
+        "objects-type",
         "outline",
         "outline-encoding",
         "path-missing",

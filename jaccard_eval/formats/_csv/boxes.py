@@ -41,7 +41,8 @@ def add_boxes(table: Rows, columns: Columns, cells: BoxCells, draft: Draft) -> N
         draft.options.images.fill_sizes(sizes, names, draft.findings)
     draft.set_images(keys, file_names=[images.names.get(key) for key in keys], sizes=sizes, listed=table.listed)
     classes = table.classes(columns, cells.rows)
-    columns = replace(columns, unused=tuple(column for column in columns.unused if column != classes.beside))
+    beside = (images.beside, classes.beside)
+    columns = replace(columns, unused=tuple(column for column in columns.unused if column not in beside))
     box_sizes = np.ones((len(image_codes), 2)) if units == "norm" else sizes[image_codes]
     draft.set_boxes(
         RawBoxes(

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray
-from jaccard_eval.data.dataset import Key, key_order
 from jaccard_eval.errors import DataError, FindingLog, Severity, Where, shown
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._csv.columns import (
@@ -27,7 +26,7 @@ from jaccard_eval.formats._csv.columns import (
     position_of,
 )
 from jaccard_eval.formats._csv.numbers import RowIndices, TextArray, parse_integers
-from jaccard_eval.formats._csv.table import Named
+from jaccard_eval.formats._csv.table import Named, pair_names
 from jaccard_eval.formats._keys import CodedKeys
 
 DELIMITERS = ",;\t|"
@@ -105,7 +104,7 @@ class Sheet:
             return Named(keys=integers, names={})
         beside = position_of(self.header, CLASS_IDS)
         numbers = None if beside is None else _integers(_factorise(self.columns[beside][rows]))
-        names = {} if numbers is None else _names_of_numbers(numbers, keys)
+        names = {} if numbers is None else pair_names(numbers, keys)
         return Named(keys=numbers, names=names, beside=beside) if numbers and names else Named(keys=keys, names={})
 
     @cached_property
@@ -113,15 +112,6 @@ class Sheet:
         text = self.data.decode("utf-8")
         with _fields_up_to(len(text)):
             return [line for line, _ in _records(text, self.delimiter)]
-
-
-def _names_of_numbers(numbers: CodedKeys, names: CodedKeys) -> dict[Key, str]:
-    """Return the name of each number, sorted by number; none unless each has one, and no other has it."""
-    pairs = {*zip(numbers.codes.tolist(), names.codes.tolist(), strict=True)}
-    if not len(numbers.distinct) == len(names.distinct) == len(pairs):
-        return {}
-    named = ((numbers.distinct[number], str(names.distinct[name])) for number, name in pairs)
-    return dict(sorted(named, key=lambda pair: key_order(pair[0])))
 
 
 def _integers(keys: CodedKeys) -> CodedKeys | None:

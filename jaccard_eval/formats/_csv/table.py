@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray
-from jaccard_eval.data.dataset import Key
+from jaccard_eval.data.dataset import Key, key_order
 from jaccard_eval.errors import Where
 from jaccard_eval.formats._csv.columns import Columns
 from jaccard_eval.formats._keys import CodedKeys
@@ -71,3 +71,14 @@ class Rows(Protocol):
 
     def classes(self, columns: Columns, rows: Codes) -> Named:
         """Return the classes of some rows: integers where every one is an integer, else texts."""
+
+
+def pair_names(ids: CodedKeys, names: CodedKeys) -> dict[Key, str]:
+    """Return the name of each id, sorted by id; none unless each has one, and no other has it."""
+    first = np.zeros(len(ids.distinct), dtype=np.int64)  # (ids,) of the rows of names
+    first[ids.codes] = names.codes
+    is_one_to_one = len(ids.distinct) == len(names.distinct) == len(np.unique(first))
+    if not is_one_to_one or (first[ids.codes] != names.codes).any():
+        return {}
+    named = zip(ids.distinct, (str(names.distinct[row]) for row in first.tolist()), strict=True)
+    return dict(sorted(named, key=lambda pair: key_order(pair[0])))
