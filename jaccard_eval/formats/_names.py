@@ -77,7 +77,17 @@ def read_names(path: Path, findings: FindingLog) -> tuple[str, ...]:
         return _checked(path, _indexed(path, _read_json(path)), findings)
     text = _files.read_text(path).replace("\r\n", "\n").replace("\r", "\n")
     lines = [line.strip() for line in text.rstrip().split("\n")]
+    _warn_comments(path, lines, findings)
     return _checked(path, lines, findings)
+
+
+def _warn_comments(path: Path, lines: list[str], findings: FindingLog) -> None:
+    """Say which lines look like comments: darknet and labelImg take every line for a class, and so does this."""
+    for number, line in enumerate(lines, start=1):
+        if line.startswith("#"):
+            detail = f"{shown(line)} is read as the name of class {number - 1}: such files have no comments"
+            fix = "Delete the line if it is a comment: all classes after it have the next number now."
+            findings.warning("names-comment", Where(str(path), line=number), detail, fix=fix)
 
 
 def names_of_yaml(path: Path, content: Mapping[str, Any], findings: FindingLog) -> tuple[str, ...]:

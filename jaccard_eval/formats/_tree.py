@@ -10,6 +10,8 @@ from pathlib import Path
 from jaccard_eval.errors import DataError, FindingLog, Where
 from jaccard_eval.formats import _files
 
+MAX_ENTRIES = 10_000_000  # files and folders; the largest public sets have some two million pictures
+
 
 def require_folder(path: Path, expected: str) -> None:
     """Raise unless `path` is a folder.
@@ -31,7 +33,15 @@ def list_tree(root: Path, findings: FindingLog) -> list[str]:
     """Return the relative POSIX paths of all files below `root`, sorted.
 
     A folder that was seen before (a link in a circle) is passed over; one that cannot be listed is an error.
+
+    Raises
+    ------
+    DataError
+        When there are too many, as when the root of a disk is given.
     """
+    resolved = Path(os.path.realpath(root))
+    if resolved == resolved.parent:
+        raise _too_large(root, "is the root of the file system")
     files: list[str] = []
     seen: set[tuple[int, int]] = set()
     pending = [""]
@@ -45,7 +55,15 @@ def list_tree(root: Path, findings: FindingLog) -> list[str]:
             continue
         pending += [f"{prefix}{name}/" for name in folders]
         files += [f"{prefix}{name}" for name in names]
+        if len(files) + len(pending) > MAX_ENTRIES:
+            raise _too_large(root, f"holds more than {MAX_ENTRIES:,} files and folders")
     return sorted(files)
+
+
+def _too_large(root: Path, detail: str) -> DataError:
+    return DataError.single(
+        "folder-too-large", Where(str(root)), detail, fix="Pass the folder of the pictures or labels themselves."
+    )
 
 
 def scan_folder(folder: Path, is_wanted: Callable[[str], bool], most: int) -> tuple[list[Path], list[Path]]:

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from jaccard_eval.errors import DataError, FindingLog, Severity
+from jaccard_eval.formats import _tree
 from jaccard_eval.formats._images import ImageFolder
 
 
@@ -139,6 +140,24 @@ def test_a_folder_that_links_to_itself_is_listed_once(tmp_path: Path) -> None:
     folder_of(tmp_path, "a.png")
     (tmp_path / "loop").symlink_to(tmp_path)
     assert ImageFolder(tmp_path).names == ("a.png",)
+
+
+def test_links_that_lead_to_each_other_end(tmp_path: Path) -> None:
+    one, other = folder_of(tmp_path / "one", "a.png").root, folder_of(tmp_path / "other", "b.png").root
+    (one / "there").symlink_to(other)
+    (other / "back").symlink_to(one)
+    assert ImageFolder(one).names == ("a.png", "there/b.png")
+
+
+def test_a_whole_disk_is_no_folder_of_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "link").symlink_to("/")
+    for root in (Path("/"), tmp_path / "link", Path("/usr/..")):
+        with pytest.raises(DataError, match="is the root of the file system"):
+            _ = ImageFolder(root).names
+    folder = folder_of(tmp_path / "pictures", "a.png", "b.png", "c.png")
+    monkeypatch.setattr(_tree, "MAX_ENTRIES", 2)
+    with pytest.raises(DataError, match="holds more than 2 files and folders"):
+        _ = folder.names
 
 
 def test_a_missing_folder_and_a_file_are_refused_at_once(tmp_path: Path) -> None:

@@ -52,6 +52,14 @@ def test_every_file_gives_the_same_names(write: Write, name: str, text: str) -> 
     assert load_names(str(write(name, text))) == ("cat", "dog")
 
 
+def test_a_line_that_looks_like_a_comment_is_a_class_and_said_to_be_one(write: Write) -> None:
+    log = FindingLog()
+    assert load_names(write("classes.txt", "cat\n# pets\ndog\n"), log) == ("cat", "# pets", "dog")
+    (warning,) = log.findings()
+    assert (warning.code, warning.severity) == ("names-comment", "warning")
+    assert "classes.txt:2: '# pets' is read as the name of class 1" in warning.message
+
+
 def test_yaml_scalars_stay_text(write: Write) -> None:
     path = write("data.yaml", "names: [no, on, 3.10, 012, 1e3, null, ~, true]\n")
     assert load_names(path) == ("no", "on", "3.10", "012", "1e3", "null", "~", "true")
