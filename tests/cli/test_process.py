@@ -11,7 +11,7 @@ from command_line import command, environment, run_process, write_pair
 
 HEAVY = ("numpy", "pandas", "rich", "msgspec", "PIL", "yaml")
 OTHER_WORK = (
-    *("csv", "gzip", "logging", "tomllib", "xml.etree.ElementTree"),
+    *("csv", "gzip", "logging", "xml.etree.ElementTree"),
     *(f"jaccard_eval.formats.{name}" for name in ("_csv", "_unknown", "_xml", "_yolo", "_voc.sources")),
     *(f"jaccard_eval.analysis.{name}" for name in ("failures", "gaterules", "gates", "slices")),
     *("jaccard_eval.api.bootstrapping", "jaccard_eval.api.gating", "jaccard_eval.report._checks"),
