@@ -1,43 +1,82 @@
-"""Evaluate a workload with whatever `jaccard_eval` comes first on the path; print its home and the cases that differ.
+"""Evaluate a workload with edits of the package, a process for each; print the first case that notices it, or null.
 
-    python mutant_run.py WORKLOAD.json [--first]
+    python mutant_run.py WORKLOAD.json < EDITS.json
 
-With ``--first`` it stops at the first difference. A case that cannot be evaluated at all differs too.
+EDITS is a list of [module, text]; the modules of the package are loaded when the edit is in place.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.machinery
 import json
 import math
+import multiprocessing
 import sys
 import warnings
+from collections.abc import Sequence
+from functools import partial
+from importlib.abc import MetaPathFinder
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any
 
-import adapter
+import msgspec  # noqa: F401 - loaded once, before the processes part
 import numpy as np
-import vocscenes
 
-import jaccard_eval
-
+AT_A_TIME = 2
 TOLERANCE = 1e-12
+
+Case = dict[str, Any]
+Edit = tuple[str, str]  # name of a module, and its text
+
+
+class EditedLoader(importlib.machinery.SourceFileLoader):
+    """Loads a module from another text than that of its file."""
+
+    text = ""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Compile the text."""
+        return compile(self.text, self.path, "exec")
+
+
+class EditFinder(MetaPathFinder):
+    """Finds one module with its edit."""
+
+    def __init__(self, edit: Edit) -> None:
+        self.module, self.text = edit
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return the module's place, to be loaded from the text."""
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target) if fullname == self.module else None
+        if spec is not None and spec.origin is not None:
+            spec.loader = EditedLoader(fullname, spec.origin)
+            spec.loader.text = self.text
+        return spec
 
 
 def main() -> None:
-    """Print the package's home, then the name of each case that differs."""
+    """Print a list with a name or null for each edit."""
     workload = json.loads(Path(sys.argv[1]).read_bytes())
     warnings.simplefilter("ignore")
-    print(jaccard_eval.__file__)
-    for case in workload:
-        if differs(case):
-            print(case["name"])
-            if "--first" in sys.argv:
-                return
+    with multiprocessing.get_context("fork").Pool(AT_A_TIME, maxtasksperchild=1) as pool:
+        print(json.dumps(pool.map(partial(first_difference, workload), json.load(sys.stdin), chunksize=1)))
 
 
-def differs(case: dict[str, Any]) -> bool:
-    """Whether a case gives anything but what is expected."""
+def first_difference(workload: Sequence[Case], edit: Edit) -> str | None:
+    """Return the name of the first case that gives anything but what is expected."""
+    assert "jaccard_eval" not in sys.modules
+    sys.meta_path.insert(0, EditFinder(edit))
+    noticed = next((case["name"] for case in workload if differs(case)), None)
+    assert isinstance(sys.modules[edit[0]].__loader__, EditedLoader)
+    return noticed
+
+
+def differs(case: Case) -> bool:
+    """Whether a case gives anything but what is expected; one that cannot be evaluated at all differs too."""
     try:
         return _coco_differs(case) if case["protocol"] == "coco" else _voc_differs(case)
     except Exception:
@@ -50,15 +89,21 @@ def digest(values: Any) -> str:
     return hashlib.sha256(str(array.shape).encode() + array.tobytes()).hexdigest()
 
 
-def _coco_differs(case: dict[str, Any]) -> bool:
-    result = jaccard_eval.evaluate(case["gt"], case["dt"], **case["options"])
+def _coco_differs(case: Case) -> bool:
+    import adapter
+
+    from jaccard_eval import evaluate
+
+    result = evaluate(case["gt"], case["dt"], **case["options"])
     got = adapter.arrays(result)
     if "stats" in case["digests"]:
         got["stats"] = adapter.stats(result)
     return any(digest(got[name]) != expected for name, expected in case["digests"].items())
 
 
-def _voc_differs(case: dict[str, Any]) -> bool:
+def _voc_differs(case: Case) -> bool:
+    import vocscenes
+
     truth, detections = (json.loads(Path(case[side]).read_bytes()) for side in ("gt", "dt"))
     result = vocscenes.evaluate(truth, detections, "plus_one", case["key"])
     if not math.isclose(result["AP"], case["AP"], rel_tol=0.0, abs_tol=TOLERANCE):

@@ -6,8 +6,6 @@ R21-R23 summary and axes; VOC is the development kit's text.
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,21 +36,16 @@ class Mutant:
     def __str__(self) -> str:
         return f"{self.rule} {self.what}"
 
-    def write(self, folder: Path) -> Path:
-        """Copy the package to `folder` with the edit made; return `folder`."""
-        copy_package(folder)
-        path = folder / PACKAGE.name / self.file
-        source = path.read_text(encoding="utf-8")
+    @property
+    def module(self) -> str:
+        """Name of the module that is edited."""
+        return ".".join((PACKAGE.name, *Path(self.file).with_suffix("").parts))
+
+    def edited(self) -> str:
+        """Return the text of the module with the edit made."""
+        source = (PACKAGE / self.file).read_text(encoding="utf-8")
         assert source.count(self.old) == 1, f"{self.file}: {source.count(self.old)} times {self.old!r}"
-        path.write_text(source.replace(self.old, self.new), encoding="utf-8")
-        Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
-        return folder
-
-
-def copy_package(folder: Path) -> Path:
-    """Copy the package to `folder`, compiled modules included; return `folder`."""
-    shutil.copytree(PACKAGE, folder / PACKAGE.name)
-    return folder
+        return source.replace(self.old, self.new)
 
 
 MUTANTS = (
@@ -265,22 +258,22 @@ MUTANTS = (
         "R18",
         "no envelope",
         CURVES,
-        "np.maximum.accumulate(highest[:, :, ::-1], axis=2)[:, :, ::-1]",
-        "highest[:, :, ::1]",
+        "np.maximum.accumulate(until_next[:, :, ::-1], axis=2)[:, :, ::-1]",
+        "until_next",
     ),
     Mutant(
         "R18",
         "the envelope from the left",
         CURVES,
-        "np.maximum.accumulate(highest[:, :, ::-1], axis=2)[:, :, ::-1]",
-        "np.maximum.accumulate(highest, axis=2)",
+        "np.maximum.accumulate(until_next[:, :, ::-1], axis=2)[:, :, ::-1]",
+        "np.maximum.accumulate(until_next, axis=2)",
     ),
     Mutant(
         "R18",
         "hits between recall values are skipped",
         CURVES,
-        "highest = np.maximum.reduceat(values, at.ravel())",
-        "highest = values[at.ravel()]",
+        "highest_from(np.maximum.reduceat(values, at.ravel())",
+        "highest_from(values[at.ravel()]",
     ),
     Mutant("R19", "the search from the right", CURVES, "hits += hits / n < grid", "hits += hits / n <= grid"),
     Mutant(
