@@ -77,7 +77,7 @@ class Way:
 
 def place_agreement(sample: Sample) -> Agreement:
     """Measure how well predictions lie on the objects of their own images; objects that do not count are left out."""
-    counted = _objects(sample.gt)
+    counted = unflagged(sample.gt)
     found = np.zeros(len(sample.gt), dtype=np.bool_)
     found[sample.gt_row] = True
     n = 1 + int(max(sample.gt.image.max(initial=-1), sample.pred.image.max(initial=-1)))
@@ -115,6 +115,11 @@ def is_better(agreement: Agreement, present: Agreement) -> bool:
     return agreement.share >= max(LOW_AGREEMENT, present.share + BETTER_AGREEMENT, 2 * present.share)
 
 
+def unflagged(gt: BoxTable) -> BoolArray:
+    """Mark the ground truth that counts whatever the protocol, shape (n,)."""
+    return ~(gt.crowd | gt.difficult | gt.group_of | gt.ignore)
+
+
 def _try_way(gt: Dataset, pred: Dataset, name: str, used: BoolArray) -> Way | None:
     match = match_by("id-text" if name == "id" else name, gt.images, pred.images)
     matched = int(np.count_nonzero(match.rows[used] >= 0))
@@ -130,12 +135,8 @@ def _try_way(gt: Dataset, pred: Dataset, name: str, used: BoolArray) -> Way | No
     return Way(name, match.rows, matched, int(np.count_nonzero(used)), agreement)
 
 
-def _objects(gt: BoxTable) -> BoolArray:
-    return ~(gt.crowd | gt.difficult | gt.group_of | gt.ignore)
-
-
 def _images_of_both(sample: Sample) -> IntArray:
-    images = sample.gt.image[_objects(sample.gt)], sample.pred.image
+    images = sample.gt.image[unflagged(sample.gt)], sample.pred.image
     n = 1 + int(max(one.max(initial=-1) for one in images))
     ours, theirs = (np.bincount(one, minlength=n) for one in images)
     return np.flatnonzero(np.minimum(ours, theirs))

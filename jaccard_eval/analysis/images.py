@@ -13,9 +13,10 @@ from jaccard_eval.analysis.agreement import (
     chance_agreement,
     is_better,
     place_agreement,
+    unflagged,
     ways_to_match,
 )
-from jaccard_eval.analysis.evidence import Evidence
+from jaccard_eval.analysis.evidence import MISREAD, Evidence
 from jaccard_eval.data.align import Placement
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Dataset
@@ -40,8 +41,6 @@ OUTSIDE_SHARE = 0.02  # share of the side by which boxes leave pictures before t
 
 NUMBERINGS = ("id", "id+1", "id-1", "number")  # that match other images silently, where all of them exist
 
-# What explains poor agreement by place already.
-_EXPLAINED_BY = ("box-encoding", "box-units", "box-axes")
 _NAMES_REPORTED = frozenset({"file-name-duplicate", "image-ambiguous", "image-names-alike"})
 
 
@@ -54,7 +53,7 @@ def check_images(evidence: Evidence, findings: FindingLog) -> None:
     for side in (evidence.gt, evidence.pred):
         _check_names(side, findings)
     _check_sizes(evidence, findings)
-    if not findings.has(*_EXPLAINED_BY) and not any(one.code == "units-mixed" for one in evidence.aligned.findings):
+    if not findings.has(*MISREAD) and not any(one.code == "units-mixed" for one in evidence.aligned.findings):
         _check_place(evidence, findings)
 
 
@@ -65,7 +64,7 @@ def _check_coverage(evidence: Evidence, findings: FindingLog) -> None:
         return  # the loader has said so
     gt = aligned.gt
     predicted = np.bincount(aligned.pred.label, minlength=len(aligned.class_names)) > 0  # (classes,)
-    expected = predicted[gt.label] & ~(gt.crowd | gt.difficult | gt.group_of | gt.ignore)
+    expected = predicted[gt.label] & unflagged(gt)
     n_images = len(placed.images.table)
     with_objects = np.bincount(gt.image[expected], minlength=n_images) > 0
     without = np.flatnonzero(with_objects & (np.bincount(placed.pred.image, minlength=n_images) == 0))

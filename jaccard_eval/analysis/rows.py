@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.analysis.evidence import Evidence
+from jaccard_eval.analysis.evidence import MISREAD, Evidence
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import counted
@@ -27,7 +27,6 @@ RARE = 0.001  # share of the ground truth up to which two objects may well stand
 MAX_NEIGHBOURS = 64  # boxes compared with each one, so that thousands at one place stay cheap
 CANNOT_MATCH = ("box-empty", "box-negative")  # loaders say of boxes without an area that they can match nothing
 OUTSIDE = ("box-outside", "box-gigantic")  # tell of the same boxes: what follows from it is then a note
-MISREAD = ("box-encoding", "box-units", "box-axes")  # where boxes were read wrongly, that is why they lie outside
 ADVICE = "Evaluate with --drop-duplicates, and mend the export that wrote them."
 
 
