@@ -13,7 +13,7 @@ from jaccard_eval.geometry.box import Corners
 from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.greedy import LARGEST_THRESHOLD, NO_PAIR
 from jaccard_eval.matching.matchtable import MatchTable
-from jaccard_eval.matching.order import Blocks, IntArray, stable_order
+from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_of_runs
 
 ALL_SIZES = 0  # the first area range
 MOVED_IOU = 0.05  # least change of IoU that is a move: one step of COCO's thresholds
@@ -202,9 +202,7 @@ def _of_other_class(
 def _best(key: IntArray, overlap: FloatArray) -> IntArray:
     """Return the row with the largest overlap of each key; of equal ones the first."""
     order = np.lexsort((np.arange(len(key)), -overlap, key))
-    first = np.ones(len(order), dtype=np.bool_)
-    np.not_equal(key[order][1:], key[order][:-1], out=first[1:])
-    return order[first]
+    return order[starts_of_runs(key[order])]
 
 
 def _level(table: MatchTable, threshold: int) -> float:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.geometry.box import Corners
 from jaccard_eval.matching.candidates import candidate_pairs
-from jaccard_eval.matching.order import Blocks, stable_order
+from jaccard_eval.matching.order import Blocks, stable_order, starts_of_runs
 
 IntArray = npt.NDArray[np.int64]
 
@@ -60,10 +60,10 @@ class Sample:
         """
         single = np.flatnonzero(~self.gt.crowd[self.gt_row])
         by_overlap = single[np.lexsort((-self.overlap[single], self.pred_row[single]))]
-        best = by_overlap[_first_of_each(self.pred_row[by_overlap])]
+        best = by_overlap[starts_of_runs(self.pred_row[by_overlap])]
         score = np.zeros(len(self.pred)) if self.pred.score is None else self.pred.score
         by_score = best[np.lexsort((-score[self.pred_row[best]], self.gt_row[best]))]
-        top = by_score[_first_of_each(self.gt_row[by_score])]
+        top = by_score[starts_of_runs(self.gt_row[by_score])]
         return self.pred_row[top], self.gt_row[top]
 
 
@@ -108,10 +108,3 @@ def _occurs(images: npt.NDArray[np.int32], among: npt.NDArray[np.int32]) -> npt.
     used = np.zeros(int(max(images.max(initial=-1), among.max(initial=-1))) + 1, dtype=np.bool_)
     used[images] = True
     return used[among]
-
-
-def _first_of_each(ordered: IntArray) -> npt.NDArray[np.bool_]:
-    """Mark where a new value begins."""
-    first = np.ones(len(ordered), dtype=np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return first

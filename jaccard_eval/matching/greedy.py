@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.matching.candidates import Pairs
-from jaccard_eval.matching.order import IntArray, stable_order
+from jaccard_eval.matching.order import IntArray, stable_order, starts_of_runs
 
 NO_PAIR = -1
 LARGEST_THRESHOLD = 1 - 1e-10  # pycocotools: a box always matches its exact copy, whatever rounding did
@@ -124,9 +124,7 @@ class _Segments:
 
     @classmethod
     def of(cls, pairs: Pairs) -> _Segments:
-        new = np.ones(len(pairs), dtype=np.bool_)
-        np.not_equal(pairs.det[1:], pairs.det[:-1], out=new[1:])
-        start = np.flatnonzero(new)
+        start = np.flatnonzero(starts_of_runs(pairs.det))
         return cls(pairs.det[start], np.arange(len(start)), start, np.append(start[1:], len(pairs))[: len(start)])
 
     def __len__(self) -> int:
@@ -161,7 +159,7 @@ def _first_come(contest: Contest, pairs: IntArray) -> PairChoice:
         return np.zeros((len(contest.thresholds), 0), dtype=np.int32)
     order = stable_order(contest.pairs.gt[pairs])
     gt, pair = contest.pairs.gt[pairs][order], pairs[order]
-    new = np.append(True, gt[1:] != gt[:-1])
+    new = starts_of_runs(gt)
     place = np.arange(len(order))
     reaches = contest.pairs.overlap[pair] >= contest.thresholds[:, None]  # (T, p)
     first = np.minimum.reduceat(np.where(reaches, place, len(order)), np.flatnonzero(new), axis=1)

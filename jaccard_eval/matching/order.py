@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoxTable, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import Protocol
 
 IntArray = npt.NDArray[np.int64]
@@ -39,7 +40,7 @@ def descending_order(scores: FloatArray) -> IntArray:
     """Return the stable descending order of scores: an unstable argsort, then the rows of equal scores put in order."""
     order = np.argsort(-scores)
     ranked = scores[order]
-    new = np.ones(len(order), dtype=np.int64)
+    new = np.ones(len(order), dtype=np.int64)  # integers: a sum over flags takes twice as long
     np.not_equal(ranked[1:], ranked[:-1], out=new[1:], casting="unsafe")
     run = np.cumsum(new)
     if len(run) and run[-1] == len(run):
@@ -47,6 +48,13 @@ def descending_order(scores: FloatArray) -> IntArray:
     n = max(len(order), 1)
     packed = np.sort(run * n + order)
     return packed % n
+
+
+def starts_of_runs(ordered: npt.NDArray[Any]) -> BoolArray:
+    """Mark where a new value begins, shape (n,); the first one does."""
+    starts = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=starts[1:])
+    return starts
 
 
 def class_order(pred: BoxTable, label: IntArray, protocol: Protocol) -> IntArray:
@@ -76,7 +84,7 @@ def group_ranks(key: IntArray) -> IntArray:
     """Return the rank of each row among the rows of its key, in row order."""
     order = stable_order(key)
     ordered = key[order]
-    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(key) else np.zeros(0, np.int64)
+    first = np.flatnonzero(starts_of_runs(ordered))
     sizes = np.diff(np.append(first, len(key)))
     ranks = np.empty(len(key), dtype=np.int64)
     ranks[order] = np.arange(len(key)) - np.repeat(first, sizes)
