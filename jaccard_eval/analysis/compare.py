@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from jaccard_eval.analysis.changes import Judged, box_changes
 from jaccard_eval.analysis.gaterules import Slice
-from jaccard_eval.analysis.slices import USUAL_IOU, measure_slices
+from jaccard_eval.analysis.slices import measure_slices
 from jaccard_eval.data.bootstrap import PairedDelta
 from jaccard_eval.data.comparison import Contender, Delta, SliceDeltas, Versus
 from jaccard_eval.data.document import MetricValue
@@ -29,9 +29,8 @@ def box_threshold(metrics: DetectionMetrics, iou: float | None) -> int:
     UsageError
         When it is not a threshold of the protocol.
     """
-    known = metrics.protocol.iou_thresholds
     if iou is None:
-        return known.index(USUAL_IOU) if USUAL_IOU in known else known.index(min(known))
+        return metrics.protocol.judged_threshold
     return metrics.axes.single_threshold(MetricRef(name="recall", iou=iou))
 
 

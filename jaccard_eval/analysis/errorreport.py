@@ -18,8 +18,6 @@ from jaccard_eval.metrics.confidence import best_f1_score, confidence_curve, mea
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.ranking import mean_precision
 
-USUAL_IOU = 0.5
-
 
 def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score: float | str | None) -> ErrorReport:
     """Say what kinds of errors an evaluation has, over all sizes, at IoU .5 or else its lowest threshold.
@@ -34,7 +32,7 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
         Of the confusion matrix: that with the best F1 of all classes pooled unless it is a number.
     """
     n_images = len(metrics.image_names)
-    threshold = judged_threshold(metrics.protocol.iou_thresholds)
+    threshold = metrics.protocol.judged_threshold
     iou = metrics.protocol.iou_thresholds[threshold]
     errors = find_errors(metrics.curves, threshold, gt, pred, n_images=n_images)
     classes = [_class_errors(errors, k, name, iou) for k, name in enumerate(metrics.class_names)]
@@ -60,11 +58,6 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
         pooled=pooled,
         classes=tuple(classes),
     )
-
-
-def judged_threshold(ious: tuple[float, ...]) -> int:
-    """Return the place of the threshold that boxes are judged at: .5, or else the lowest."""
-    return ious.index(USUAL_IOU) if USUAL_IOU in ious else 0
 
 
 def _matrix_score(score: float | str | None, best: float) -> float:

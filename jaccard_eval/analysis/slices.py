@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from jaccard_eval.analysis.answers import chosen_images, slice_digest
 from jaccard_eval.analysis.gaterules import Slice
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.protocol import USUAL_IOU, Protocol
 from jaccard_eval.data.result import Measured, SliceRow
 from jaccard_eval.errors import UsageError, shown
-
-USUAL_IOU = 0.5
 
 
 def measure_slices(measured: Measured, slices: Sequence[Slice], protocol: Protocol) -> tuple[SliceRow, ...]:

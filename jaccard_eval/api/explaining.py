@@ -9,7 +9,6 @@ import numpy as np
 
 from jaccard_eval import __version__
 from jaccard_eval.analysis.costs import Costs, costliest, repair_predictions
-from jaccard_eval.analysis.errorreport import judged_threshold
 from jaccard_eval.analysis.errortypes import find_errors
 from jaccard_eval.analysis.protocolsteps import protocol_steps
 from jaccard_eval.api.measuring import detection_metrics
@@ -80,7 +79,7 @@ def explain(
     together = bring_together(gt, pred, **sides)
     metrics = detection_metrics(together, rules)
     value = metrics.value(ref)
-    threshold = judged_threshold(rules.iou_thresholds) if ref.iou is None else metrics.axes.single_threshold(ref)
+    threshold = rules.judged_threshold if ref.iou is None else metrics.axes.single_threshold(ref)
     fixes = _fixes(together, metrics, threshold, ref, boxes)
     summaries = together.summaries()
     choices = ("kind=explanation", f"metric={quoted(str(ref))}", f"boxes={boxes}")

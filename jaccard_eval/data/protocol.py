@@ -13,6 +13,7 @@ from jaccard_eval.errors import UsageError, did_you_mean, shown
 SMALL_MAX_AREA = 32.0**2  # px², COCO detection evaluation
 MEDIUM_MAX_AREA = 96.0**2  # px², COCO detection evaluation
 LARGEST_AREA = 1e5**2  # px², pycocotools Params.setDetParams
+USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,11 @@ class Protocol:
     def recall_grid(self) -> FloatArray:
         """The recall values, as ``numpy.linspace`` makes them: ten of COCO's 101 lie one ulp above i/100."""
         return np.linspace(0.0, 1.0, self.recall_points)
+
+    @property
+    def judged_threshold(self) -> int:
+        """Place of the threshold that boxes are judged at where one must be chosen: 0.5, or else the lowest."""
+        return self.iou_thresholds.index(USUAL_IOU) if USUAL_IOU in self.iou_thresholds else 0
 
     def with_options(self, **changes: Any) -> Protocol:
         """Return the protocol with fields replaced."""
