@@ -8,11 +8,13 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from jaccard_eval.errors import DataError, Example, FindingLog, Severity, Where
+
+Contents = TypeVar("Contents")
 
 SNIFF_BYTES = 65536
 _BLOCK_BYTES = 1 << 20  # unpacked at a time
@@ -161,9 +163,24 @@ def decode(path: Path, data: bytes) -> str:
     return text
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, *, empty_ok: bool = False) -> str:
     """Return the contents of a UTF-8 text file; see `read_bytes` and `decode` for the errors."""
-    return decode(path, read_bytes(path))
+    return decode(path, read_bytes(path, empty_ok=empty_ok))
+
+
+def read_each(
+    files: Mapping[str, Path], read: Callable[[Path], Contents], findings: FindingLog
+) -> Iterator[tuple[str, Path, Contents]]:
+    """Yield key, path and contents of each file; those that cannot be read are errors, all in one pass."""
+    failures: list[DataError] = []
+    for key, path in files.items():
+        try:
+            contents = read(path)
+        except DataError as error:
+            failures.append(error)
+        else:
+            yield key, path, contents
+    record_failures(failures, findings)
 
 
 def record_failures(errors: Iterable[DataError], findings: FindingLog, *, severity: Severity = Severity.ERROR) -> None:

@@ -44,15 +44,7 @@ def documents(path: Path, draft: Draft, *, besides: frozenset[str] = frozenset()
         When a folder holds no such file.
     """
     files = _list_files(path, draft, besides) if _files.is_folder(path) else {path.stem: path}
-    failures: list[DataError] = []
-    for key, file in files.items():
-        try:
-            value = parse_json(file, _files.read_text(file))
-        except DataError as error:
-            failures.append(error)
-        else:
-            yield key, file, value
-    _files.record_failures(failures, draft.findings)
+    yield from _files.read_each(files, lambda file: parse_json(file, _files.read_text(file)), draft.findings)
 
 
 def _is_one(file: Path, recognise: Recognise) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.errors import DataError, Severity, Where, shown
+from jaccard_eval.errors import Severity, Where, shown
 from jaccard_eval.formats import ReadOptions, _files
 from jaccard_eval.formats._csv.numbers import parse_numbers
 from jaccard_eval.formats._draft import Draft, RawBoxes
@@ -89,17 +90,10 @@ def read_folder(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _read_lines(files: dict[str, Path], draft: Draft) -> _Lines:
     lines = _Lines()
-    failures: list[DataError] = []
-    for key, path in files.items():
-        try:
-            text = _files.decode(path, _files.read_bytes(path, empty_ok=True))
-        except DataError as error:
-            failures.append(error)
-            continue
+    for key, path, text in _files.read_each(files, partial(_files.read_text, empty_ok=True), draft.findings):
         for number, line in enumerate(text.split("\n"), start=1):
             if fields := line.split():
                 lines.add(key, path, number, fields)
-    _files.record_failures(failures, draft.findings)
     fix = "Write type, truncated, occluded, alpha, four corners, seven 3D properties and perhaps a score."
     draft.findings.add_rows(Severity.ERROR, "columns", range(len(lines.uneven)), lines.uneven.__getitem__, fix=fix)
     return lines

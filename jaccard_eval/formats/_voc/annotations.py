@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
-from jaccard_eval.errors import DataError, Severity, Where, shown
+from jaccard_eval.errors import Severity, Where, shown
 from jaccard_eval.formats import ReadOptions, _files
 from jaccard_eval.formats._csv.numbers import parse_flags, parse_numbers
 from jaccard_eval.formats._draft import Draft, RawBoxes
@@ -108,13 +109,8 @@ def _flag_text(element: Element, name: str) -> str:
 def _read_files(paths: dict[str, Path], draft: Draft) -> _Files:
     """Parse every file; those that cannot be are errors, all of them in one pass."""
     files = _Files()
-    failures: list[DataError] = []
-    for key, path in paths.items():
-        try:
-            files.add(key, path, parse_xml(path, ROOT))
-        except DataError as error:
-            failures.append(error)
-    _files.record_failures(failures, draft.findings)
+    for key, path, root in _files.read_each(paths, partial(parse_xml, root=ROOT), draft.findings):
+        files.add(key, path, root)
     return files
 
 

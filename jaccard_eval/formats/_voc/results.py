@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from jaccard_eval.data.dataset import unknown_sizes
-from jaccard_eval.errors import DataError, Severity, Where, shown
+from jaccard_eval.errors import Severity, Where, shown
 from jaccard_eval.formats import ReadOptions, _files
 from jaccard_eval.formats._csv.numbers import parse_numbers
 from jaccard_eval.formats._draft import Draft, RawBoxes
@@ -77,16 +78,9 @@ def read_results(path: Path, draft: Draft, options: ReadOptions) -> None:
 def _read_lines(files: dict[str, Path], draft: Draft) -> _Lines:
     lines = _Lines()
     uneven: list[tuple[Where, str]] = []
-    failures: list[DataError] = []
-    for label, path in files.items():
-        try:
-            text = _files.decode(path, _files.read_bytes(path, empty_ok=True))
-        except DataError as error:
-            failures.append(error)
-            continue
+    for label, path, text in _files.read_each(files, partial(_files.read_text, empty_ok=True), draft.findings):
         for number, line in enumerate(text.split("\n"), start=1):
             _add_line(lines, uneven, line.split(), label, Where(str(path), line=number))
-    _files.record_failures(failures, draft.findings)
     fix = "Write image, score, left, top, right and bottom, separated by blanks."
     draft.findings.add_rows(Severity.ERROR, "columns", range(len(uneven)), uneven.__getitem__, fix=fix)
     return lines
