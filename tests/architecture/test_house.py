@@ -72,9 +72,8 @@ def test_importing_the_package_loads_no_heavy_library() -> None:
     "arguments", [["--help"], ["--version"], ["evaluate", "--help"], ["inspect", "--help"]], ids=" ".join
 )
 def test_help_and_version_load_no_heavy_library(arguments: list[str]) -> None:
-    start = f"sys.argv = {['jaccard-eval', *arguments]!r}\nfrom jaccard_eval.__main__ import main"
-    end = "try:\n    main()\nexcept SystemExit:\n    pass"
-    assert _heavy_after(f"{start}\n{end}") == []
+    code = f"import jaccard_eval.__main__\nfrom jaccard_eval.cli._run import run_process\nrun_process({arguments!r})"
+    assert _heavy_after(code) == []
 
 
 def test_no_committed_text_names_a_path_of_one_machine() -> None:
