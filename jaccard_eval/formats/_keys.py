@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +34,9 @@ class CodedKeys:
 
     def __getitem__(self, row: int) -> Key:
         return self.distinct[int(self.codes[row])]
+
+    def __iter__(self) -> Iterator[Key]:
+        return map(self.distinct.__getitem__, self.codes.tolist())
 
 
 Keys = npt.NDArray[np.int64] | Sequence[Key] | CodedKeys

@@ -22,7 +22,7 @@ from jaccard_eval.formats._coco.records import (
     TruthRecord,
 )
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._keys import Keys
+from jaccard_eval.formats._keys import CodedKeys, Keys
 from jaccard_eval.formats._rawboxes import RawBoxes
 
 Places = Callable[[int], Where]
@@ -238,7 +238,7 @@ def _refuse_mixed(draft: Draft, field: str, keys: Keys, place: Places) -> None:
 
 
 def _listed(keys: Keys) -> Sequence[Key]:
-    return keys.tolist() if isinstance(keys, np.ndarray) else keys
+    return list(keys) if isinstance(keys, CodedKeys) else keys.tolist() if isinstance(keys, np.ndarray) else keys
 
 
 def _note_boxes(draft: Draft, columns: TruthColumns, place: Places) -> None:
