@@ -1,4 +1,4 @@
-"""Outputs of the Hugging Face pipeline: whose they are, and what can be wrong."""
+"""Hugging Face: outputs of the pipeline and rows with objects: whose they are, and what can be wrong."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from jaccard_eval import DataError, load
+from jaccard_eval import DataError, ReadOptions, load
+from jaccard_eval.formats import detect_format
 
 
 def found(label: str, *corners: Any, score: float = 0.5) -> dict[str, Any]:
@@ -46,3 +47,71 @@ def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
         "b.jpg: is 3 (a number); expected an array",
     ):
         assert told in str(caught.value)
+
+
+def row(name: str, *boxes: list[float], **fields: Any) -> dict[str, Any]:
+    """A row of a data set: an image with dogs."""
+    return {"file_name": name, "objects": {"bbox": list(boxes), "categories": [0] * len(boxes), **fields}}
+
+
+def lines(path: Path, *rows: dict[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+    return path
+
+
+def test_rows_hold_the_objects_of_an_image_in_lists_of_left_top_width_height(tmp_path: Path) -> None:
+    rows = (row("a.png", [302.0, 109.0, 73.0, 52.0], [810.0, 100.0, 57.0, 28.0]), row("b.png"))
+    folder = lines(tmp_path / "folder/metadata.jsonl", *rows).parent
+    for path in (folder, folder / "metadata.jsonl", write(tmp_path / "rows.json", list(rows))):
+        dataset = load(path, options=ReadOptions(names=("dog",)))
+        assert (dataset.format, dataset.images.keys, dataset.images.listed) == ("hf", ("a.png", "b.png"), True)
+        assert dataset.boxes.xywh.tolist() == [[302, 109, 73, 52], [810, 100, 57, 28]]
+        assert dataset.labels.names == ("dog",)
+        assert "box from bbox (xywh)" in dataset.details
+
+
+def test_what_the_four_numbers_are_can_be_said(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", row("a.png", [10, 20, 40, 60]))
+    assert load(path, options=ReadOptions(box="xyxy")).boxes.xywh.tolist() == [[10, 20, 30, 40]]
+
+
+def test_rows_of_the_tutorial_have_ids_sizes_areas_and_flags(tmp_path: Path) -> None:
+    objects = {"id": [114], "area": [3796], "bbox": [[302, 109, 73, 52]], "category": ["Coverall"], "iscrowd": [1]}
+    path = write(tmp_path / "cppe.json", [{"image_id": 15, "width": 943, "height": 663, "objects": objects}])
+    dataset = load(path)
+    assert (dataset.images.keys, dataset.images.sizes.tolist()) == ((15,), [[943, 663]])
+    assert (dataset.labels.names, dataset.boxes.area.tolist()) == (("Coverall",), [3796])
+    assert dataset.boxes.crowd.tolist() == [True]
+    path.write_text(json.dumps({"image_id": 15, "objects": [{"bbox": [302, 109, 73, 52], "category": "Coverall"}]}))
+    assert load(path).boxes.xywh.tolist() == [[302, 109, 73, 52]]
+
+
+def test_an_image_folder_has_rows_for_each_split(tmp_path: Path) -> None:
+    lines(tmp_path / "train/metadata.jsonl", row("a.png", [1, 2, 3, 4]))
+    lines(tmp_path / "validation/metadata.jsonl", row("b.png", [1, 2, 3, 4]))
+    assert detect_format(tmp_path) == "hf"
+    assert load(tmp_path).images.keys == ("b.png",)
+    assert load(tmp_path, options=ReadOptions(split="train")).images.keys == ("a.png",)
+    with pytest.raises(DataError, match="there is no split 'test'; there are: train, val"):
+        load(tmp_path, options=ReadOptions(split="test"))
+
+
+def test_every_problem_of_rows_is_told_with_its_line(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", row("a.png", [1, 2, 3, 4]), row("b.png", [1, 2, 3, 4], area=[1, 2]))
+    path.write_text(path.read_text() + "[1]\n{\n")
+    with pytest.raises(DataError) as caught:
+        load(path)
+    for told in ("a.jsonl:3: is [1] (an array); expected an object", "a.jsonl:4: not valid JSON"):
+        assert told in str(caught.value)
+    path.write_text("\n".join(path.read_text().splitlines()[:2]))
+    with pytest.raises(DataError, match=r"a\.jsonl:2: objects: the lists differ in length: 1 of bbox"):
+        load(path)
+
+
+def test_supervisely_and_coco_are_not_taken_for_rows(tmp_path: Path) -> None:
+    rectangle = {"classTitle": "dog", "geometryType": "rectangle", "points": {"exterior": [[1, 2], [3, 4]]}}
+    path = write(tmp_path / "a.json", {"size": {"height": 9, "width": 9}, "objects": [rectangle]})
+    assert detect_format(path) == "supervisely"
+    result = {"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}
+    assert detect_format(write(tmp_path / "b.json", [result])) == "coco"

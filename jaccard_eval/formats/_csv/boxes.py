@@ -197,7 +197,8 @@ def _note_reading(table: Rows, columns: Columns, cells: BoxCells, draft: Draft) 
     """Say which columns were read, and how, and which were not."""
     where = Where(draft.path)
     box = ", ".join(table.header[column] for column in columns.box)
-    draft.details.append(f"box from {box}" + (" (no header: keras-retinanet)" if table.headerless else ""))
+    packed = f" ({columns.encoding})" if len(columns.box) == 1 else ""
+    draft.details.append(f"box from {box}{packed}" + (" (no header: keras-retinanet)" if table.headerless else ""))
     if cells.decimal_commas:
         draft.details.append("decimal commas")
         draft.findings.note("csv-decimal-commas", where, "numbers are read with decimal commas: 10,5 is 10.5")

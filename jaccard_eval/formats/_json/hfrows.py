@@ -1,0 +1,49 @@
+"""From rows of a Hugging Face data set written as JSON, with the objects of an image in lists, to the draft."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jaccard_eval.errors import DataError, Where, did_you_mean, shown
+from jaccard_eval.formats import _files
+from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._json.metadata import ALIASES, find_metadata
+from jaccard_eval.formats._json.record import Record
+from jaccard_eval.formats._json.values import looks_like_json_lines, parse_json, parse_json_lines
+from jaccard_eval.formats._objects.rows import add_object_rows
+
+
+def read_rows(path: Path, draft: Draft) -> None:
+    """Add the images, classes and boxes of rows to the draft.
+
+    Raises
+    ------
+    DataError
+        When the file cannot be read, or there is no such split; problems of rows are among the draft's findings.
+    """
+    file = _file_of_split(path, draft) if _files.is_folder(path) else path
+    text = _files.read_text(file)
+    if file.suffix.lower() == ".jsonl" or looks_like_json_lines(text):
+        lines = parse_json_lines(file, text, draft.findings)
+        placed = [(value, Where(str(file), line=number)) for number, value in lines]
+    else:
+        document = parse_json(file, text)
+        rows = document if isinstance(document, list) else [document]
+        placed = [(value, Where(str(file), record=f"[{number}]")) for number, value in enumerate(rows)]
+    records = [Record.of(value, where, draft.findings) for value, where in placed]
+    draft.findings.raise_errors()
+    add_object_rows([record.values for record in records], lambda row: records[row].where, draft)
+
+
+def _file_of_split(folder: Path, draft: Draft) -> Path:
+    files, asked = find_metadata(folder), draft.options.split
+    if "" in files:
+        return files[""]
+    split = ALIASES.get(asked, asked)
+    if split in files:
+        draft.details.append(f"split {split}")
+        return files[split]
+    detail = f"there is no split {shown(asked)}; there are: {', '.join(files) or 'none'}"
+    raise DataError.single(
+        "split-missing", Where(str(folder)), detail, fix=f"Name one with --split.{did_you_mean(asked, files)}"
+    )
