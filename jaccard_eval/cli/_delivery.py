@@ -27,14 +27,33 @@ def plan_files(paths: Sequence[Path], inputs: Sequence[Path]) -> list[Output]:
     return plan_outputs([path for path in paths if path not in STDOUT_PATHS], inputs)
 
 
-def deliver(result: Reportable, outputs: Sequence[Output], options: dict[str, Any], shape: ReportOptions) -> None:
-    """Write all files, tell the CI system, then write the standard output: a closed pipe costs no file."""
+def deliver(
+    result: Reportable,
+    outputs: Sequence[Output],
+    options: dict[str, Any],
+    shape: ReportOptions,
+    *,
+    shown: Reportable | None = None,
+) -> None:
+    """Write all files, tell the CI system, then write the standard output: a closed pipe costs no file.
+
+    `shown` is the result without what only the files have.
+    """
     if outputs:
         from jaccard_eval.report._write import write_outputs
 
         write_outputs([(output, output.reporter.render(result, shape)) for output in outputs])
-    announce(result, options)
-    _streams.write_result(_stdout_text(result, options, shape))
+    announce(shown or result, options)
+    _streams.write_result(_stdout_text(shown or result, options, shape))
+
+
+def tell_errors(outputs: Sequence[Output]) -> bool:
+    """Whether any of the files says what kinds of errors an evaluation has."""
+    if not outputs:
+        return False
+    from jaccard_eval.report import tells_errors
+
+    return any(tells_errors(one.reporter) for one in outputs)
 
 
 def _stdout_text(result: Reportable, options: dict[str, Any], shape: ReportOptions) -> str:

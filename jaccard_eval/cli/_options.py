@@ -231,7 +231,8 @@ OUTPUT_OPTIONS: list[click.Parameter] = [
         metavar="PATH",
         help="Also write PATH, by its suffix: .json .csv .md .txt .npz (a run, to be compared) .xml (JUnit) .prom"
         " (OpenMetrics), and .svg .png where there is a picture; by its name: metrics.txt (OpenMetrics) badge.json"
-        " gl-code-quality-report.json; '-' is the standard output. Repeatable.",
+        " gl-code-quality-report.json thresholds.yaml confusion.csv curves.csv calibration.csv; '-' is the standard"
+        " output. Repeatable.",
     ),
     _show("--json", "as_json", is_flag=True, help="Print the JSON document and nothing else."),
     _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colours in the report."),

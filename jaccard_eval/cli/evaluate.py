@@ -10,7 +10,7 @@ import click
 
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS, add_intervals
-from jaccard_eval.cli._delivery import deliver, plan_files
+from jaccard_eval.cli._delivery import deliver, plan_files, tell_errors
 from jaccard_eval.cli._findings import report_findings
 from jaccard_eval.cli._gating import GATE_OPTIONS
 from jaccard_eval.cli._gating import prepare as prepare_gates
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.report import ReportOptions
 
-PASSED_ON = ("protocol", "iou", "max_dets", "class_agnostic", "score", "errors")
+PASSED_ON = ("protocol", "iou", "max_dets", "class_agnostic", "score")
 EPILOG = f"""\b
 Examples:
   jaccard-eval gt.json detections.json
@@ -42,7 +42,7 @@ Examples:
   jaccard-eval evaluate labels/ predictions/ --names classes.txt --images images/
   jaccard-eval evaluate gt.csv detections.json --protocol voc2012 --iou 0.5,0.75
   jaccard-eval evaluate gt.json detections.json --score best-f1 -o report.md -o result.json
-  jaccard-eval evaluate gt.json detections.json --errors --per-class
+  jaccard-eval evaluate gt.json detections.json --errors --per-class -o thresholds.yaml
   jaccard-eval evaluate gt.json detections.json --bootstrap 1000
   jaccard-eval evaluate gt.json detections.json --slice night='img/night/**' --slices slices.toml
   jaccard-eval evaluate gt.json detections.json --json | jq .metrics.AP
@@ -52,10 +52,10 @@ Examples:
 {EXIT_CODES}"""
 
 ERRORS = section("Output")(
-    "--errors",
-    is_flag=True,
+    "--errors/--no-errors",
+    default=None,
     help="Say what kinds of errors there are and what each costs, which classes are confused (at --score, or the best"
-    " F1), whether scores are probabilities, and which score is best for each class.",
+    " F1), whether scores are probabilities, and which score is best for each class; when not given, in files only.",
 )
 
 
@@ -64,19 +64,22 @@ def evaluate(**options: Any) -> ExitCode:
     gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
     keeper, slices = prepare_gates(options), read_slices(options)
     outputs = plan_files([*options["output"], *keeper.outputs], [gt, pred, *keeper.inputs])
-    result = keeper.judge(add_slices(add_intervals(_compute(gt, pred, options), options), slices))
+    errors = tell_errors(outputs) if options["errors"] is None else options["errors"]
+    result = keeper.judge(add_slices(add_intervals(_compute(gt, pred, options, errors=errors), options), slices))
     report_findings(result.findings, options)
-    outputs = keeper.permitted(outputs, result.gates)
-    return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, _report_options(options)))
+    outputs, shape = keeper.permitted(outputs, result.gates), _report_options(options)
+    shown = result if options["errors"] else replace(result, errors=None)
+    return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, shape, shown=shown))
 
 
-def _compute(gt: Path, pred: Path, options: dict[str, Any]) -> EvaluationResult:
+def _compute(gt: Path, pred: Path, options: dict[str, Any], *, errors: bool) -> EvaluationResult:
     from jaccard_eval import api
 
     log = FindingLog()
     result = api.evaluate(
         gt,
         pred,
+        errors=errors,
         areas=_areas(options["areas"], options["protocol"]),
         **{name: options[name] for name in PASSED_ON},
         **side_arguments(options, log),

@@ -3,7 +3,8 @@
 A reporter module has ``SUFFIXES`` (with the dot, lower case) and ``render(result, options)`` for a result of any kind,
 which returns text or bytes; what is said about each kind is the business of ``kinds``. In ``NAMES`` it may also claim
 whole file names (lower case), which come before all suffixes, for programs that look for ``badge.json`` and the like. A
-reporter that needs optional libraries names them in ``REQUIRES``, and the extra that installs them in ``EXTRA``.
+reporter that needs optional libraries names them in ``REQUIRES``, and the extra that installs them in ``EXTRA``. One
+that tells the kinds of errors of an evaluation has ``ERRORS = True``: whoever writes its file finds them first.
 Modules that start with an underscore, and `model`, are shared parts. Adding a module here adds an output; nothing else
 changes.
 """
@@ -88,6 +89,11 @@ def reporter_for(name: str) -> Reporter:
     for needed in getattr(chosen[0], "REQUIRES", ()):
         require(needed, extra=getattr(chosen[0], "EXTRA", ""))
     return chosen[0]
+
+
+def tells_errors(reporter: Reporter) -> bool:
+    """Whether the reports of evaluations that a reporter makes say what kinds of errors there are."""
+    return bool(getattr(reporter, "ERRORS", False))
 
 
 def _names(module: Reporter) -> tuple[str, ...]:

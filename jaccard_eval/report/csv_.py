@@ -8,15 +8,20 @@ import re
 from jaccard_eval.delimited import inert, quoted
 from jaccard_eval.errors import printable
 from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.report.model import Cell, build_sheet
+from jaccard_eval.report.model import Cell, Sheet, build_sheet
 
 SUFFIXES = (".csv",)
+ERRORS = True
 _KEPT = re.compile(r"([\t\r\n])")  # a quoted cell holds these
 
 
 def render(result: Reportable, options: ReportOptions) -> str:
     """Return the table; its rows are sorted as `options.sort` says."""
-    sheet = build_sheet(result, options)
+    return sheet_text(build_sheet(result, options))
+
+
+def sheet_text(sheet: Sheet) -> str:
+    """Return a table as comma-separated values."""
     return "".join(f"{','.join(map(_cell, line))}\n" for line in (sheet.header, *sheet.rows))
 
 

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from jaccard_eval.report import Reportable, ReportOptions
 
 SUFFIXES = (".json",)
+ERRORS = True
 
 
 def render(result: Reportable, options: ReportOptions) -> str:
     """Return the document; `options` change nothing, for a machine reads it."""
+    return _encoded(result.to_dict(), "") + "\n"
+
+
+def _encoded(value: Any, margin: str) -> str:
+    """Lay out objects by sorted keys, one line each, and lists but for those of numbers, which take one line."""
+    inner = f"{margin}  "
+    if isinstance(value, dict) and value:
+        items = [f"{inner}{json.dumps(key)}: {_encoded(value[key], inner)}" for key in sorted(value)]
+        return "\n".join(["{", ",\n".join(items), f"{margin}}}"])
+    if isinstance(value, list) and any(isinstance(one, dict | list | str) for one in value):
+        items = [f"{inner}{_encoded(one, inner)}" for one in value]
+        return "\n".join(["[", ",\n".join(items), f"{margin}]"])
     # ASCII with escapes is valid in any encoding of the stream, and holds lone surrogates of odd file names.
-    return json.dumps(result.to_dict(), indent=2, sort_keys=True, allow_nan=False, ensure_ascii=True) + "\n"
+    return json.dumps(value, allow_nan=False, ensure_ascii=True)

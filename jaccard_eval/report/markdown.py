@@ -12,6 +12,7 @@ from jaccard_eval.report._numbers import metric_text
 from jaccard_eval.report.model import Block, Cell, Drawing, Note, Report, Section, Table, build_report
 
 SUFFIXES = (".md", ".markdown")
+ERRORS = True
 _SPECIAL = re.compile(r"([\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_]))")  # an underscore within a word is none
 _LINKED = re.compile(r"\b(?:https?|ftp)(?=://)|\bwww(?=\.)|@(?=\w)", re.IGNORECASE)  # what GitHub links by itself
 _PARTED = "<!-- -->"  # an empty comment shows nothing, and parts what would be linked

@@ -22,6 +22,7 @@ from jaccard_eval.report._numbers import UNDEFINED, metric_text
 from jaccard_eval.report.model import Block, Cell, Drawing, Note, Report, Table, build_report
 
 SUFFIXES = (".txt",)
+ERRORS = True
 MAX_WIDTH = 160  # columns; wider lines are hard to read across
 FREE_TEXT_WIDTH = 12  # columns that free text keeps at least
 INDENT = 2

@@ -87,7 +87,7 @@ def test_every_output_is_written_by_its_suffix(pair: tuple[Path, Path], capsys: 
     folder = pair[0].parent
     outputs = [folder / name for name in ("out.json", "out.csv", "out.md", "out.txt")]
     argv = [text for path in outputs for text in ("-o", str(path))]
-    assert _run.run([*map(str, pair), *argv]) == 0
+    assert _run.run([*map(str, pair), *argv, "--errors"]) == 0
     assert capsys.readouterr().out == (folder / "out.txt").read_text()
     assert [path.read_text()[:6] for path in outputs] == ['{\n  "c', "class,", "## jac", "jaccar"]
 

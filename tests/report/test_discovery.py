@@ -11,7 +11,10 @@ def test_a_reporter_is_found_by_suffix(suffix: str) -> None:
 
 def test_an_unknown_suffix_names_the_known_ones() -> None:
     known = r"got '.jsn', known are .csv, .json, .markdown, .md, .npz, .om, .png, .prom, .svg, .txt, .xml, and"
-    names = r" the file names badge.json, gl-code-quality-report.json, metrics.txt. Did you mean '.json'"
+    names = (
+        r" the file names badge.json, calibration.csv, confusion.csv, curves.csv, gl-code-quality-report.json,"
+        r" metrics.txt, thresholds.json, thresholds.yaml, thresholds.yml. Did you mean '.json'"
+    )
     with pytest.raises(UsageError, match=known + names):
         reporter_for("result.jsn")
 
@@ -27,6 +30,8 @@ def test_an_unknown_suffix_names_the_known_ones() -> None:
         ("gl-code-quality-report.json", "codequality"),
         ("junit.xml", "junit"),
         ("node.prom", "openmetrics"),
+        ("confusion.csv", "confusion"),
+        ("thresholds.yml", "thresholds"),
     ],
 )
 def test_a_claimed_file_name_comes_before_its_suffix(name: str, module: str) -> None:

@@ -1,12 +1,14 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
+import yaml
 from pictures import det, evaluate, gt
 
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.report import ReportOptions
+from jaccard_eval.report import ReportOptions, reporter_for
 from jaccard_eval.report.csv_ import render as render_csv
 from jaccard_eval.report.json_ import render as render_json
 from jaccard_eval.report.markdown import render as render_markdown
@@ -26,7 +28,7 @@ def test_text_shows_types_with_what_they_cost(result: EvaluationResult) -> None:
     rows = [line.split() for line in render_text(result, OPTIONS).splitlines()]
     # Repaired, the dogs are found first and second instead of first of two alone: 51/101 to 1, half of it in the mean.
     assert ["classification", "1", "+0.2475"] in rows
-    assert ["background", "0", "+0.0000"] in rows
+    assert ["background", "0", "0.0000"] in rows
 
 
 def test_text_shows_the_confusion_matrix_with_background_last(result: EvaluationResult) -> None:
@@ -54,6 +56,55 @@ def test_csv_has_a_column_for_each_type(result: EvaluationResult) -> None:
     everything, cat, dog = csv.DictReader(io.StringIO(str(render_csv(result, OPTIONS))))
     assert [row["classification errors"] for row in (everything, cat, dog)] == ["1", "1", "0"]
     assert dog["best score"] == "0.7"
+
+
+def test_text_shows_curves_and_calibration_of_all_classes(result: EvaluationResult) -> None:
+    rows = [line.split() for line in render_text(result, OPTIONS).splitlines()]
+    # Of the detections with .9, .8 and .7 the first and the last are right, and there are three boxes.
+    assert ["0.70", "0.6667", "0.6667", "0.6667"] in rows
+    assert ["0.90", "1.0000", "0.3333", "0.5000"] in rows
+    assert ["0.80", "to", "0.90", "1", "0.8000", "0.0000"] in rows
+
+
+def test_each_part_for_machines_is_a_file_by_its_name(result: EvaluationResult) -> None:
+    def table(name: str) -> list[list[str]]:
+        return list(csv.reader(io.StringIO(str(reporter_for(name).render(result, OPTIONS)))))
+
+    assert table("confusion.csv") == [
+        ["ground truth", "cat", "dog", "background"],
+        ["cat", "1", "0", "0"],
+        ["dog", "1", "1", "0"],
+        ["background", "0", "0", "0"],
+    ]
+    curves = table("curves.csv")
+    assert curves[0] == ["class", "score", "precision", "recall", "F1"]
+    assert (len(curves), curves[1 + 101 + 75]) == (1 + 3 * 101, ["cat", "0.75", "0.5", "1.0", repr(2 / 3)])
+    assert table("calibration.csv")[1 + 8] == ["all", "0.8", "0.9", "1", "0.8", "0.0"]
+
+
+@pytest.mark.parametrize("name", ["thresholds.json", "thresholds.yaml"])
+def test_the_map_of_scores_is_json_and_yaml_whatever_the_numbers(name: str) -> None:
+    scores = {"yes": 1e-05, "3": 0.25, 'a"b: \u2028': 1234567.0, "dog": 2.5e-300}
+    truth = [gt(f"{i} {20 * i} 0 10 10") for i in range(4)]
+    found = [det(f"{i} {20 * i} 0 10 10", score) for i, score in enumerate(scores.values())]
+    boxes = evaluate(truth, found, errors=True)
+    names = iter(scores)
+    assert boxes.errors is not None
+    classes = tuple(replace(one, name=next(names)) for one in boxes.errors.classes)
+    named = replace(boxes, errors=replace(boxes.errors, classes=classes))
+    text = str(reporter_for(name).render(named, OPTIONS))
+    assert json.loads(text) == yaml.safe_load(text) == scores
+
+
+@pytest.mark.parametrize("n", [2, 10, 80])
+def test_text_fits_into_80_columns_whatever_the_classes(n: int) -> None:
+    names = [f"traffic light no. {i}" for i in range(n)]
+    truth = [gt(f"x {20 * i} 0 10 10") for i in range(n)]
+    truth = [replace(box, name=name) for box, name in zip(truth, names, strict=True)]
+    found = [replace(box, name=names[i // 2], score=1 / (i + 3)) for i, box in enumerate(truth)]
+    text = render_text(evaluate(truth, found, errors=True), ReportOptions(per_class=True))
+    assert max(map(len, text.splitlines()[:-1])) <= 80
+    assert all(f"traffic light no. {i}" in text for i in range(n))
 
 
 def test_many_classes_show_the_pairs_that_are_confused_most() -> None:

@@ -12,7 +12,6 @@ from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
 from jaccard_eval.errors import Severity, UsageError, did_you_mean, shown
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import threshold_text, thresholds_text
-from jaccard_eval.report.kinds._errors import error_cells, error_columns, errors_sections
 from jaccard_eval.report.kinds._gates import gates_section
 from jaccard_eval.report.kinds._intervals import bound_cells, bound_columns, intervals_section
 from jaccard_eval.report.kinds._parts import correspondence_section, findings_section, inputs_section, joined_names
@@ -41,7 +40,7 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
     sections += slices_section(result.slices)
     if result.operating_points:
         sections.append(_operating_points(result.operating_points, per_class=options.per_class))
-    sections += errors_sections(result.errors, per_class=options.per_class)
+    sections += _errors(result, per_class=options.per_class)
     sections += findings_section("Warnings", result.findings, (Severity.WARNING,))
     title = f"jaccard-eval {result.version}, protocol {result.protocol.name}"
     return Report(title, tuple(sections), result.signature)
@@ -49,6 +48,8 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
 
 def build_sheet(result: EvaluationResult, options: ReportOptions) -> Sheet:
     """Return one row for all classes, then one per class; sorted as `options.sort` says."""
+    from jaccard_eval.report.kinds._errors import error_cells, error_columns
+
     metrics = tuple(dict.fromkeys([*result.metrics, *class_metrics(result)]))
     classes = sorted_classes(result, options.sort)
     bounded = metrics if result.bootstrap is not None else ()
@@ -59,6 +60,14 @@ def build_sheet(result: EvaluationResult, options: ReportOptions) -> Sheet:
     pooled = (ALL_CLASSES, *_counts(*classes), *cells(result.metrics, None))
     rows = ((row.name, *_counts(row), *cells(row.values, row.name)) for row in classes)
     return Sheet(("class", *COUNTS, *metrics, *bound_columns(bounded), *error_columns(result.errors)), (pooled, *rows))
+
+
+def _errors(result: EvaluationResult, *, per_class: bool) -> list[Section]:
+    if result.errors is None:
+        return []
+    from jaccard_eval.report.kinds._errors import errors_sections  # most runs do not ask for it
+
+    return errors_sections(result.errors, per_class=per_class)
 
 
 def class_metrics(result: EvaluationResult) -> tuple[str, ...]:
