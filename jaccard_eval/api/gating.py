@@ -13,12 +13,12 @@ from jaccard_eval.analysis.answers import Answers, answers_of
 from jaccard_eval.analysis.gaterules import Gates
 from jaccard_eval.analysis.gates import judge, require_comparable
 from jaccard_eval.analysis.savedanswers import KINDS, SavedAnswers
+from jaccard_eval.api.documents import invalid_document, read_document
 from jaccard_eval.data.document import SCHEMA
 from jaccard_eval.data.pixels import PixelsResult
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
-from jaccard_eval.errors import DataError, UsageError, Where, shown
-from jaccard_eval.formats._files import read_bytes
+from jaccard_eval.errors import UsageError, shown
 
 Judged = TypeVar("Judged", EvaluationResult, PixelsResult)
 
@@ -143,17 +143,18 @@ def read_answers(path: Path) -> SavedAnswers:
     DataError
         When it is no result of an evaluation, or lacks what gates need.
     """
-    document = _decoded(path)
+    document = read_document(path)
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind not in KINDS:
-        raise _invalid(path, f"is no result that gates can judge: its kind is {shown(kind)}, not {' or '.join(KINDS)}")
+        known = " or ".join(KINDS)
+        raise invalid_document(path, f"is no result that gates can judge: its kind is {shown(kind)}, not {known}")
     if document.get("schema") != SCHEMA:
-        raise _invalid(path, f"has schema {shown(document.get('schema'))}; expected {SCHEMA}")
+        raise invalid_document(path, f"has schema {shown(document.get('schema'))}; expected {SCHEMA}")
     try:
         return SavedAnswers(document, str(path))
     except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
         missing = f"{shown(error.args[0])} is missing" if isinstance(error, KeyError) else str(error)
-        raise _invalid(path, f"cannot be judged: {missing}") from None
+        raise invalid_document(path, f"cannot be judged: {missing}") from None
 
 
 def read_metrics(path: Path) -> dict[str, float]:
@@ -164,9 +165,9 @@ def read_metrics(path: Path) -> dict[str, float]:
     DataError
         When it cannot be read or is no JSON object.
     """
-    document = _decoded(path)
+    document = read_document(path)
     if not isinstance(document, dict):
-        raise _invalid(path, f"expected an object of numbers by name, got {shown(document)}")
+        raise invalid_document(path, f"expected an object of numbers by name, got {shown(document)}")
     return dict(_numbers(document, ""))
 
 
@@ -180,17 +181,3 @@ def _numbers(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, float
 
 def _answers(result: EvaluationResult | PixelsResult | str | os.PathLike[str]) -> Answers:
     return answers_of(result) if isinstance(result, EvaluationResult | PixelsResult) else read_answers(Path(result))
-
-
-def _decoded(path: Path) -> Any:
-    import msgspec
-
-    try:
-        return msgspec.json.decode(read_bytes(path))
-    except msgspec.MsgspecError as error:
-        raise _invalid(path, f"is not valid JSON: {error}") from None
-
-
-def _invalid(path: Path, detail: str) -> DataError:
-    fix = "Write it with 'jaccard-eval evaluate ... -o result.json'."
-    return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jaccard_eval.api import evaluate
+from jaccard_eval.api.documents import invalid_document, read_document
 from jaccard_eval.api.recording import restore_options
 from jaccard_eval.data.document import SCHEMA
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verification import VERSION_FIELD, Difference, Verification, differences
-from jaccard_eval.errors import DataError, Finding, FindingLog, Severity, UsageError, Where, shown
+from jaccard_eval.errors import Finding, FindingLog, Severity, UsageError, Where, shown
 
 Number = int | float
 READINGS = ("gt_options", "pred_options")  # of the options: how either side was read
@@ -151,22 +152,16 @@ def read_saved(path: Path) -> Saved:
     """
     import msgspec
 
-    from jaccard_eval.formats._files import read_bytes
-
-    data = read_bytes(path)
-    try:
-        document = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
-        raise _invalid(path, f"is no JSON: {error}") from None
+    document = read_document(path)
     _require_evaluation(path, document)
     try:
         saved = msgspec.convert(document, SavedResult)
         rules = _protocol(saved.protocol)
     except (msgspec.MsgspecError, UsageError) as error:
-        raise _invalid(path, f"cannot be run again: {error}") from None
+        raise invalid_document(path, f"cannot be run again: {error}") from None
     unknown = _unknown_names(document)
     if unknown:
-        raise _invalid(path, f"cannot be run again: {', '.join(map(shown, unknown))} is of another version")
+        raise invalid_document(path, f"cannot be run again: {', '.join(map(shown, unknown))} is of another version")
     options = {name: value for name, value in msgspec.to_builtins(saved.options).items() if value is not None}
     for side in READINGS:
         options[side] = {name: value for name, value in options.get(side, {}).items() if value is not None}
@@ -192,11 +187,11 @@ def compare(saved: Saved, again: EvaluationResult) -> Verification:
 def _require_evaluation(path: Path, document: Any) -> None:
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind is None:
-        raise _invalid(path, "is no result of this tool: it has no 'kind'")
+        raise invalid_document(path, "is no result of this tool: it has no 'kind'")
     if kind != EvaluationResult.kind:
         raise UsageError(f"{shown(str(path))} is a result of the kind {shown(kind)}; only evaluations are run again")
     if document.get("schema") != SCHEMA:
-        raise _invalid(path, f"has schema {shown(document.get('schema'))}; expected {SCHEMA}")
+        raise invalid_document(path, f"has schema {shown(document.get('schema'))}; expected {SCHEMA}")
 
 
 def _unknown_names(document: Mapping[str, Any]) -> list[str]:
@@ -208,12 +203,6 @@ def _unknown_names(document: Mapping[str, Any]) -> list[str]:
         *((f"options.{side}", options.get(side) or {}, SavedReading) for side in READINGS),
     ]
     return [f"{place}.{name}" for place, given, known in parts for name in given if name not in known.__slots__]  # type: ignore[attr-defined]
-
-
-def _invalid(path: Path, detail: str) -> DataError:
-    return DataError.single(
-        "result-invalid", Where(str(path)), detail, fix="Write it with 'jaccard-eval evaluate ... -o result.json'."
-    )
 
 
 def saved_protocol(document: Any) -> Protocol:
