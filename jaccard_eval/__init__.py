@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jaccard_eval.api.explaining import explain
     from jaccard_eval.api.gating import gate
     from jaccard_eval.api.verifying import verify
+    from jaccard_eval.data.bootstrap import Bootstrap
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.comparison import ComparisonResult
     from jaccard_eval.data.dataset import Dataset
@@ -53,6 +54,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AreaRange": "data.protocol",
+    "Bootstrap": "data.bootstrap",
     "BoxTable": "data.boxtable",
     "CompareOptions": "api.comparing",
     "ComparisonResult": "data.comparison",
@@ -113,6 +115,7 @@ _HOMES = {
 
 __all__ = [
     "AreaRange",
+    "Bootstrap",
     "BoxTable",
     "CompareOptions",
     "ComparisonResult",

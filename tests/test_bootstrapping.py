@@ -9,6 +9,7 @@ import pytest
 from command_line import write_pair
 from resampled import as_drawn, draw_scene
 
+from jaccard_eval import compare, evaluate, verify
 from jaccard_eval.api.bootstrapping import image_groups, resample_alike, with_intervals
 from jaccard_eval.cli import _run
 from jaccard_eval.data.bootstrap import Bootstrap
@@ -33,6 +34,41 @@ def test_the_summary_and_every_class_have_intervals() -> None:
         "unit": "image",
         "n_units": 6,
     }
+
+
+def test_evaluate_resamples_as_often_as_it_is_told(tmp_path: Path) -> None:
+    pair = write_pair(tmp_path)
+    plain, often = evaluate(*pair), evaluate(*pair, bootstrap=15)
+    assert often.to_dict()["bootstrap"]["n_resamples"] == 15
+    assert often.signature == plain.signature.replace("|gt=", "|bootstrap=15,0.95,0|gt=")
+    assert often.to_dict() == evaluate(*pair, bootstrap=Bootstrap(n_resamples=15)).to_dict()
+    with pytest.raises(UsageError, match="n_resamples must be a whole number from 2 on, got 1"):
+        evaluate(*pair, bootstrap=1)
+
+
+def test_intervals_make_no_other_evaluation_of_a_run(tmp_path: Path) -> None:
+    pair = write_pair(tmp_path)
+    runs = [tmp_path / "plain.npz", tmp_path / "noise.npz"]
+    plain, noise, result = *map(str, runs), str(tmp_path / "result.json")
+    argv = ["evaluate", *map(str, pair)]
+    assert _run.run([*argv, "-o", plain]) == 0
+    assert _run.run([*argv, "--bootstrap", "9", "--score", "0.5", "--slice", "all=*", "-o", noise, "-o", result]) == 0
+    compared = compare(None, *runs[::-1])
+    assert "bootstrap=" not in compared.signature
+    assert _run.run([*argv, "--baseline", result, "--fail-drop", "AP=0"]) == 0
+    assert _run.run(["gate", result, "--fail-under", "AP50[class=dog]=0.5"]) == 0
+    assert _run.run(["explain", result, "AP50"]) == 0
+
+
+def test_groups_are_signed_and_found_again(tmp_path: Path) -> None:
+    pair, groups, path = write_pair(tmp_path), tmp_path / "groups.csv", tmp_path / "result.json"
+    groups.write_text("a.jpg,day\nb.jpg,night\n", encoding="utf-8")
+    argv = ["evaluate", *map(str, pair), "--bootstrap", "15", "--group-by", str(groups)]
+    assert _run.run([*argv, "-o", str(path)]) == 0
+    assert verify(path, *pair).equal
+    groups.write_text("a.jpg,day\nb.jpg,dusk\n", encoding="utf-8")
+    assert [one.name for one in verify(path, *pair).differences] == ["signature.bootstrap", "bootstrap.grouping"]
+    assert _run.run([*argv, "-o", str(groups)]) == 2
 
 
 def test_a_result_without_bootstrap_says_nothing_of_intervals() -> None:

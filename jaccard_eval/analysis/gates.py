@@ -12,11 +12,11 @@ from jaccard_eval.analysis.answers import Answers, slice_digest
 from jaccard_eval.analysis.gaterules import AGAINST_BASELINE, EXTERNAL, Gates, Limit, Rule
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import qualified
-from jaccard_eval.data.signature import signature_fields
+from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields
 from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError, did_you_mean, shown
 
-MAY_DIFFER = ("pred", "v", "score")  # of the signatures of run and baseline: the model, the tool, what else was counted
+MAY_DIFFER = ("pred", "v", *BESIDE_METRICS)  # of the signatures of run and baseline: the model, the tool, what else
 SHOWN_CLASSES = 3
 
 _BROKEN = {"error": Status.FAIL, "warning": Status.WARN, "info": Status.INFO}

@@ -20,7 +20,7 @@ from jaccard_eval.metrics.axes import Axes
 
 KINDS = (EvaluationResult.kind, PixelsResult.kind)
 _POINT_METRICS = {"precision": "precision", "recall": "recall", "F1": "f1", "TP": "tp", "FP": "fp", "FN": "fn"}
-_CLASS_COUNTS = ("class", "gt", "ignored", "pred")
+_NO_METRICS = ("class", "gt", "ignored", "pred", "intervals")  # of the rows of classes
 
 Values = dict[Hashable, MetricValue]
 
@@ -89,7 +89,7 @@ class SavedAnswers:
         yield from _summary(document)
         for row in document["per_class"]:
             reason = "no detections" if row["gt"] else "no ground truth"
-            for name in (name for name in row if name not in _CLASS_COUNTS):
+            for name in (name for name in row if name not in _NO_METRICS):
                 ref = replace(MetricRef.parse(name), class_name=row["class"])
                 yield _value(str(ref), row[name], row["gt"], reason)
         for point in (one for one in document["operating_points"] if one["score"] is not None):

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from jaccard_eval.analysis.answers import chosen_images, slice_digest
 from jaccard_eval.analysis.gaterules import Slice
+from jaccard_eval.data.bootstrap import Interval
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import USUAL_IOU, Protocol
 from jaccard_eval.data.result import Measured, SliceRow
 from jaccard_eval.errors import UsageError, shown
 
+IntervalsOf = Callable[[Any, Sequence[MetricRef]], Mapping[str, Interval | None]]
 
-def measure_slices(measured: Measured, slices: Sequence[Slice], protocol: Protocol) -> tuple[SliceRow, ...]:
+
+def measure_slices(
+    measured: Measured, slices: Sequence[Slice], protocol: Protocol, *, intervals: IntervalsOf | None = None
+) -> tuple[SliceRow, ...]:
     """Measure every slice; they may overlap.
+
+    Parameters
+    ----------
+    measured : Measured
+    slices : sequence of Slice
+    protocol : Protocol
+    intervals : callable, optional
+        Gives the intervals of metrics on a part of the images.
 
     Raises
     ------
@@ -21,7 +36,7 @@ def measure_slices(measured: Measured, slices: Sequence[Slice], protocol: Protoc
         When a name or glob matches no image, or two slices have one name.
     """
     require_names(slices)
-    return tuple(_measure(measured, one, slice_refs(protocol)) for one in slices)
+    return tuple(_measure(measured, one, slice_refs(protocol), intervals) for one in slices)
 
 
 def slice_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
@@ -38,8 +53,9 @@ def require_names(slices: Sequence[Slice]) -> None:
         raise UsageError(f"slice {shown(twice[0])} is given twice")
 
 
-def _measure(measured: Measured, one: Slice, refs: Sequence[MetricRef]) -> SliceRow:
+def _measure(measured: Measured, one: Slice, refs: Sequence[MetricRef], intervals: IntervalsOf | None) -> SliceRow:
     rows = chosen_images(one, measured.image_names)
     part = measured.restrict(rows)
-    values = {str(ref): part.value(ref) for ref in refs}
+    found = {} if intervals is None else intervals(part, refs)
+    values = {str(ref): replace(part.value(ref), interval=found.get(str(ref))) for ref in refs}
     return SliceRow(name=one.name, digest=slice_digest(one), images=len(rows), values=values)

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     import os
     from typing import Unpack
 
+    from jaccard_eval.analysis.gaterules import Slice
     from jaccard_eval.api.comparing import CompareOptions
     from jaccard_eval.api.inputs import Source
+    from jaccard_eval.data.bootstrap import Bootstrap
     from jaccard_eval.data.comparison import ComparisonResult
     from jaccard_eval.data.inspection import Inspection
     from jaccard_eval.data.pixels import PixelsResult
@@ -48,6 +50,8 @@ def evaluate(
     drop_duplicates: bool = False,
     score: float | str | None = None,
     errors: bool = False,
+    bootstrap: Bootstrap | int | None = None,
+    slices: Sequence[Slice] = (),
     class_map: Mapping[str, str] | str | None = None,
     match_images: str | None = None,
     extra_images: str = "error",
@@ -85,6 +89,10 @@ def evaluate(
     errors : bool
         Also say what kinds of errors there are, in ``result.errors``; the confusion matrix is that of `score`, or of
         the best F1.
+    bootstrap : Bootstrap or int, optional
+        How to resample the images, or how often, for intervals of the summary, every class and every slice.
+    slices : sequence of Slice
+        Parts of the images to measure as well, in ``result.slices``.
     class_map : mapping of str to str, or str, optional
         Prediction class to ground-truth class, the name of a rule ("id+1", "contiguous", "alphabetical", ...), or
         "auto": whatever makes most of the objects that lie in one place agree.
@@ -130,8 +138,31 @@ def evaluate(
         gt_options=gt_options,
         pred_options=pred_options,
     )
+    drawn = _settings(bootstrap)
     result = measure(bring_together(gt, pred, **options), rules, score=score, errors=errors, version=__version__)
-    return replace(result, options=record_options(options, score))
+    recorded = record_options(options, score=score, bootstrap=drawn, slices=slices)
+    return _with_parts(replace(result, options=recorded), drawn, slices)
+
+
+def _settings(bootstrap: Bootstrap | int | None) -> Bootstrap | None:
+    if not isinstance(bootstrap, int):
+        return bootstrap
+    from jaccard_eval.data.bootstrap import Bootstrap
+
+    return Bootstrap(n_resamples=bootstrap)
+
+
+def _with_parts(result: EvaluationResult, drawn: Bootstrap | None, slices: Sequence[Slice]) -> EvaluationResult:
+    """Add the slices and intervals that were asked for."""
+    if slices:
+        from jaccard_eval.api.slicing import with_slices
+
+        result = with_slices(result, slices, drawn)
+    if drawn is not None:
+        from jaccard_eval.api.bootstrapping import with_intervals
+
+        result = with_intervals(result, drawn)
+    return result
 
 
 def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = None, **rules: Any) -> ComparisonResult:

@@ -13,8 +13,9 @@ import numpy as np
 from jaccard_eval.analysis.resample import Run, intervals, resample
 from jaccard_eval.data.bootstrap import BY_FOLDER, Bootstrap, Interval, Resamples
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.metricref import qualified
+from jaccard_eval.data.metricref import MetricRef, qualified
 from jaccard_eval.data.result import ClassRow, EvaluationResult
+from jaccard_eval.data.signature import with_choices
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import Finding, FindingLog, UsageError, Where, shown
 from jaccard_eval.formats._files import read_text
@@ -53,13 +54,22 @@ def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: in
         result,
         metrics={name: replace(one, interval=found.get(one.ref)) for name, one in result.metrics.items()},
         per_class=tuple(_with_interval(row, found) for row in result.per_class),
+        signature=with_choices(result.signature, resamples.choice),
         findings=(*result.findings, *remarks(resamples, result.pred.path)),
         bootstrap=resamples,
     )
 
 
-def resample_alike(runs: Sequence[DetectionMetrics], settings: Bootstrap, *, run: Run = map) -> list[Resamples]:
+def resample_alike(
+    runs: Sequence[DetectionMetrics],
+    settings: Bootstrap,
+    *,
+    refs: Sequence[MetricRef] | None = None,
+    run: Run = map,
+) -> list[Resamples]:
     """Resample the images of all runs in the same way, or their groups; the runs have the same images, in any order.
+
+    The summary and every class are measured, or the averages `refs` alone.
 
     Raises
     ------
@@ -76,10 +86,19 @@ def resample_alike(runs: Sequence[DetectionMetrics], settings: Bootstrap, *, run
         )
     if settings.group_by is None:
         orders = (None if one.image_names == names else names for one in runs)
-        return [resample(one, settings, order=order, run=run) for one, order in zip(runs, orders, strict=True)]
+        pairs = zip(runs, orders, strict=True)
+        return [resample(one, settings, refs=refs, order=order, run=run) for one, order in pairs]
     group = dict(zip(names, image_groups(names, settings.group_by), strict=True))
     groups = ([group[name] for name in one.image_names] for one in runs)
-    return [resample(one, settings, groups=of, unit="group", run=run) for one, of in zip(runs, groups, strict=True)]
+    return [
+        resample(one, settings, refs=refs, groups=of, unit="group", run=run)
+        for one, of in zip(runs, groups, strict=True)
+    ]
+
+
+def count_units(names: Sequence[str], settings: Bootstrap) -> int:
+    """Count the images, or the groups that they are in; see `image_groups` for the errors."""
+    return len(names) if settings.group_by is None else len(set(image_groups(names, settings.group_by)))
 
 
 def image_groups(names: Sequence[str], group_by: str) -> list[str]:

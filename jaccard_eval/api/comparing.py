@@ -16,13 +16,13 @@ from jaccard_eval.data.bootstrap import Bootstrap, Resamples
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.comparison import ComparisonResult, Versus
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.signature import signature_fields
+from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields, without_fields
 from jaccard_eval.errors import Finding, FindingLog, UsageError, Where, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.api.inputs import Source
 
-PER_RUN_FIELDS = ("pred", "class_map", "v")  # of a signature: each of the predictions has its own
+PER_RUN_FIELDS = ("pred", "class_map", "v", *BESIDE_METRICS)  # of a signature: each of the predictions has its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ def compare_results(
     noise = [] if drawn is None else [drawn[0].choice]
     return ComparisonResult(
         version=version,
-        signature="|".join([baseline.signature, f"against={against}", *options.chosen(level), *noise]),
+        signature="|".join([_rules(baseline), f"against={against}", *options.chosen(level), *noise]),
         protocol=baseline.protocol.name,
         gt=baseline.gt.path,
         baseline=first,
@@ -121,6 +121,11 @@ def compare_results(
         findings=_findings(results, drawn),
         bootstrap=None if drawn is None else drawn[0],
     )
+
+
+def _rules(baseline: EvaluationResult) -> str:
+    """Return the signature of the baseline without what is no part of a comparison."""
+    return without_fields(baseline.signature, BESIDE_METRICS)
 
 
 def _resampled(results: Sequence[EvaluationResult], settings: Bootstrap | None, run: Run) -> Sequence[Resamples] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.formats import ReadOptions
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 DEFAULT_EXTRA_IMAGES = "error"
 
 
-def record_options(sides: SideOptions, score: float | str | None) -> dict[str, Any]:
+def record_options(sides: SideOptions, **others: Any) -> dict[str, Any]:
     """Return what was asked for beside the protocol, as the user gave it; what was left out is left out.
 
     The names are those of `api.evaluate`.
     """
-    recorded = {name: _recorded(value) for name, value in sides.items()} | {"score": score}
+    recorded = {name: _recorded(value) for name, value in (sides | others).items()}
     if recorded.get("extra_images") == DEFAULT_EXTRA_IMAGES:
         del recorded["extra_images"]
     return {name: value for name, value in recorded.items() if _is_given(value)}
@@ -32,10 +32,20 @@ def restore_options(recorded: Mapping[str, Any]) -> dict[str, Any]:
     ------
     DataError
         When a folder of images does not exist any more.
+    UsageError
+        When a number is out of range.
     """
     restored = dict(recorded)
     for name in ("gt_options", "pred_options"):
         restored[name] = _read_options(recorded.get(name, {}))
+    if "bootstrap" in recorded:
+        from jaccard_eval.data.bootstrap import Bootstrap
+
+        restored["bootstrap"] = Bootstrap(**recorded["bootstrap"])
+    if "slices" in recorded:
+        from jaccard_eval.analysis.gaterules import Slice
+
+        restored["slices"] = tuple(Slice(**one | {"patterns": tuple(one["patterns"])}) for one in recorded["slices"])
     return restored
 
 
@@ -47,7 +57,10 @@ def _recorded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): str(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return list(value)
+        return [_recorded(one) for one in value]
+    if is_dataclass(value):
+        given = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {name: _recorded(one) for name, one in given.items() if one is not None}
     root = getattr(value, "root", None)  # of a folder of images
     return value if root is None else str(root)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from jaccard_eval.data.verification import VERSION_FIELD, Difference, Verificati
 from jaccard_eval.errors import Finding, FindingLog, Severity, UsageError, Where, shown
 
 Number = int | float
+Cell = str | Number | dict[str, Number | tuple[Number, Number] | None] | None  # of a table: also supports, intervals
 READINGS = ("gt_options", "pred_options")  # of the options: how either side was read
 
 
@@ -67,6 +68,25 @@ class SavedReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SavedBootstrap:
+    """How images were resampled; see `Bootstrap`."""
+
+    n_resamples: int
+    confidence_level: Number
+    rng: int
+    group_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedSlice:
+    """Some of the images; see `Slice`."""
+
+    name: str
+    patterns: tuple[str, ...]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SavedOptions:
     """What was asked for beside the protocol; see `api.evaluate`."""
 
@@ -76,6 +96,8 @@ class SavedOptions:
     nms: Number | None = None
     drop_duplicates: bool | None = None
     score: Number | str | None = None
+    bootstrap: SavedBootstrap | None = None
+    slices: tuple[SavedSlice, ...] | None = None
     class_map: dict[str, str] | str | None = None
     match_images: str | None = None
     extra_images: str | None = None
@@ -106,8 +128,11 @@ class SavedResult:
     inputs: SavedInputs
     metrics: dict[str, Number | None]
     support: dict[str, Number]
-    per_class: tuple[dict[str, str | Number | None], ...]
+    per_class: tuple[dict[str, Cell], ...]
     operating_points: tuple[dict[str, str | Number | None], ...]
+    bootstrap: dict[str, str | Number] = field(default_factory=dict)
+    intervals: dict[str, tuple[Number, Number]] = field(default_factory=dict)
+    slices: tuple[dict[str, Cell], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +190,10 @@ def read_saved(path: Path) -> Saved:
     options = {name: value for name, value in msgspec.to_builtins(saved.options).items() if value is not None}
     for side in READINGS:
         options[side] = {name: value for name, value in options.get(side, {}).items() if value is not None}
-    return Saved(str(path), document, {"protocol": rules, **restore_options(options)})
+    try:
+        return Saved(str(path), document, {"protocol": rules, **restore_options(options)})
+    except UsageError as error:
+        raise _invalid(path, f"cannot be run again: {error}") from None
 
 
 def compare(saved: Saved, again: EvaluationResult) -> Verification:
@@ -201,6 +229,8 @@ def _unknown_names(document: Mapping[str, Any]) -> list[str]:
         ("protocol", document["protocol"], SavedProtocol),
         ("options", options, SavedOptions),
         *((f"options.{side}", options.get(side) or {}, SavedReading) for side in READINGS),
+        ("options.bootstrap", options.get("bootstrap") or {}, SavedBootstrap),
+        *((f"options.slices[{i}]", one, SavedSlice) for i, one in enumerate(options.get("slices") or ())),
     ]
     return [f"{place}.{name}" for place, given, known in parts for name in given if name not in known.__slots__]  # type: ignore[attr-defined]
 

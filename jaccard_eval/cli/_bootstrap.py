@@ -13,7 +13,6 @@ from jaccard_eval.errors import UsageError
 
 if TYPE_CHECKING:
     from jaccard_eval.data.bootstrap import Bootstrap
-    from jaccard_eval.data.result import EvaluationResult
 
 FIELDS = {"confidence": "confidence_level", "seed": "rng", "group_by": "group_by"}  # by the names of the options
 
@@ -36,16 +35,6 @@ BOOTSTRAP_OPTIONS: list[click.Parameter] = [
         " a CSV file of rows image,group.",
     ),
 ]
-
-
-def add_intervals(result: EvaluationResult, options: dict[str, Any]) -> EvaluationResult:
-    """Return the result with intervals, where they were asked for."""
-    settings = read_bootstrap(options)
-    if settings is None:
-        return result
-    from jaccard_eval.api.bootstrapping import with_intervals
-
-    return with_intervals(result, settings)
 
 
 def group_files(options: dict[str, Any]) -> list[Path]:

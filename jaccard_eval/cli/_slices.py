@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from jaccard_eval.errors import UsageError, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.analysis.gaterules import Slice
-    from jaccard_eval.data.result import EvaluationResult
 
 TABLE = "slices"
 
@@ -40,15 +38,6 @@ def read_slices(options: dict[str, Any]) -> tuple[Slice, ...]:
     slices = (*own, *(_read_file(path) if path is not None else ()))
     require_names(slices)
     return slices
-
-
-def add_slices(result: EvaluationResult, slices: tuple[Slice, ...]) -> EvaluationResult:
-    """Return the result with a row for each slice."""
-    if not slices:
-        return result
-    from jaccard_eval.analysis.slices import measure_slices
-
-    return replace(result, slices=measure_slices(result.measured, slices, result.protocol))
 
 
 def _read_file(path: Path) -> tuple[Slice, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli import EXIT_CODES
-from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS, add_intervals
+from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS, group_files, read_bootstrap
 from jaccard_eval.cli._delivery import deliver, plan_files, tell_errors
 from jaccard_eval.cli._findings import report_findings
 from jaccard_eval.cli._gating import GATE_OPTIONS
@@ -26,7 +26,7 @@ from jaccard_eval.cli._options import (
     section,
 )
 from jaccard_eval.cli._reading import side_arguments, two_sides
-from jaccard_eval.cli._slices import SLICE_OPTIONS, add_slices, read_slices
+from jaccard_eval.cli._slices import SLICE_OPTIONS, read_slices
 from jaccard_eval.errors import ExitCode, FindingLog
 
 if TYPE_CHECKING:
@@ -62,26 +62,27 @@ ERRORS = section("Output")(
 def evaluate(**options: Any) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
     gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
-    keeper, slices = prepare_gates(options), read_slices(options)
-    outputs = plan_files([*options["output"], *keeper.outputs], [gt, pred, *keeper.inputs])
+    keeper = prepare_gates(options)
+    parts = {"bootstrap": read_bootstrap(options), "slices": read_slices(options)}
+    outputs = plan_files([*options["output"], *keeper.outputs], [gt, pred, *keeper.inputs, *group_files(options)])
     errors = tell_errors(outputs) if options["errors"] is None else options["errors"]
-    result = keeper.judge(add_slices(add_intervals(_compute(gt, pred, options, errors=errors), options), slices))
+    result = keeper.judge(_compute(gt, pred, options, errors=errors, **parts))
     report_findings(result.findings, options)
     outputs, shape = keeper.permitted(outputs, result.gates), _report_options(options)
     shown = result if options["errors"] else replace(result, errors=None)
     return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, shape, shown=shown))
 
 
-def _compute(gt: Path, pred: Path, options: dict[str, Any], *, errors: bool) -> EvaluationResult:
+def _compute(gt: Path, pred: Path, options: dict[str, Any], **parts: Any) -> EvaluationResult:
     from jaccard_eval import api
 
     log = FindingLog()
     result = api.evaluate(
         gt,
         pred,
-        errors=errors,
         areas=_areas(options["areas"], options["protocol"]),
         **{name: options[name] for name in PASSED_ON},
+        **parts,
         **side_arguments(options, log),
     )
     return replace(result, findings=(*log.findings(), *result.findings))

@@ -77,11 +77,11 @@ def _compute_saved(path: Path, metric: str = DEFAULT_METRIC, **options: Any) -> 
     """Explain a saved evaluation, from the inputs that it names, by its own rules and options."""
     from jaccard_eval.api import explaining
     from jaccard_eval.api.verifying import read_saved
-    from jaccard_eval.data.signature import signature_fields
+    from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields
 
     saved = read_saved(path)
     gt, pred = (saved.document["inputs"][side]["path"] for side in ROLES)
-    arguments = {name: value for name, value in saved.arguments.items() if name not in OF_THE_METRIC}
+    arguments = {name: value for name, value in saved.arguments.items() if name not in BESIDE_METRICS}
     result = explaining.explain(gt, pred, metric, **arguments, **options)
     changes = FindingLog()
     now, then = signature_fields(result.signature), signature_fields(saved.document["signature"])

@@ -290,6 +290,7 @@ def _slice_dict(one: SliceRow) -> dict[str, Any]:
         {"slice": one.name, "digest": one.digest, "images": one.images}
         | values
         | {"support": {name: metric.n for name, metric in one.values.items()}}
+        | _intervals_dict(one.values)
     )
 
 

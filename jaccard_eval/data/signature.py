@@ -16,6 +16,7 @@ from jaccard_eval.data.protocol import AreaRange, Protocol
 Words = npt.NDArray[np.uint64]
 
 FINGERPRINT_DIGITS = 16  # hexadecimal digits shown: 64 bits
+BESIDE_METRICS = ("score", "bootstrap", "slices")  # fields of what is measured beside the metrics, which stay the same
 RULES_DIGITS = 8  # hexadecimal digits of the digest in a short signature
 
 
@@ -99,6 +100,23 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
         f"v={version}",
     ]
     return "|".join(parts)
+
+
+def with_choices(text: str, *choices: str) -> str:
+    """Return a signature with further choices, before the inputs.
+
+    Examples
+    --------
+    >>> with_choices("coco|iou=0.5|gt=sha256:01|pred=sha256:02|v=0.1.0", "bootstrap=1000,0.95,0")
+    'coco|iou=0.5|bootstrap=1000,0.95,0|gt=sha256:01|pred=sha256:02|v=0.1.0'
+    """
+    rules, inputs, rest = text.partition("|gt=")
+    return "|".join([rules, *choices]) + inputs + rest
+
+
+def without_fields(text: str, names: Sequence[str]) -> str:
+    """Return a signature without some of its fields."""
+    return "|".join(part for part in text.split("|") if part.partition("=")[0] not in names)
 
 
 def signature_fields(text: str) -> dict[str, str]:

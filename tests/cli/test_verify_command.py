@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from command_line import run_process, write_json, write_pair
 
-from jaccard_eval import evaluate, verify
+from jaccard_eval import Bootstrap, Slice, evaluate, verify
 from jaccard_eval.api.sides import SideOptions
-from jaccard_eval.api.verifying import SavedOptions, SavedProtocol, SavedReading
+from jaccard_eval.api.verifying import SavedBootstrap, SavedOptions, SavedProtocol, SavedReading, SavedSlice
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import DataError
 from jaccard_eval.formats import ReadOptions
@@ -94,6 +94,8 @@ def test_another_version_alone_is_a_warning_and_with_strict_an_error(pair: tuple
         ["--score-min", "0.85"],
         ["--score-min", "0"],
         ["--nms", "0.5", "--drop-duplicates"],
+        ["--bootstrap", "20", "--confidence", "0.9", "--seed", "3"],
+        ["--slice", "dogs=a.*", "--slice", "dogs=[a]*", "--slice", "all=*", "--bootstrap", "20"],
         ["--class-map", "1=cat,2=dog"],
         ["--class-map", "auto"],
         ["--match-images", "id", "--extra-images", "ignore"],
@@ -128,12 +130,23 @@ def test_options_that_were_not_given_are_not_in_the_document(pair: tuple[Path, P
     [
         ({"schema": 2}, "has schema 2; expected 1"),
         ({"options": {"nms": "much"}}, r"\$\.options\.nms"),
+        (
+            {"options": {"bootstrap": {"n_resamples": 1, "confidence_level": 0.9, "rng": 0}}},
+            "cannot be run again: n_resamples must be a whole number from 2 on",
+        ),
+        ({"intervals": {"AP": [0]}}, r"\$\.intervals"),
         ({"protocol": {"name": "coco"}}, r"\$\.protocol"),
         ({"metrics": None}, r"\$\.metrics"),
         ({"inputs": {"gt": {}}}, r"missing required field `pred` - at `\$\.inputs`"),
         (
-            {"options": {"new": 1, "gt_options": {"newer": 2}}},
-            r"'options.new', 'options.gt_options.newer' is of another",
+            {
+                "options": {
+                    "new": 1,
+                    "gt_options": {"newer": 2},
+                    "slices": [{"name": "a", "patterns": ["*"], "exact": False, "odd": 3}],
+                }
+            },
+            r"'options.new', 'options.gt_options.newer', 'options.slices\[0\].odd' is of another",
         ),
     ],
 )
@@ -150,7 +163,8 @@ def test_every_rule_and_every_option_can_be_read_back() -> None:
 
     assert names(SavedProtocol) == names(Protocol) - {"sources"}
     assert names(SavedReading) == names(ReadOptions) - {"role"}
-    assert names(SavedOptions) == {*SideOptions.__annotations__, "score"}
+    assert names(SavedOptions) == {*SideOptions.__annotations__, "score", "bootstrap", "slices"}
+    assert (names(SavedBootstrap), names(SavedSlice)) == (names(Bootstrap), names(Slice))
 
 
 def test_rules_that_contradict_themselves_are_a_damaged_result(pair: tuple[Path, Path]) -> None:

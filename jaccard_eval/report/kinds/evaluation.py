@@ -15,7 +15,7 @@ from jaccard_eval.report._numbers import threshold_text, thresholds_text
 from jaccard_eval.report.kinds._gates import gates_section
 from jaccard_eval.report.kinds._intervals import bound_cells, bound_columns, intervals_section
 from jaccard_eval.report.kinds._parts import correspondence_section, findings_section, inputs_section, joined_names
-from jaccard_eval.report.kinds._slices import slices_section
+from jaccard_eval.report.kinds._slices import slices_section, with_slice_rows
 from jaccard_eval.report.model import Cell, Column, Note, Report, Section, Sheet, Table
 
 FEW_THRESHOLDS = 4  # up to this many, operating points are shown at every IoU threshold, else at the lowest
@@ -47,7 +47,7 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
 
 
 def build_sheet(result: EvaluationResult, options: ReportOptions) -> Sheet:
-    """Return one row for all classes, then one per class; sorted as `options.sort` says."""
+    """Return one row for all classes, then one per class, sorted as `options.sort` says; then one for each slice."""
     from jaccard_eval.report.kinds._errors import error_cells, error_columns
 
     metrics = tuple(dict.fromkeys([*result.metrics, *class_metrics(result)]))
@@ -59,7 +59,8 @@ def build_sheet(result: EvaluationResult, options: ReportOptions) -> Sheet:
 
     pooled = (ALL_CLASSES, *_counts(*classes), *cells(result.metrics, None))
     rows = ((row.name, *_counts(row), *cells(row.values, row.name)) for row in classes)
-    return Sheet(("class", *COUNTS, *metrics, *bound_columns(bounded), *error_columns(result.errors)), (pooled, *rows))
+    header = ("class", *COUNTS, *metrics, *bound_columns(bounded), *error_columns(result.errors))
+    return with_slice_rows(Sheet(header, (pooled, *rows)), result.slices, ALL_CLASSES)
 
 
 def _errors(result: EvaluationResult, *, per_class: bool) -> list[Section]:
