@@ -77,6 +77,8 @@ CODES = frozenset(
         "folder-unreadable",
         "format-ambiguous",
         "format-unknown",
+        "gate-below-noise",
+        "gate-crossed-by-ties",
         "group-missing",
         "group-row",
         "group-unknown",

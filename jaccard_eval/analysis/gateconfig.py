@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jaccard_eval.analysis.gatekeys import (
+    BOOTSTRAP_KEYS,
     CONFIG_KEYS,
     GATES_KEYS,
     NUMBER,
@@ -20,9 +21,11 @@ from jaccard_eval.analysis.gatekeys import (
     Key,
 )
 from jaccard_eval.analysis.gaterules import Gates, Rule, Slice, refuse
+from jaccard_eval.data.bootstrap import Bootstrap
 from jaccard_eval.errors import UsageError, Where, did_you_mean, shown
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_BOOTSTRAP_FIELDS = {"resamples": "n_resamples", "confidence": "confidence_level", "seed": "rng"}
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -72,11 +75,13 @@ def _gates(table: Mapping[str, Any], reader: _Reader, further: Sequence[Rule]) -
     values = reader.take(table, GATES_KEYS, where)
     rules = [_rule(one, i, reader) for i, one in enumerate(values.pop("rules", ()))]
     slices = [_slice(name, given, reader) for name, given in values.pop("slices", {}).items()]
+    bootstrap = _bootstrap(values.pop("bootstrap"), reader) if "bootstrap" in values else None
     if reader.problems:
         return None
     try:
         own = tuple(one for one in rules if one)
-        return Gates(rules=(*own, *further), slices=tuple(one for one in slices if one), **values)
+        chosen = tuple(one for one in slices if one)
+        return Gates(rules=(*own, *further), slices=chosen, bootstrap=bootstrap, **values)
     except UsageError as error:
         reader.say_lines(where, str(error))
     return None
@@ -110,6 +115,16 @@ def _slice(name: str, given: Any, reader: _Reader) -> Slice | None:
         reader.say(where, f"a text is the path of a file of names; write globs as a list: [{shown(given)}]")
     else:
         reader.say(where, f"expected a list of names and globs, or the path of a file of names; got {shown(given)}")
+    return None
+
+
+def _bootstrap(table: Mapping[str, Any], reader: _Reader) -> Bootstrap | None:
+    where = reader.place("gates.bootstrap")
+    values = reader.take(table, BOOTSTRAP_KEYS, where)
+    try:
+        return Bootstrap(**{_BOOTSTRAP_FIELDS.get(name, name): value for name, value in values.items()})
+    except UsageError as error:
+        reader.say(where, str(error))
     return None
 
 

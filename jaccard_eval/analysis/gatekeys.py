@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jaccard_eval.analysis.gaterules import AGGREGATES, CHECKS, POLICIES, SEVERITIES
+from jaccard_eval.analysis.gaterules import AGGREGATES, CHECKS, POLICIES, SEVERITIES, SIGNIFICANCES
 
 NUMBER, WHOLE, TEXT, TEXTS, TABLE, TABLES = "number", "whole number", "text", "text or list of texts", "table", "tables"
 
@@ -48,11 +48,30 @@ RULE_KEYS: Mapping[str, Key] = {
     "min-support": Key(WHOLE, "Ground-truth boxes (or pixels) below which a value is skipped, and reported."),
     "missing-metric": Key(TEXT, "What an undefined value is.", POLICIES),
     "severity": Key(TEXT, "What a broken limit is; only an error fails the run.", SEVERITIES),
+    "significance": Key(
+        TEXT,
+        "What besides breaks a limit on drops, by resampling images: the interval of the difference excludes 0"
+        " (significant-drop), or does not stay within the limit, however small the drop (non-inferior).",
+        SIGNIFICANCES,
+    ),
+}
+BOOTSTRAP_KEYS: Mapping[str, Key] = {
+    "resamples": Key(WHOLE, "How many resamples are drawn; 1000 when left out."),
+    "confidence": Key(NUMBER, "Of the intervals, between 0 and 1; 0.95 when left out."),
+    "seed": Key(WHOLE, "Of the resamples; 0 when left out."),
+    "group-by": Key(
+        TEXT, "What is drawn as a whole: folder, or a CSV file of rows image,group, relative to this file."
+    ),
 }
 GATES_KEYS: Mapping[str, Key] = {
     "baseline": Key(TEXT, "Result to compare with: the path of a JSON document, relative to this file."),
     "missing-baseline": Key(TEXT, "What a baseline that does not exist is.", POLICIES),
     "missing-metric": Key(TEXT, "What an undefined value is.", POLICIES),
+    "bootstrap": Key(
+        TABLE,
+        "How images are resampled, for the interval of every value; as by default for rules with a significance.",
+        keys=BOOTSTRAP_KEYS,
+    ),
     "epsilon": Key(NUMBER, "Rounding error that comparisons forgive."),
     "slices": Key(TABLE, "Slices of the images by name: a list of names and globs, or the path of a file of names."),
     "rules": Key(TABLES, "What the metrics have to be.", keys=RULE_KEYS),

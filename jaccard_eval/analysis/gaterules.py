@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from jaccard_eval.data.metricref import qualified, split_ref
 from jaccard_eval.errors import UsageError, Where, did_you_mean, shown
 
+if TYPE_CHECKING:
+    from jaccard_eval.data.bootstrap import Bootstrap
+
 CHECKS = ("min", "max", "max-drop", "max-drop-relative", "max-rise", "max-rise-relative")
 AGAINST_BASELINE = CHECKS[2:]
+DROPS = CHECKS[2:4]
+SIGNIFICANCES = ("significant-drop", "non-inferior")
+NON_INFERIOR = SIGNIFICANCES[1]
 AGGREGATES = ("min", "mean", "median", "count-below")
 SEVERITIES = ("error", "warning", "info")
 POLICIES = ("error", "warn", "pass")
@@ -79,6 +86,10 @@ class Rule:
         What becomes of an undefined value; as the gates say when left out.
     severity : {"error", "warning", "info"}
         What a broken limit is.
+    significance : {"significant-drop", "non-inferior"}, optional
+        What besides breaks a limit on drops, by resampling the images of the run and of its baseline alike: a drop
+        beyond it fails only when the interval of the difference excludes 0, or any drop fails unless the whole interval
+        stays within the limit.
     where : Where, optional
         Where the rule stands.
 
@@ -113,6 +124,7 @@ class Rule:
     min_support: int = 0
     missing_metric: str | None = None
     severity: str = "error"
+    significance: str | None = None
     where: Where | None = None
 
     def __post_init__(self) -> None:
@@ -161,6 +173,9 @@ class Gates:
         What becomes of it when that does not exist.
     missing_metric : {"error", "warn", "pass"}
         What becomes of an undefined value.
+    bootstrap : Bootstrap, optional
+        How images are resampled, for the interval of every value that is judged; when left out, as `Bootstrap` does by
+        default, for the rules with a significance alone.
     epsilon : float
         Rounding errors to forgive: a perfect detection has an AP of 0.9999999999999998.
 
@@ -175,10 +190,21 @@ class Gates:
     baseline: str | None = None
     missing_baseline: str = "error"
     missing_metric: str = "error"
+    bootstrap: Bootstrap | None = None
     epsilon: float = 1e-9
 
     def __post_init__(self) -> None:
         refuse(_problems_of_gates(self), None)
+
+    @property
+    def needs_tables(self) -> bool:
+        """Whether any rule can be judged by the match tables of run and baseline only."""
+        return any(rule.significance for rule in self.rules)
+
+    @property
+    def asks_noise(self) -> bool:
+        """Whether images are to be resampled for any rule."""
+        return self.bootstrap is not None or self.needs_tables
 
     def slice_of(self, rule: Rule) -> Slice | None:
         """Return the slice of a rule; None for all images."""
@@ -197,7 +223,8 @@ def _default_id(rule: Rule) -> str:
     scope = f"{rule.aggregate}({rule.reference})" if rule.aggregate else rule.reference
     of_classes = f" of {', '.join(rule.classes)}" if rule.classes else ""
     on_slice = f" on {rule.slice}" if rule.slice else ""
-    return f"{scope}{of_classes}{on_slice} {'+'.join(limit.check for limit in rule.limits)}"
+    how = f" {rule.significance}" if rule.significance else ""
+    return f"{scope}{of_classes}{on_slice} {'+'.join(limit.check for limit in rule.limits)}{how}"
 
 
 def _problems_of_gates(gates: Gates) -> Iterator[str]:
@@ -227,6 +254,9 @@ def _problems_of_rule(rule: Rule) -> Iterator[str]:
     yield from _unknown("severity", rule.severity, SEVERITIES)
     yield from _unknown("missing-metric", rule.missing_metric, POLICIES)
     yield from _unknown("aggregate", rule.aggregate, AGGREGATES)
+    yield from _unknown("significance", rule.significance, SIGNIFICANCES)
+    if rule.significance and not any(limit.check in DROPS for limit in rule.limits):
+        yield f"significance is that of a drop: give {' or '.join(DROPS)}"
     if not rule.limits:
         yield f"no limit: give one of {', '.join(CHECKS)}"
     if rule.min_support < 0:
@@ -243,7 +273,7 @@ def _unknown(key: str, given: str | None, known: Sequence[str]) -> Iterator[str]
 
 
 def _problems_of_external(rule: Rule) -> Iterator[str]:
-    keys = ("classes", "aggregate", "iou", "score", "area", "max_dets", "slice", "min_support")
+    keys = ("classes", "aggregate", "iou", "score", "area", "max_dets", "slice", "min_support", "significance")
     for key in keys:
         if getattr(rule, key) not in (None, (), 0):
             yield f"{shown(rule.metric)} is measured elsewhere: {key.replace('_', '-')} does not apply"

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 
 from jaccard_eval.analysis.answers import Answers, slice_digest
-from jaccard_eval.analysis.gaterules import AGAINST_BASELINE, EXTERNAL, Gates, Limit, Rule
+from jaccard_eval.analysis.gatelevels import (
+    WITHOUT_BASELINE,
+    aggregated,
+    broken_level,
+    is_below,
+    margin_of,
+    nearest_level,
+    undefined_status,
+)
+from jaccard_eval.analysis.gaterules import AGAINST_BASELINE, DROPS, EXTERNAL, Gates, Limit, Rule
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import qualified
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields
@@ -18,9 +27,6 @@ from jaccard_eval.errors import UsageError, did_you_mean, shown
 
 MAY_DIFFER = ("pred", "v", *BESIDE_METRICS)  # of the signatures of run and baseline: the model, the tool, what else
 SHOWN_CLASSES = 3
-
-_BROKEN = {"error": Status.FAIL, "warning": Status.WARN, "info": Status.INFO}
-_WITHOUT_BASELINE = {"warn": Status.WARN, "pass": Status.SKIP}
 
 
 def judge(
@@ -220,9 +226,9 @@ class _Bench:
             status=status,
             severity=rule.severity,
             value=run.value,
-            limit=math.nan if level is None else level,
+            limit=level,
             n=run.n,
-            margin=math.nan if level is None else _margin(limit.check, level, run.value, base),
+            margin=margin_of(limit.check, level, run.value, base),
             baseline=base,
             delta=run.value - base,
             reason=reason,
@@ -230,24 +236,24 @@ class _Bench:
             slice_digest="" if images is None else slice_digest(images),
             cells=tuple(run.cells.values()),
             where=rule.where,
+            significance=rule.significance if limit.check in DROPS else None,
         )
 
-    def _decide(
-        self, rule: Rule, limit: Limit, run: _Sample, baseline: _Sample | None
-    ) -> tuple[Status, float | None, str]:
+    def _decide(self, rule: Rule, limit: Limit, run: _Sample, baseline: _Sample | None) -> tuple[Status, float, str]:
         """Return the status, the level that decided it, and why."""
-        nearest = limit.warn if limit.error is None else limit.error
+        nearest = nearest_level(limit)
         if run.is_small:
             return Status.SKIP, nearest, run.reason
         if limit.check in AGAINST_BASELINE and baseline is None:
-            return _WITHOUT_BASELINE[self.gates.missing_baseline], nearest, "no baseline"
+            return WITHOUT_BASELINE[self.gates.missing_baseline], nearest, "no baseline"
         undefined = _why_undefined(limit, run, baseline)
         if undefined:
-            return _missing(self._policy(rule), rule), nearest, undefined
+            return undefined_status(self.gates, rule), nearest, undefined
         base = math.nan if baseline is None else baseline.value
-        for level, status in ((limit.error, _BROKEN[rule.severity]), (limit.warn, Status.WARN)):
-            if level is not None and not _margin(limit.check, level, run.value, base) >= -self.gates.epsilon:
-                return (Status.INFO if rule.severity == "info" else status), level, run.reason
+        margin = partial(margin_of, limit.check, value=run.value, baseline=base)
+        broken = broken_level(rule, limit, lambda level: not margin(level) >= -self.gates.epsilon)
+        if broken is not None:
+            return (*broken, run.reason)
         passed = Status.WARN if run.has_gaps and self._policy(rule) == "warn" else Status.PASS
         return passed, nearest, run.reason
 
@@ -269,23 +275,16 @@ def _why_undefined(limit: Limit, run: _Sample, baseline: _Sample | None) -> str:
     return ""
 
 
-def _missing(policy: str, rule: Rule) -> Status:
-    """Return what becomes of an undefined value."""
-    return {"error": _BROKEN[rule.severity], "warn": Status.WARN, "pass": Status.SKIP}[policy]
-
-
 def _aggregated(rule: Rule, values: Mapping[str, float], epsilon: float) -> tuple[float, list[str]]:
     """Return the one value of some classes, and what to say of it."""
-    if rule.aggregate == "mean":
-        return math.fsum(values.values()) / len(values), []
-    if rule.aggregate == "median":
-        return statistics.median(values.values()), []
+    value = aggregated(rule, tuple(values.values()), epsilon)
     if rule.aggregate == "count-below":
-        below = [name for name, value in values.items() if value < (rule.below or 0.0) - epsilon]
+        below = [name for name, one in values.items() if is_below(rule, one, epsilon)]
         more = ", ..." if len(below) > SHOWN_CLASSES else ""
-        return float(len(below)), [f"below: {', '.join(map(shown, below[:SHOWN_CLASSES]))}{more}"] if below else []
-    lowest = min(values, key=values.__getitem__)
-    return values[lowest], [f"lowest: {shown(lowest)}"] if rule.aggregate else []
+        return value, [f"below: {', '.join(map(shown, below[:SHOWN_CLASSES]))}{more}"] if below else []
+    if rule.aggregate == "min":
+        return value, [f"lowest: {shown(min(values, key=values.__getitem__))}"]
+    return value, []
 
 
 def _judged(rule: Rule, run: _Sample) -> str:
@@ -294,12 +293,3 @@ def _judged(rule: Rule, run: _Sample) -> str:
         return next(iter(run.cells.values())).ref
     below = "" if rule.below is None else f", {rule.below:g}"
     return f"{rule.aggregate}({qualified(rule.reference, {'class': ' '.join(rule.classes)})}{below})"
-
-
-def _margin(check: str, level: float, value: float, baseline: float) -> float:
-    """Return how far a value is on the right side of a limit, in units of the metric; negative when broken."""
-    if check in ("min", "max"):
-        return value - level if check == "min" else level - value
-    allowed = level * abs(baseline) if check.endswith("-relative") else level
-    change = value - baseline
-    return allowed + change if check.startswith("max-drop") else allowed - change

@@ -179,11 +179,6 @@ def non_inferior(delta: PairedDelta, margin: float) -> bool:
     return delta.interval is not None and delta.interval[0] > -margin
 
 
-def below_noise(delta: PairedDelta, limit: float) -> bool:
-    """Whether a limit on drops is tighter than the noise: chance alone moves the difference further than that."""
-    return delta.interval is not None and limit < (delta.interval[1] - delta.interval[0]) / 2
-
-
 class _Task:
     """Measures one resample; what all of them share is prepared by the first, which has to end before the others."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jaccard_eval.analysis.answers import Answers, answers_of
+from jaccard_eval.analysis.gateremarks import gate_findings
 from jaccard_eval.analysis.gaterules import Gates
 from jaccard_eval.analysis.gates import judge, require_comparable
 from jaccard_eval.analysis.savedanswers import KINDS, SavedAnswers
@@ -19,6 +20,9 @@ from jaccard_eval.data.pixels import PixelsResult
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
 from jaccard_eval.errors import UsageError, shown
+
+SAVED_RUN = ".npz"
+DUPLICATES = "pred-duplicate"
 
 Judged = TypeVar("Judged", EvaluationResult, PixelsResult)
 
@@ -33,11 +37,14 @@ class Gating:
     baseline : Answers, optional
     external : mapping of str to float
         Values that are measured elsewhere, by name.
+    base : EvaluationResult, optional
+        The baseline with its match table, where rules ask for it.
     """
 
     gates: Gates
     baseline: Answers | None = None
     external: Mapping[str, float] = field(default_factory=dict)
+    base: EvaluationResult | None = None
 
     def without_other_baseline(self, result: EvaluationResult | PixelsResult) -> Gating:
         """Leave out a baseline of other rules or other ground truth, for a run that is to take its place."""
@@ -45,16 +52,26 @@ class Gating:
             if self.baseline is not None:
                 require_comparable(answers_of(result), self.baseline)
         except UsageError:
-            return replace(self, baseline=None, gates=replace(self.gates, missing_baseline="pass"))
+            return replace(self, baseline=None, base=None, gates=replace(self.gates, missing_baseline="pass"))
         return self
 
-    def judge(self, run: Answers) -> tuple[GateVerdict, ...]:
-        """Judge anything that answers references; see ``analysis.gates.judge`` for the errors."""
-        return judge(self.gates, run, baseline=self.baseline, external=self.external)
+    def judge(self, run: Answers, table: EvaluationResult | None) -> tuple[GateVerdict, ...]:
+        """Judge anything that answers references, with its match table where there is one.
+
+        For the errors see ``analysis.gates.judge`` and ``api.gatenoise.weigh``.
+        """
+        verdicts = judge(self.gates, run, baseline=self.baseline, external=self.external)
+        if self.gates.asks_noise:
+            from jaccard_eval.api.gatenoise import weigh
+
+            verdicts = weigh(verdicts, self.gates, table, self.base)
+        return verdicts if table is None else _with_ties(verdicts, self.gates, table)
 
     def apply(self, result: Judged) -> Judged:
-        """Return a result with its verdicts."""
-        return replace(result, gates=self.judge(answers_of(result)))
+        """Return a result with its verdicts, and what makes these doubtful among its findings."""
+        table = result if isinstance(result, EvaluationResult) else None
+        verdicts: tuple[GateVerdict, ...] = self.judge(answers_of(result), table)
+        return replace(result, gates=verdicts, findings=(*result.findings, *gate_findings(verdicts)))
 
 
 def gate(
@@ -70,7 +87,8 @@ def gate(
     ----------
     result : EvaluationResult, PixelsResult or path
         A path is that of a JSON document, which answers what it holds: the summary, the classes, the operating points
-        and what gates asked before.
+        and what gates asked before; or that of a saved run (.npz), which answers anything. For rules with a
+        significance, the saved run stands beside the document.
     gates : Gates
     baseline : EvaluationResult, PixelsResult or path, optional
         What to compare with, instead of ``gates.baseline``.
@@ -98,25 +116,33 @@ def gate(
     >>> str(verdict.status), round(verdict.margin, 4)
     ('fail', -0.095)
     """
-    base = open_baseline(gates, gates.baseline) if baseline is None else _answers(baseline)
-    return Gating(gates=gates, baseline=base, external=metrics or {}).judge(_answers(result))
+    compared, base = open_baseline(gates, gates.baseline) if baseline is None else _opened(baseline, gates)
+    run, table = _opened(result, gates)
+    return Gating(gates=gates, baseline=compared, external=metrics or {}, base=base).judge(run, table)
 
 
 def gate_saved(path: Path, gating: Gating, *, baseline: str | None, version: str) -> GateResult:
     """Judge a saved result again; `baseline` is its name for the report."""
-    run = read_answers(path)
-    verdicts = gating.judge(run)
-    return GateResult(version=version, path=str(path), signature=run.signature, baseline=baseline, gates=verdicts)
+    run, table = _opened(path, gating.gates)
+    verdicts = gating.judge(run, table)
+    return GateResult(
+        version=version,
+        path=str(path),
+        signature=run.signature,
+        baseline=baseline,
+        gates=verdicts,
+        findings=gate_findings(verdicts),
+    )
 
 
-def open_baseline(gates: Gates, path: str | os.PathLike[str] | None) -> Answers | None:
-    """Return what a baseline answers; None where there is none and that is allowed.
+def open_baseline(gates: Gates, path: str | os.PathLike[str] | None) -> tuple[Answers | None, EvaluationResult | None]:
+    """Return what a baseline answers and, where rules ask for it, its match table; None where that may be missing.
 
     Raises
     ------
     UsageError
-        When a rule needs a baseline and none is named, or the file does not exist and ``gates.missing_baseline`` says
-        that this is an error.
+        When a rule needs a baseline and none is named, or the file or its match table does not exist and
+        ``gates.missing_baseline`` says that this is an error.
     DataError
         When the file is no result.
     """
@@ -124,15 +150,15 @@ def open_baseline(gates: Gates, path: str | os.PathLike[str] | None) -> Answers 
     if path is None and needing:
         raise UsageError(f"rule {shown(needing[0])} compares with a baseline; name one with --baseline FILE")
     if path is None:
-        return None
+        return None, None
     if os.path.lexists(path):
-        return read_answers(Path(path))
+        return _opened(path, gates)
     if gates.missing_baseline == "error":
         way_out = (
             "make it with --update-baseline, or let the rules that need it be skipped with --allow-missing-baseline"
         )
         raise UsageError(f"baseline {shown(str(path))} does not exist; {way_out}")
-    return None
+    return None, None
 
 
 def read_answers(path: Path) -> SavedAnswers:
@@ -179,5 +205,34 @@ def _numbers(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, float
             yield f"{prefix}{name}", math.nan if value is None else float(value)
 
 
-def _answers(result: EvaluationResult | PixelsResult | str | os.PathLike[str]) -> Answers:
-    return answers_of(result) if isinstance(result, EvaluationResult | PixelsResult) else read_answers(Path(result))
+def _with_ties(verdicts: tuple[GateVerdict, ...], gates: Gates, run: EvaluationResult) -> tuple[GateVerdict, ...]:
+    """Say where the order of equal scores decides; repeated boxes tie by nature."""
+    from jaccard_eval.analysis.gateties import find_ties
+    from jaccard_eval.metrics.detection import DetectionMetrics
+
+    repeated = any(finding.code == DUPLICATES for finding in run.findings)
+    if repeated or not isinstance(run.measured, DetectionMetrics):
+        return verdicts
+    return find_ties(verdicts, gates, run.measured)
+
+
+def _opened(
+    source: EvaluationResult | PixelsResult | str | os.PathLike[str], gates: Gates
+) -> tuple[Answers, EvaluationResult | None]:
+    """Return what a result answers, and itself with its match table as far as it has one and rules ask for it."""
+    if isinstance(source, EvaluationResult):
+        return answers_of(source), source
+    if isinstance(source, PixelsResult):
+        return answers_of(source), None
+    path = Path(source)
+    if path.suffix.lower() == SAVED_RUN:
+        from jaccard_eval.api.savedruns import load_run
+
+        run = load_run(path)
+        return answers_of(run), run
+    answers = read_answers(path)
+    if not gates.asks_noise:
+        return answers, None
+    from jaccard_eval.api.gatenoise import open_table
+
+    return answers, open_table(path, answers.signature, gates)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from jaccard_eval.cli import _config, _streams
+from jaccard_eval.cli._bootstrap import read_bootstrap
 from jaccard_eval.cli._options import PATH, SectionOption, section
 from jaccard_eval.cli._parse import parse_number
 from jaccard_eval.errors import ExitCode, UsageError, printable, shown
@@ -17,6 +18,7 @@ from jaccard_eval.errors import ExitCode, UsageError, printable, shown
 if TYPE_CHECKING:
     from jaccard_eval.analysis.gaterules import Gates, Rule
     from jaccard_eval.api.gating import Gating
+    from jaccard_eval.data.bootstrap import Bootstrap
     from jaccard_eval.data.pixels import PixelsResult
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.data.verdict import GateVerdict
@@ -24,8 +26,15 @@ if TYPE_CHECKING:
 
     Judged = TypeVar("Judged", EvaluationResult, PixelsResult)
 
-RULE_OPTIONS = {"fail_under": "min", "fail_over": "max", "fail_drop": "max_drop"}
+RULE_OPTIONS: dict[str, tuple[str, str | None]] = {  # the limit, and the significance
+    "fail_under": ("min", None),
+    "fail_over": ("max", None),
+    "fail_drop": ("max_drop", None),
+    "fail_significant_drop": ("max_drop", "significant-drop"),
+    "fail_inferior": ("max_drop", "non-inferior"),
+}
 SECTION = "Gates (see docs/gates.md)"
+TABLE_SUFFIX = ".npz"
 _WORDS = {"fail": "failed", "warn": "warning", "skip": "skipped"}
 
 
@@ -42,6 +51,8 @@ class Gatekeeper:
     baseline : Path, optional
     updates : bool
         Whether the baseline is to be written.
+    with_table : bool
+        Whether a match table belongs to the baseline, in an archive beside it.
     exit_zero : bool
         Whether a failed gate is no failure of the run.
     quiet : bool
@@ -51,18 +62,25 @@ class Gatekeeper:
     source: str
     baseline: Path | None
     updates: bool
+    with_table: bool
     exit_zero: bool
     quiet: bool
 
     @property
     def inputs(self) -> list[Path]:
         """Files that no output may replace."""
-        return [self.baseline] if self.baseline is not None and not self.updates else []
+        return [] if self.updates else self._files
 
     @property
     def outputs(self) -> list[Path]:
         """Files to write beside those that were asked for."""
-        return [self.baseline] if self.baseline is not None and self.updates else []
+        return self._files if self.updates else []
+
+    @property
+    def _files(self) -> list[Path]:
+        if self.baseline is None:
+            return []
+        return [self.baseline, *([self.baseline.with_suffix(TABLE_SUFFIX)] if self.with_table else [])]
 
     def judge(self, result: Judged) -> Judged:
         """Return the result with its verdicts."""
@@ -105,7 +123,7 @@ class Gatekeeper:
         if self.updates and self._fails(gates):
             yield f"baseline {shown(str(self.baseline))} stays as it was: a gate failed; --exit-zero accepts the run"
         elif self.updates and not self.quiet:
-            yield f"baseline {shown(str(self.baseline))} written"
+            yield f"baseline {' and '.join(shown(str(path)) for path in self._files)} written"
 
 
 def prepare(options: dict[str, Any]) -> Gatekeeper:
@@ -130,6 +148,7 @@ def prepare(options: dict[str, Any]) -> Gatekeeper:
         source=source,
         baseline=baseline,
         updates=updates,
+        with_table=baseline is not None and _has_table(gates, baseline),
         exit_zero=options["exit_zero"],
         quiet=options["quiet"],
     )
@@ -144,22 +163,48 @@ def configured_gates(options: dict[str, Any]) -> tuple[Gates | None, str]:
     path = named if named is not None or options["isolated"] else _config.find_config()
     gates = None if path is None else _config.load_gates(path, further=rules)
     if path is not None and gates is not None:
-        own = None if gates.baseline is None else str(path.parent / gates.baseline)
-        return _lenient(replace(gates, baseline=own), options), str(path)
+        return _adapted(_relative_to(path.parent, gates), options), str(path)
     if named is not None:
         raise UsageError(f"{shown(str(named))} has no gates: no [[gates.rules]] or [[tool.jaccard-eval.gates.rules]]")
     if not rules:
         return None, ""
     from jaccard_eval.analysis.gaterules import Gates
 
-    return _lenient(Gates(rules=rules), options), "the command line"
+    return _adapted(Gates(rules=rules), options), "the command line"
 
 
-def _lenient(gates: Gates, options: dict[str, Any]) -> Gates:
-    """Let the baseline be missing where that is allowed, or where it is about to be made."""
-    if options["allow_missing_baseline"] or options.get("update_baseline"):
-        return replace(gates, missing_baseline="pass")
-    return gates
+def _relative_to(folder: Path, gates: Gates) -> Gates:
+    """Return the gates with the paths of a configuration as they are from here."""
+    baseline = None if gates.baseline is None else str(folder / gates.baseline)
+    return replace(gates, baseline=baseline, bootstrap=gates.bootstrap and _grouped(folder, gates.bootstrap))
+
+
+def _grouped(folder: Path, drawn: Bootstrap) -> Bootstrap:
+    from jaccard_eval.data.bootstrap import BY_FOLDER
+
+    by_file = drawn.group_by not in (None, BY_FOLDER)
+    return replace(drawn, group_by=str(folder / str(drawn.group_by))) if by_file else drawn
+
+
+def _adapted(gates: Gates, options: dict[str, Any]) -> Gates:
+    """Let the baseline be missing where that is allowed or it is about to be made; resample as options say."""
+    asked = read_bootstrap(options) if "bootstrap" in options else None
+    lenient = options["allow_missing_baseline"] or options.get("update_baseline")
+    return replace(
+        gates,
+        bootstrap=asked or gates.bootstrap,
+        missing_baseline="pass" if lenient else gates.missing_baseline,
+    )
+
+
+def _has_table(gates: Gates | None, baseline: Path) -> bool:
+    """Whether the baseline has a match table, or rules need one; an update keeps the two together."""
+    table = baseline.with_suffix(TABLE_SUFFIX)
+    if table == baseline or not table.exists():
+        return table != baseline and gates is not None and gates.needs_tables
+    from jaccard_eval.api.savedruns import is_saved_run
+
+    return is_saved_run(table)
 
 
 def named_baseline(gates: Gates | None, options: dict[str, Any]) -> Path | None:
@@ -188,7 +233,8 @@ def make_gating(gates: Gates, baseline: Path | None, options: dict[str, Any]) ->
     if unused:
         raise UsageError(f'no rule uses --metric {unused[0]}: a rule on it has metric = "external.{unused[0]}"')
     stored = {} if options["metrics_file"] is None else read_metrics(options["metrics_file"])
-    return Gating(gates=gates, baseline=open_baseline(gates, baseline), external=stored | given)
+    answers, table = open_baseline(gates, baseline)
+    return Gating(gates=gates, baseline=answers, external=stored | given, base=table)
 
 
 def _refuse_options_without_rules(options: dict[str, Any], *, allowed: Sequence[str]) -> None:
@@ -208,8 +254,8 @@ def _parsed_rule(text: str, param: click.Parameter) -> Rule:
 
     try:
         metric, value = _named_number(text, "METRIC=VALUE, such as AP50=0.5")
-        limit = {RULE_OPTIONS[str(param.name)]: value}
-        return Rule(metric=metric, id=f"{param.opts[0]} {text}", **limit)  # type: ignore[arg-type]
+        limit, significance = RULE_OPTIONS[str(param.name)]
+        return Rule(metric=metric, id=f"{param.opts[0]} {text}", significance=significance, **{limit: value})  # type: ignore[arg-type]
     except UsageError as error:
         raise click.BadParameter(str(error), param=param) from None
 
@@ -245,6 +291,8 @@ RULE_SOURCES: list[click.Parameter] = [
     _rule_option("--fail-under", "Fail when a metric is lower: 'AP50=0.5', 'recall[iou=0.5,score=0.4,class=dog]=0.9'."),
     _rule_option("--fail-over", "Fail when a metric is higher."),
     _rule_option("--fail-drop", "Fail when a metric has dropped by more since the baseline."),
+    _rule_option("--fail-significant-drop", "The same, but only when resampling says that the drop is no chance."),
+    _rule_option("--fail-inferior", "Fail unless resampling says that a metric has dropped by less."),
     _option(
         "--config",
         type=PATH,

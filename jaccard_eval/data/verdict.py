@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from jaccard_eval.data.document import MetricValue, document_head, plain
-from jaccard_eval.errors import Where
+from jaccard_eval.data.document import MetricValue, document_head, finding_dict, plain
+from jaccard_eval.errors import Finding, Where
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.bootstrap import Interval, PairedDelta
 
 
 class Status(enum.StrEnum):
@@ -20,6 +23,45 @@ class Status(enum.StrEnum):
     FAIL = "fail"
     INFO = "info"
     SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How far chance moves what was judged: with other images of the same kind it would be another number.
+
+    Parameters
+    ----------
+    interval : (float, float)
+        Of the difference from the baseline, over the same resamples of the images; of the value, where that is not
+        known.
+    drawn : mapping of str to plain types
+        How images were resampled, as `Resamples.to_dict` has it.
+    paired : PairedDelta, optional
+        The difference from the baseline, where that is what the interval is of.
+    """
+
+    interval: Interval
+    drawn: Mapping[str, Any]
+    paired: PairedDelta | None = None
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval: changes below it are no news."""
+        return (self.interval[1] - self.interval[0]) / 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain types, None where undefined."""
+        of_delta = self.paired is not None
+        fields: dict[str, Any] = plain(
+            {
+                "of": "delta" if of_delta else "value",
+                "low": self.interval[0],
+                "high": self.interval[1],
+                "probability": self.paired.probability if self.paired else math.nan,
+                "detectable": self.paired.detectable if self.paired else math.nan,
+            }
+        )
+        return {**self.drawn, **fields}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +98,13 @@ class GateVerdict:
         The measured values that `value` is made of; from a saved result they can be judged again.
     where : Where, optional
         Where the rule stands.
+    significance : {"significant-drop", "non-inferior"}, optional
+        What was asked of the interval of the difference; the margin is then how far the nearer of drop and interval is
+        from breaking the rule.
+    spread : Spread, optional
+        How far chance moves it, where images were resampled.
+    ties : (float, float), optional
+        The lowest and the highest value over all orders of equal scores, where the status depends on that order.
     """
 
     rule: str
@@ -75,6 +124,9 @@ class GateVerdict:
     slice_digest: str = ""
     cells: tuple[MetricValue, ...] = ()
     where: Where | None = None
+    significance: str | None = None
+    spread: Spread | None = None
+    ties: Interval | None = None
 
     @property
     def failed(self) -> bool:
@@ -90,6 +142,9 @@ class GateVerdict:
             "class": self.class_name,
             "slice": self.slice,
             "slice_digest": self.slice_digest,
+            "significance": self.significance,
+            "spread": None if self.spread is None else self.spread.to_dict(),
+            "ties": None if self.ties is None else list(self.ties),
         }
         return fields | {"cells": [_cell(one) for one in self.cells]}
 
@@ -112,6 +167,8 @@ class GateResult:
     baseline : str, optional
         What it was compared with, as the user named it.
     gates : tuple of GateVerdict
+    findings : tuple of Finding
+        What makes verdicts doubtful.
     """
 
     version: str
@@ -119,6 +176,7 @@ class GateResult:
     signature: str
     baseline: str | None
     gates: tuple[GateVerdict, ...]
+    findings: tuple[Finding, ...] = ()
 
     kind: ClassVar[str] = "gate"
 
@@ -130,6 +188,7 @@ class GateResult:
             "result": self.path,
             "baseline": self.baseline,
             "gates": [one.to_dict() for one in self.gates],
+            "warnings": [finding_dict(one) for one in self.findings],
         }
 
 

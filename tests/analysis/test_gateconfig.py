@@ -9,8 +9,9 @@ import pytest
 
 from jaccard_eval import Gates, UsageError
 from jaccard_eval.analysis.gateconfig import ConfigText, parse_config
-from jaccard_eval.analysis.gatekeys import GATES_KEYS, RULE_KEYS, build_schema
+from jaccard_eval.analysis.gatekeys import BOOTSTRAP_KEYS, GATES_KEYS, RULE_KEYS, build_schema
 from jaccard_eval.analysis.gaterules import Rule
+from jaccard_eval.data.bootstrap import Bootstrap
 
 EVERYTHING = """
 [gates]
@@ -20,12 +21,15 @@ missing-metric = "pass"
 epsilon = 1e-8
 slices.night = ["night/*", "dusk.png"]
 slices.hard = "hard.txt"
+bootstrap = { resamples = 500, confidence = 0.9, seed = 3, group-by = "folder" }
 
 [[gates.rules]]
 id = "floor"
 metric = "AP"
 min = 0.45
 warn-min = 0.48
+max-drop = 0.1
+significance = "non-inferior"
 
 [[gates.rules]]
 metric = "recall"
@@ -74,8 +78,9 @@ def test_every_key_is_understood() -> None:
         ("night", ("night/*", "dusk.png"), False),
         ("hard", ("names of hard.txt",), True),
     ]
+    assert gates.bootstrap == Bootstrap(n_resamples=500, confidence_level=0.9, rng=3, group_by="folder")
     floor, recall, counted = gates.rules
-    assert (floor.id, floor.min, floor.warn_min) == ("floor", 0.45, 0.48)
+    assert (floor.id, floor.min, floor.warn_min, floor.significance) == ("floor", 0.45, 0.48, "non-inferior")
     assert (recall.reference, recall.classes, recall.min_support) == (
         "recall[iou=0.5,score=best-f1]", ("person", "cyc*"), 30,
     )  # fmt: skip
@@ -126,6 +131,12 @@ def test_gates_need_a_rule_unless_one_is_added() -> None:
         ("[gates]\nrules = ['AP50']", "gates.toml: gates.rules[0]: expected a table, got 'AP50'"),
         ("gates = 1", "gates.toml: gates: expected a table, got 1"),
         (rule("min = 0.5\nslice = 'night'"), "gates.toml: gates: rule 'AP50 on night min': unknown slice 'night'."),
+        (rule("max-drop = 0.1\nsignificance = 'yes'"), "is one of significant-drop, non-inferior; got 'yes'."),
+        (rule("min = 0.5\nsignificance = 'non-inferior'"), "significance is that of a drop: give max-drop"),
+        ("[gates]\nbootstrap = 1000\n" + rule("min = 0.5"), "gates.bootstrap: expected a table, got 1000"),
+        ("[gates.bootstrap]\nn = 9\n" + rule("min = 0.5"), "gates.bootstrap: unknown key 'n'. Known are resamples,"),
+        ("[gates.bootstrap]\nresamples = 1\n" + rule("min = 0.5"), "gates.bootstrap: n_resamples must be a whole"),
+        ("[gates.bootstrap]\nconfidence = 95\n" + rule("min = 0.5"), "must be between 0 and 1, got 95"),
         ("[gates]\nslices.night = 3\n" + rule("min = 0.5"), "gates.slices.night: expected a list of names and globs"),
         ("[gates]\nslices.night = 'n/*'\n" + rule("min = 0.5"), "write globs as a list: ['n/*']"),
     ],
@@ -147,6 +158,7 @@ def test_the_schema_names_every_key() -> None:
     gates = build_schema()["properties"]["gates"]
     assert set(gates["properties"]) == set(GATES_KEYS)
     assert set(gates["properties"]["rules"]["items"]["properties"]) == set(RULE_KEYS)
+    assert set(gates["properties"]["bootstrap"]["properties"]) == set(BOOTSTRAP_KEYS)
 
 
 def test_the_schema_is_one_and_accepts_what_the_reader_accepts() -> None:
@@ -166,6 +178,8 @@ def test_the_schema_is_one_and_accepts_what_the_reader_accepts() -> None:
         rule("min = 0.5\nseverity = 'eror'"),
         rule("min = 0.5\nat = { score = 'best' }"),
         rule("min = 0.5\nmin-support = -1"),
+        rule("max-drop = 0.5\nsignificance = 'yes'"),
+        "[gates]\nbootstrap = { n = 9 }\n" + rule("min = 0.5"),
     ],
 )
 def test_the_schema_refuses_what_the_reader_refuses(text: str) -> None:

@@ -10,7 +10,6 @@ from pictures import det, gt, metrics
 from resampled import as_drawn, draw_scene, repeat_images
 
 from jaccard_eval.analysis.resample import (
-    below_noise,
     draw_weights,
     intervals,
     non_inferior,
@@ -151,11 +150,6 @@ def test_non_inferior_is_what_loses_less_than_the_margin_for_sure() -> None:
     assert non_inferior(DROP, 0.06)
     assert not non_inferior(DROP, 0.05)
     assert not non_inferior(replace(DROP, interval=None), 0.06)
-
-
-def test_a_limit_below_half_the_interval_is_below_the_noise() -> None:
-    assert below_noise(DROP, 0.01)
-    assert not below_noise(DROP, 0.02)
 
 
 @pytest.mark.parametrize("wrong", [{"n_resamples": 1}, {"confidence_level": 1.0}, {"rng": -1}])

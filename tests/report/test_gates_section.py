@@ -8,9 +8,11 @@ from dataclasses import replace
 
 from result_builder import make_result
 
+from jaccard_eval.data.bootstrap import PairedDelta
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.verdict import GateResult, GateVerdict, Status, counted_statuses
+from jaccard_eval.data.verdict import GateResult, GateVerdict, Spread, Status, counted_statuses
 from jaccard_eval.report import ReportOptions, csv_, json_, markdown, terminal
+from jaccard_eval.report.kinds._gates import limit_text, verdict_text
 
 PASSED = GateVerdict(
     rule="floor",
@@ -25,6 +27,20 @@ PASSED = GateVerdict(
 )
 DROPPED = replace(
     PASSED, rule="drop", check="max-drop", status=Status.FAIL, limit=0.01, margin=-0.04, baseline=0.8, delta=-0.05
+)
+DELTA = PairedDelta(
+    ref="AP50",
+    base=0.8,
+    value=0.75,
+    delta=-0.05,
+    interval=(-0.09, -0.01),
+    probability=0.97,
+    detectable=0.06,
+    n_resamples=9,
+)
+DRAWN = {"confidence_level": 0.9, "n_resamples": 9, "n_units": 40, "unit": "image"}
+SURE = replace(
+    DROPPED, significance="significant-drop", spread=Spread(interval=(-0.09, -0.01), drawn=DRAWN, paired=DELTA)
 )
 FEW = "support 2 is below min-support 30"
 SKIPPED = replace(PASSED, rule="few", status=Status.SKIP, value=math.nan, margin=math.nan, n=2, reason=FEW)
@@ -63,6 +79,22 @@ def test_a_reason_follows_the_table() -> None:
     assert "few: AP50: support 2 is below min-support 30" in lines(SKIPPED)
 
 
+def test_an_interval_follows_the_table_with_what_it_means() -> None:
+    told = " ".join(lines(SURE)[-2:])
+    assert told == (
+        "drop: AP50: significant-drop; delta -0.0500, 90 % interval -0.0900 to -0.0100;"
+        " probability of a real change 0.970; smallest change that this set shows 0.06"
+    )
+    assert lines(replace(PASSED, spread=Spread(interval=(0.7, 0.8), drawn=DRAWN)))[-1] == (
+        "floor: AP50: 90 % interval 0.7000 to 0.8000"
+    )
+
+
+def test_a_limit_is_told_with_its_significance_in_a_line_of_its_own() -> None:
+    assert limit_text(SURE) == "drop <= 0.01 (significant-drop)"
+    assert "required drop <= 0.01 (significant-drop); margin -0.0400" in verdict_text(SURE)
+
+
 def test_passes_far_from_the_limit_are_counted_where_a_rule_has_many_classes() -> None:
     many = [replace(PASSED, metric=f"AP50[class={i}]", class_name=str(i), margin=i / 100) for i in range(40)]
     many[30] = replace(many[30], status=Status.FAIL, margin=-0.1)
@@ -85,6 +117,22 @@ def test_the_document_has_all_of_a_verdict_and_null_where_undefined() -> None:
     (gate,) = document["gates"]
     assert (gate["rule"], gate["status"], gate["value"], gate["margin"]) == ("few", "skip", None, None)
     assert gate["cells"] == [{"metric": "AP50", "value": None, "n": 2, "reason": "no ground truth"}]
+
+
+def test_the_document_has_what_resampling_says() -> None:
+    found = SURE.to_dict()
+    assert found["spread"] == {
+        **DRAWN,
+        "of": "delta",
+        "low": -0.09,
+        "high": -0.01,
+        "probability": 0.97,
+        "detectable": 0.06,
+    }
+    of_value = replace(PASSED, spread=Spread(interval=(0.7, 0.8), drawn=DRAWN)).to_dict()["spread"]
+    assert (of_value["of"], of_value["probability"], of_value["detectable"]) == ("value", None, None)
+    assert [PASSED.to_dict()[name] for name in ("significance", "spread", "ties")] == [None, None, None]
+    assert replace(PASSED, ties=(0.4, 0.6)).to_dict()["ties"] == [0.4, 0.6]
 
 
 def test_a_judged_file_is_a_report_and_a_table_of_its_own() -> None:

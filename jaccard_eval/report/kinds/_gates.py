@@ -31,7 +31,8 @@ def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
     titles = ("value", "limit", "margin", *(["delta"] if compared else []), "n")
     columns = (*(Column(title, free_text=True) for title in ("status", "rule")), *map(Column, titles))
     table = Table(columns, tuple(_row(one, compared=compared) for one in chosen))
-    notes = (Note(f"{_subject(one)}: {one.reason}") for one in chosen if one.reason)
+    told = ((_subject(one), "; ".join([*_of_significance(one), *_of_spread(one), *_of_reason(one)])) for one in chosen)
+    notes = (Note(f"{subject}: {text}") for subject, text in told if text)
     return [Section("Gates", (Note(count_text(gates)), table, *notes, *_hidden(gates, chosen)))]
 
 
@@ -47,13 +48,20 @@ def verdict_text(verdict: GateVerdict) -> str:
     facts = [] if math.isnan(verdict.margin) else [f"margin {signed_text(verdict.margin)}"]
     facts += [] if math.isnan(verdict.baseline) else [f"baseline {value_text(verdict.baseline)}"]
     support = _support(verdict)
-    return "; ".join(
-        [text, *facts, *([f"n {support}"] if support else []), *([verdict.reason] if verdict.reason else [])]
-    )
+    facts += [f"n {support}"] if support else []
+    return "; ".join([text, *facts, *_of_spread(verdict), *_of_reason(verdict)])
 
 
 def limit_text(verdict: GateVerdict) -> str:
-    """Return what was asked of the value: ">= 0.45", "drop <= 0.01", or "drop <= 2 %" of the baseline."""
+    """Return what was asked of the value: ">= 0.45", "drop <= 0.01", or "drop <= 2 %" of the baseline.
+
+    A significance stands behind: "drop <= 0.01 (non-inferior)".
+    """
+    return f"{_bare_limit(verdict)}{f' ({verdict.significance})' if verdict.significance else ''}"
+
+
+def _bare_limit(verdict: GateVerdict) -> str:
+    """Return the limit alone, which is all that a table has room for."""
     if verdict.check in _SIGNS:
         return f"{_SIGNS[verdict.check]} {verdict.limit:.12g}"
     change = "drop" if verdict.check.startswith("max-drop") else "rise"
@@ -96,8 +104,33 @@ def signed_text(change: float) -> str:
 
 def _row(one: GateVerdict, *, compared: bool) -> tuple[Cell, ...]:
     delta = [signed_text(one.delta)] if compared else []
-    numbers = (value_text(one.value, one.limit), limit_text(one), signed_text(one.margin))
+    numbers = (value_text(one.value, one.limit), _bare_limit(one), signed_text(one.margin))
     return str(one.status), _subject(one), *numbers, *delta, _support(one)
+
+
+def _of_spread(one: GateVerdict) -> list[str]:
+    """Say how far chance moves a value or its difference from the baseline, and what that means."""
+    spread = one.spread
+    if spread is None:
+        return []
+    level = f"{100 * spread.drawn['confidence_level']:g} %"
+    if spread.paired is None:
+        return [f"{level} interval {' to '.join(map(value_text, spread.interval))}"]
+    bounds = " to ".join(map(signed_text, spread.interval))
+    detectable = spread.paired.detectable  # 0 for equal predictions, which say nothing of the set
+    return [
+        f"delta {signed_text(one.delta)}, {level} interval {bounds}",
+        f"probability of a real change {spread.paired.probability:.3f}",
+        *([f"smallest change that this set shows {detectable:.2g}"] if detectable > 0 else []),
+    ]
+
+
+def _of_significance(one: GateVerdict) -> list[str]:
+    return [one.significance] if one.significance else []
+
+
+def _of_reason(one: GateVerdict) -> list[str]:
+    return [one.reason] if one.reason else []
 
 
 def _subject(one: GateVerdict) -> str:

@@ -1,0 +1,230 @@
+"""Gates that know the noise: how far chance moves what they judge, and rules that ask whether a drop is real.
+
+The images of the run and of its baseline are resampled alike, so that what is hard for both cancels out. Rules on
+anything but averages of precision and recall have no interval here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.analysis.answers import chosen_images
+from jaccard_eval.analysis.gatelevels import (
+    WITHOUT_BASELINE,
+    aggregated,
+    allowed_change,
+    broken_level,
+    kept_refs,
+    limit_of,
+    nearest_level,
+    undefined_status,
+)
+from jaccard_eval.analysis.gaterules import AGAINST_BASELINE, NON_INFERIOR, Gates, Rule, Slice, refuse
+from jaccard_eval.analysis.resample import (
+    non_inferior,
+    paired_deltas,
+    percentile_interval,
+    significant_drop,
+)
+from jaccard_eval.data.bootstrap import Bootstrap, PairedDelta, Resamples
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.verdict import GateVerdict, Spread, Status
+from jaccard_eval.errors import shown
+from jaccard_eval.metrics.detection import DetectionMetrics
+
+RESAMPLED = ("AP", "AR")
+
+Draw = Callable[[Sequence[DetectionMetrics], Bootstrap, Sequence[MetricRef]], Sequence[Resamples]]
+Drawn = tuple[Resamples | None, Resamples]  # of the baseline and of the run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedRuns:
+    """The match tables of a run and of its baseline, and how their images are drawn.
+
+    Parameters
+    ----------
+    run : DetectionMetrics
+    base : DetectionMetrics, optional
+    settings : Bootstrap
+    draw : callable
+        Measures averages of one or several runs at the same resamples of their images.
+    known : Resamples, optional
+        Of the whole run, where it was resampled already.
+    """
+
+    run: DetectionMetrics
+    base: DetectionMetrics | None
+    settings: Bootstrap
+    draw: Draw
+    known: Resamples | None = None
+
+    def measure(self, images: Slice | None, refs: Sequence[MetricRef]) -> Drawn:
+        """Measure both at the same resamples of all images, or of a slice as if these were all."""
+        if self.base is not None:
+            run, base = self.draw([_part(self.run, images), _part(self.base, images)], self.settings, refs)
+            return base, run
+        if self.known is not None and images is None and self._is_known(self.known, refs):
+            return None, self.known
+        return None, self.draw([_part(self.run, images)], self.settings, refs)[0]
+
+    def _is_known(self, known: Resamples, refs: Sequence[MetricRef]) -> bool:
+        """Whether the run was resampled in just this way."""
+        return known.settings == self.settings and {str(ref) for ref in refs} <= set(known.refs)
+
+
+def weigh_noise(verdicts: Sequence[GateVerdict], gates: Gates, runs: PairedRuns) -> tuple[GateVerdict, ...]:
+    """Give verdicts the spread of what they judge, and judge those again whose rules ask for significance.
+
+    Parameters
+    ----------
+    verdicts : sequence of GateVerdict
+        As if no rule asked for significance.
+    gates : Gates
+        That they are of.
+    runs : PairedRuns
+
+    Returns
+    -------
+    tuple of GateVerdict
+
+    Raises
+    ------
+    UsageError
+        When a rule asks for the significance of what is not resampled, or there are fewer than two images.
+    """
+    rules = {rule.id: rule for rule in gates.rules}
+    cases = [_Case(gates, rules[one.rule], one) for one in verdicts]
+    refuse((problem for case in cases for problem in case.problems()), None)
+    wanted: dict[str, dict[MetricRef, None]] = {}
+    for case in cases:
+        wanted.setdefault(case.verdict.slice, {}).update(dict.fromkeys(case.refs))
+    slices = {one.name: one for one in gates.slices}
+    drawn = {name: runs.measure(slices.get(name), tuple(refs)) for name, refs in wanted.items() if refs}
+    return tuple(case.weighed(drawn[case.verdict.slice]) if case.refs else case.verdict for case in cases)
+
+
+def drop_breaks(one: GateVerdict, delta: PairedDelta, epsilon: float) -> Callable[[float], bool]:
+    """Return what tells whether a difference breaks a level of the limit of a verdict with a significance."""
+
+    def breaks(level: float) -> bool:
+        allowed = allowed_change(one.check, level, one.baseline) + epsilon
+        return (
+            not non_inferior(delta, allowed) if one.significance == NON_INFERIOR else significant_drop(delta, allowed)
+        )
+
+    return breaks
+
+
+def shifted(delta: PairedDelta, by: float) -> PairedDelta:
+    """Return the difference with another value of the second model; its interval is taken to move along."""
+    low, high = delta.interval or (math.nan, math.nan)
+    return replace(delta, value=delta.value + by, delta=delta.delta + by, interval=(low + by, high + by))
+
+
+def drop_margin(significance: str, delta: PairedDelta, allowed: float) -> float:
+    """Return how far a difference is from breaking a limit by its interval; negative when it does."""
+    low, high = delta.interval or (delta.delta, delta.delta)
+    return low + allowed if significance == NON_INFERIOR else max(delta.delta + allowed, high)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A verdict, and what it takes to weigh it."""
+
+    gates: Gates
+    rule: Rule
+    verdict: GateVerdict
+
+    def problems(self) -> Iterator[str]:
+        """Say what cannot be judged as the rule asks."""
+        one = self.verdict
+        if one.significance and not all(map(_is_resampled, kept_refs(self.rule, one))):
+            yield f"rule {shown(one.rule)}: {one.metric} is not resampled; significance is that of AP and AR"
+
+    @property
+    def refs(self) -> tuple[MetricRef, ...]:
+        """What has to be resampled; nothing where no interval is asked for, or nothing was compared."""
+        asked = self.gates.bootstrap is not None or self.verdict.significance is not None
+        refs = kept_refs(self.rule, self.verdict) if asked else ()
+        return refs if all(map(_is_resampled, refs)) else ()
+
+    def weighed(self, drawn: Drawn) -> GateVerdict:
+        """Return the verdict with its spread, judged again where that is asked for."""
+        one, (of_base, of_run) = self.verdict, drawn
+        run = self._combined(of_run)
+        if of_base is not None and one.check in AGAINST_BASELINE:
+            (delta,) = paired_deltas(self._combined(of_base), run)
+            return self._of_delta(delta, run.to_dict())
+        if one.significance:
+            status = WITHOUT_BASELINE[self.gates.missing_baseline]
+            return replace(one, status=status, margin=math.nan, reason="the baseline has no match table")
+        interval = percentile_interval(run.values[:, 0], run.settings.confidence_level)
+        return one if interval is None else replace(one, spread=Spread(interval=interval, drawn=run.to_dict()))
+
+    def _combined(self, drawn: Resamples) -> Resamples:
+        """Make one column of those of the cells, as the rule makes one value of them."""
+        columns = [drawn.refs.index(str(ref)) for ref in self.refs]
+        estimate, values = (self._summarised(one[:, columns]) for one in (drawn.estimate[None], drawn.values))
+        return replace(drawn, refs=(self.verdict.metric,), estimate=estimate, values=values[:, None])
+
+    def _summarised(self, values: FloatArray) -> FloatArray:
+        """Aggregate values of classes (n, c) that are defined, shape (n,); NaN where none is."""
+        rows = (row[~np.isnan(row)].tolist() for row in values)
+        return np.array([aggregated(self.rule, row, self.gates.epsilon) if row else math.nan for row in rows])
+
+    def _of_delta(self, delta: PairedDelta, drawn: Mapping[str, Any]) -> GateVerdict:
+        """Return the verdict on a difference, judged by its interval where that is asked for."""
+        one = self.verdict
+        if delta.interval is not None:
+            told = replace(one, spread=Spread(interval=delta.interval, drawn=drawn, paired=delta))
+            return self._judged(told, delta) if one.significance else told
+        if not one.significance:
+            return one
+        status, reason = undefined_status(self.gates, self.rule), "undefined: no resample of the images defines it"
+        return replace(one, status=status, margin=math.nan, reason=reason)
+
+    def _judged(self, one: GateVerdict, delta: PairedDelta) -> GateVerdict:
+        limit, significance = limit_of(self.rule, one), str(one.significance)
+        broken = broken_level(self.rule, limit, drop_breaks(one, delta, self.gates.epsilon))
+        status, level = broken or (self._passed, nearest_level(limit))
+        allowed = allowed_change(one.check, level, one.baseline)
+        reasons = (_why(delta, allowed, is_broken=broken is not None), one.reason)
+        return replace(
+            one,
+            status=status,
+            limit=level,
+            margin=drop_margin(significance, delta, allowed),
+            reason="; ".join(filter(None, reasons)),
+        )
+
+    @property
+    def _passed(self) -> Status:
+        """What it is when no level is broken; undefined classes that were left out may be worth a warning."""
+        policy = self.rule.missing_metric or self.gates.missing_metric
+        gaps = any(math.isnan(cell.value) for cell in self.verdict.cells if cell.n >= self.rule.min_support)
+        return Status.WARN if gaps and policy == "warn" else Status.PASS
+
+
+def _part(metrics: DetectionMetrics, images: Slice | None) -> DetectionMetrics:
+    return metrics if images is None else metrics.restrict(chosen_images(images, metrics.image_names))
+
+
+def _is_resampled(ref: MetricRef) -> bool:
+    return ref.name in RESAMPLED
+
+
+def _why(delta: PairedDelta, allowed: float, *, is_broken: bool) -> str:
+    """Say where the interval decided against what the drop alone would have been; nothing where it did not."""
+    drops_more = -delta.delta > allowed
+    if drops_more and not is_broken:
+        return "the drop is beyond the limit, but its interval holds 0"
+    if is_broken and not drops_more:
+        return "the drop is within the limit, but its interval reaches beyond"
+    return ""
