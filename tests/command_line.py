@@ -1,5 +1,6 @@
-"""Two small sides as COCO JSON, and the command line as a process."""
+"""Two small sides as COCO JSON, and the command line: as a process, or in this one where that proves as much."""
 
+import io
 import json
 import os
 import subprocess
@@ -7,6 +8,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from jaccard_eval.cli import _run
 
 
 def write_pair(folder: Path, *, warned: bool = False) -> tuple[Path, Path]:
@@ -40,6 +45,27 @@ def run_process(
     """Run the command line as a process of its own, outside of any terminal."""
     settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 60} | settings
     return subprocess.run(command(*argv), env=environment(env), text=True, check=False, **settings)
+
+
+def run_here(
+    *argv: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line in this process, with what `run_process` gives and takes, in a tenth of the time."""
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2)]
+    wanted = environment(env)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [*os.environ]:
+            if name not in wanted:
+                patch.delenv(name)
+        for name, value in wanted.items():
+            patch.setenv(name, value)
+        if cwd is not None:
+            patch.chdir(cwd)
+        patch.setattr(sys, "stdout", streams[0])
+        patch.setattr(sys, "stderr", streams[1])
+        code = _run.run([*map(str, argv)])
+    said = [stream.buffer.getvalue().decode() for stream in streams]  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess([*argv], code, *said)
 
 
 def command(*argv: str | Path) -> list[str]:

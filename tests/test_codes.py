@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from jaccard_eval.codes import CODES
@@ -40,13 +41,17 @@ def _sections() -> list[tuple[str, str]]:
     return list(zip(parts[::2], parts[1::2], strict=True))
 
 
-def _used_codes() -> Iterator[tuple[str, str]]:
+@cache
+def _used_codes() -> list[tuple[str, str]]:
     """Every text that is passed for a parameter `code`, assigned to `code`, or its default, with its place."""
     positions = _positions()
-    for name, tree in TREES.items():
-        for node in ast.walk(tree):
-            for value in _code_values(node, positions):
-                yield from ((f"{name}:{value.lineno}", code) for code in _literals(value))
+    return [
+        (f"{name}:{value.lineno}", code)
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        for value in _code_values(node, positions)
+        for code in _literals(value)
+    ]
 
 
 def _positions() -> dict[str, int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import run_process, write_json
+from command_line import run_here, write_json
 
 from jaccard_eval import EvaluationResult, evaluate, load
 from jaccard_eval.errors import Finding, Severity
@@ -189,7 +189,7 @@ def _ours(result: EvaluationResult) -> list[Finding]:
 
 
 def _ap_by_command(*arguments: str | Path) -> float:
-    done = run_process("evaluate", *arguments, "--json")
+    done = run_here("evaluate", *arguments, "--json")
     assert done.returncode == 0, done.stderr
     value: float = json.loads(done.stdout)["metrics"]["AP"]
     return value

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import command, environment, run_process, write_pair
+from command_line import command, environment, run_here, write_pair
 
 from jaccard_eval.cli._findings import findings_text
 from jaccard_eval.errors import FindingLog, Severity, Where
@@ -62,21 +62,21 @@ def test_a_table_stays_aligned_below_a_wrapped_message() -> None:
 
 def test_strict_ends_with_3_and_an_allowed_warning_of_a_loader_does_not(tmp_path: Path) -> None:
     pair = write_pair(tmp_path, warned=True)
-    strict = run_process("evaluate", *pair, "--strict")
+    strict = run_here("evaluate", *pair, "--strict")
     assert (strict.returncode, strict.stdout) == (3, "")
     assert strict.stderr.startswith("error[box-empty]: ")
-    allowed = run_process("evaluate", *pair, "--strict", "--allow", "box-empty")
+    allowed = run_here("evaluate", *pair, "--strict", "--allow", "box-empty")
     assert allowed.returncode == 0
     assert "warning[box-empty]: " in allowed.stderr
 
 
 def test_allowing_one_warning_lets_no_other_pass(tmp_path: Path) -> None:
-    done = run_process("evaluate", *write_pair(tmp_path, warned=True), "--strict", "--allow", "class-unknown")
+    done = run_here("evaluate", *write_pair(tmp_path, warned=True), "--strict", "--allow", "class-unknown")
     assert done.returncode == 3
 
 
 def test_an_unknown_code_is_a_usage_error_that_suggests_the_known_one(tmp_path: Path) -> None:
-    done = run_process("evaluate", *write_pair(tmp_path), "--allow", "box-emtpy")
+    done = run_here("evaluate", *write_pair(tmp_path), "--allow", "box-emtpy")
     assert done.returncode == 2
     assert "'box-emtpy' is no code of a finding. Did you mean 'box-empty'" in done.stderr
 

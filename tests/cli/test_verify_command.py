@@ -5,7 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from command_line import run_process, write_json, write_pair
+from command_line import run_here, run_process, write_json, write_pair
 
 from jaccard_eval import Bootstrap, Slice, evaluate, verify
 from jaccard_eval.api.sides import SideOptions
@@ -23,7 +23,7 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
 def saved(pair: tuple[Path, Path], *options: str) -> Path:
     """The document of an evaluation of `pair`."""
     path = pair[0].parent / "result.json"
-    done = run_process(*pair, *options, "-o", path)
+    done = run_here(*pair, *options, "-o", path)
     assert done.returncode == 0, done.stderr
     return path
 
@@ -41,7 +41,7 @@ def test_a_result_is_the_same_when_it_is_run_again(pair: tuple[Path, Path]) -> N
 def test_the_order_of_records_makes_no_difference(pair: tuple[Path, Path]) -> None:
     path = saved(pair)
     write_json(pair[1], json.loads(pair[1].read_text())[::-1])
-    assert run_process("verify", path, *pair).returncode == 0
+    assert run_here("verify", path, *pair).returncode == 0
 
 
 def test_other_predictions_are_named_with_what_they_change(pair: tuple[Path, Path]) -> None:
@@ -49,7 +49,7 @@ def test_other_predictions_are_named_with_what_they_change(pair: tuple[Path, Pat
     path = saved(pair)
     moved = pair[1].read_text().replace("24", "20")
     pair[1].write_text(moved)
-    done = run_process("verify", path, *pair, "--json")
+    done = run_here("verify", path, *pair, "--json")
     assert done.returncode == 3
     assert done.stderr.startswith(f"error[result-differs]: {path}: ")
     assert "first: " in done.stderr
@@ -65,7 +65,7 @@ def test_an_edited_number_is_found_to_the_last_bit(pair: tuple[Path, Path]) -> N
     path = saved(pair)
     metrics = json.loads(path.read_text())["metrics"]
     edited(path, metrics=metrics | {"AP": metrics["AP"] + 2**-53})
-    done = run_process("verify", path, *pair)
+    done = run_here("verify", path, *pair)
     assert done.returncode == 3
     assert "error[result-differs]" in done.stderr
     assert "1 of " in done.stderr
@@ -76,10 +76,10 @@ def test_another_version_alone_is_a_warning_and_with_strict_an_error(pair: tuple
     path = saved(pair)
     fields = json.loads(path.read_text())["signature_fields"]
     edited(path, signature_fields=fields | {"v": "0.0.9"})
-    done = run_process("verify", path, *pair)
+    done = run_here("verify", path, *pair)
     assert done.returncode == 0
     assert done.stderr.startswith(f"warning[result-version]: {path}: was made by version 0.0.9, and this is ")
-    assert run_process("verify", path, *pair, "--strict").returncode == 3
+    assert run_here("verify", path, *pair, "--strict").returncode == 3
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_every_option_is_in_the_document_as_it_was_given(pair: tuple[Path, Path]
 def test_names_and_pictures_are_in_the_document(sample_data: Path, tmp_path: Path) -> None:
     gt, pred = sample_data / "yolo/labels", sample_data / "yolo/better"
     options = ["--images", str(sample_data / "yolo/images"), "--names", str(sample_data / "yolo/data.yaml")]
-    done = run_process(gt, pred, *options, "-o", tmp_path / "result.json")
+    done = run_here(gt, pred, *options, "-o", tmp_path / "result.json")
     assert done.returncode == 0, done.stderr
     recorded = json.loads((tmp_path / "result.json").read_text())["options"]
     assert recorded["gt_options"]["images"] == str(sample_data / "yolo/images")
@@ -180,19 +180,19 @@ def test_rules_that_contradict_themselves_are_a_damaged_result(pair: tuple[Path,
 def test_what_is_no_result_ends_with_3(pair: tuple[Path, Path], text: str, code: str) -> None:
     path = pair[0].parent / "result.json"
     path.write_text(text)
-    done = run_process("verify", path, *pair)
+    done = run_here("verify", path, *pair)
     assert done.returncode == 3
     assert done.stderr.startswith(f"error[{code}]: {path}")
 
 
 def test_a_result_of_another_kind_is_a_wrong_call(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    done = run_process("verify", write_json(tmp_path / "r.json", {"kind": "pixels"}), *pair)
+    done = run_here("verify", write_json(tmp_path / "r.json", {"kind": "pixels"}), *pair)
     assert done.returncode == 2
     assert "is a result of the kind 'pixels'; only evaluations are run again" in done.stderr
 
 
 def test_no_output_may_overwrite_the_result(pair: tuple[Path, Path]) -> None:
     path = saved(pair)
-    done = run_process("verify", path, *pair, "-o", path)
+    done = run_here("verify", path, *pair, "-o", path)
     assert done.returncode == 2
     assert "is also an input" in done.stderr

@@ -140,11 +140,15 @@ def test_a_class_name_of_a_million_characters_is_a_class_name(tmp_path: Path) ->
     assert len(done.stderr) < MAX_SAID
 
 
+@pytest.fixture(scope="module")
+def gzip_bomb() -> bytes:
+    return gzip.compress(b" " * 300_000_000, compresslevel=1)
+
+
 @pytest.mark.parametrize("side", ["gt", "pred"])
-def test_a_gzip_bomb_is_refused_before_it_is_unpacked(side: str, tmp_path: Path) -> None:
+def test_a_gzip_bomb_is_refused_before_it_is_unpacked(side: str, gzip_bomb: bytes, tmp_path: Path) -> None:
     gt, pred = write_pair(tmp_path)
-    bomb = gt if side == "gt" else pred
-    write(bomb, gzip.compress(b" " * 300_000_000, compresslevel=1))
+    write(gt if side == "gt" else pred, gzip_bomb)
     done = run_limited(gt, pred, memory=GIGABYTE // 2)
     assert done.returncode == 3, done.stderr
     assert "too large" in done.stderr

@@ -3,12 +3,13 @@
 import json
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from command_line import box, run_process, write_json
+from command_line import box, run_here, run_process, write_json
 from shuffled import FORMATS, SIDES, copy_sample, shuffle_sample
 
 from jaccard_eval.api import pixels
@@ -38,10 +39,11 @@ def sample(sample_data: Path, tmp_path: Path) -> Path:
 
 
 def outputs(folder: Path, format_name: str, *options: str, env: dict[str, str] | None = None) -> dict[str, str]:
-    """All that a run from `folder` writes, by the suffix of the output."""
+    """All that a run from `folder` writes, by the suffix of the output; in this process but where `env` is given."""
     names = [f"result{suffix}" for suffix in (".json", ".csv", ".md", ".txt")]
     places = [word for name in names for word in ("-o", name)]
-    done = run_process(*SIDES[format_name], *OPTIONS, *options, *places, cwd=folder, env=env)
+    run = partial(run_here if env is None else run_process, cwd=folder, env=env)
+    done = run(*SIDES[format_name], *OPTIONS, *options, *places)
     assert done.returncode == 0, done.stderr
     return {name: (folder / name).read_bytes().decode() for name in names} | {"stdout": done.stdout}
 
@@ -116,6 +118,6 @@ def _ap50(folder: Path, format_name: str, rows: list[dict[str, Any]]) -> float:
         lines = [f"{'ab'[r['image_id'] - 1]}.jpg,dog,{','.join(map(str, r['bbox']))},{r['score']}" for r in rows]
         pred = folder / "pred.csv"
         pred.write_text("\n".join(["image,class,x,y,w,h,score", *lines, ""]))
-    done = run_process(write_json(folder / "gt.json", gt), pred, "--json")
+    done = run_here(write_json(folder / "gt.json", gt), pred, "--json")
     assert done.returncode == 0, done.stderr
     return float(json.loads(done.stdout)["metrics"]["AP50"])
