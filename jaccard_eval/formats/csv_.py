@@ -1,8 +1,8 @@
 """CSV and other delimited text: one row per box, columns found by the names in the header.
 
 Reads corners, left-top-size, centre-size and packed boxes, in pixels or normalised, the headerless layout of
-keras-retinanet, and Kaggle's PredictionString, which holds all boxes of an image. Rows without a box name images without
-objects.
+keras-retinanet, and Kaggle's PredictionString, which holds all boxes of an image. Rows without a box name images
+without objects.
 """
 
 from __future__ import annotations
@@ -56,9 +56,13 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.formats._csv.boxes import add_boxes  # not needed to look for a format
     from jaccard_eval.formats._csv.cells import read_cells
     from jaccard_eval.formats._csv.columns import is_kaggle, resolve_columns
-    from jaccard_eval.formats._csv.rows import read_sheet
+    from jaccard_eval.formats._csv.plain import add_plain_boxes
+    from jaccard_eval.formats._csv.rows import open_table, read_sheet
 
-    sheet = read_sheet(path)
+    file = open_table(path)
+    if add_plain_boxes(file, draft):
+        return
+    sheet = read_sheet(file)
     if is_kaggle(sheet.header):
         from jaccard_eval.formats._csv.predictionstrings import one_row_per_box
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,8 +41,8 @@ _SHORT_KERAS_ROW = re.compile(rb"^([^,\"\r\n]+,,,,)(?=\r?$)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """The cells of a delimited file below its header, column by column, as text.
+class TextFile:
+    """A delimited file, before its cells are told apart.
 
     Parameters
     ----------
@@ -54,8 +55,6 @@ class Sheet:
         Line of the header, or of the first row where there is none.
     headerless : bool
         Whether `header` is not in the file.
-    columns : tuple of ndarray of object
-        Texts, each of shape (n,).
     """
 
     path: str
@@ -64,10 +63,6 @@ class Sheet:
     header: tuple[str, ...]
     first_line: int
     headerless: bool
-    columns: tuple[TextArray, ...]
-
-    def __len__(self) -> int:
-        return len(self.columns[0])
 
     def where(self, row: int, column: int | None = None) -> Where:
         """Return the place of a row, or of one of its cells, by the line on which the row starts."""
@@ -84,34 +79,62 @@ class Sheet:
         """The units of the boxes: none are told."""
         return None
 
-    def has_value(self, column: int, rows: RowIndices) -> BoolArray:
-        """Return which cells of a column hold anything."""
-        filled: BoolArray = self.columns[column][rows] != ""
-        return filled
+    @cached_property
+    def _lines(self) -> list[int]:
+        text = self.data.decode("utf-8")
+        with _fields_up_to(len(text)):
+            return [line for line, _ in _records(text, self.delimiter)]
+
+
+class TextRows(TextFile, ABC):
+    """The rows of a delimited file, of which some columns can be had as keys."""
+
+    @abstractmethod
+    def keys(self, column: int, rows: RowIndices) -> CodedKeys:
+        """Return the texts of some rows of a column: the distinct ones in order of appearance."""
 
     def images(self, columns: Columns, rows: RowIndices) -> Named:
         """Return the images of some rows, texts as written."""
-        return Named(keys=_factorise(self.columns[columns.image][rows]), names={})
+        return Named(keys=self.keys(columns.image, rows), names={})
 
     def classes(self, columns: Columns, rows: RowIndices) -> Named:
         """Return the classes of some rows: integers where every one is written as an integer, else texts.
 
         Numbers that stand beside the names, one for each, are the keys.
         """
-        keys = _factorise(self.columns[columns.label][rows])
+        keys = self.keys(columns.label, rows)
         integers = _integers(keys)
         if integers is not None:
             return Named(keys=integers, names={})
         beside = position_of(self.header, CLASS_IDS)
-        numbers = None if beside is None else _integers(_factorise(self.columns[beside][rows]))
+        numbers = None if beside is None else _integers(self.keys(beside, rows))
         names = {} if numbers is None else pair_names(numbers, keys)
         return Named(keys=numbers, names=names, beside=beside) if numbers and names else Named(keys=keys, names={})
 
-    @cached_property
-    def _lines(self) -> list[int]:
-        text = self.data.decode("utf-8")
-        with _fields_up_to(len(text)):
-            return [line for line, _ in _records(text, self.delimiter)]
+
+@dataclass(frozen=True)
+class Sheet(TextRows):
+    """The cells of a delimited file below its header, column by column, as text.
+
+    Parameters
+    ----------
+    columns : tuple of ndarray of object
+        Texts, each of shape (n,).
+    """
+
+    columns: tuple[TextArray, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def has_value(self, column: int, rows: RowIndices) -> BoolArray:
+        """Return which cells of a column hold anything."""
+        filled: BoolArray = self.columns[column][rows] != ""
+        return filled
+
+    def keys(self, column: int, rows: RowIndices) -> CodedKeys:
+        """Return the texts of some rows of a column: the distinct ones in order of appearance."""
+        return factorise(self.columns[column][rows])
 
 
 def _integers(keys: CodedKeys) -> CodedKeys | None:
@@ -120,7 +143,7 @@ def _integers(keys: CodedKeys) -> CodedKeys | None:
     return None if integers is None else CodedKeys(integers, keys.codes)
 
 
-def _factorise(cells: TextArray) -> CodedKeys:
+def factorise(cells: TextArray) -> CodedKeys:
     """Return the distinct texts in order of appearance, and the row of each cell among them."""
     import pandas as pd
 
@@ -128,13 +151,13 @@ def _factorise(cells: TextArray) -> CodedKeys:
     return CodedKeys([str(text) for text in texts], codes.astype(np.int64))
 
 
-def read_sheet(path: Path) -> Sheet:
-    """Read a delimited file.
+def open_table(path: Path) -> TextFile:
+    """Read a delimited file as it is, and its first line.
 
     Raises
     ------
     DataError
-        When it cannot be read, is not UTF-8 text, holds no row or no header, or rows differ in their number of fields.
+        When it cannot be read, is not UTF-8 text, or holds no row or no header.
     """
     data = _files.read_bytes(path)
     line, start = first_line(_files.decode(path, data))
@@ -147,17 +170,31 @@ def read_sheet(path: Path) -> Sheet:
         data = _SHORT_KERAS_ROW.sub(rb"\1,", data)
     elif not count_known(first):
         raise DataError.single("csv-header", where, explain_no_header(first), fix=HEADER_FIX)
-    cells = _read_cells(path, data, delimiter)
-    header = KERAS_HEADER[: len(cells)] if headerless else tuple(str(column[0]).strip() for column in cells)
-    columns = tuple(cells if headerless else [column[1:] for column in cells])
-    return Sheet(str(path), data, delimiter, header, line, headerless, columns)
+    header = KERAS_HEADER[: len(first)] if headerless else tuple(cell.strip() for cell in first)
+    return TextFile(str(path), data, delimiter, header, line, headerless)
+
+
+def read_sheet(file: TextFile) -> Sheet:
+    """Tell the cells of a delimited file apart.
+
+    Raises
+    ------
+    DataError
+        When quotes do not pair, or rows differ in their number of fields.
+    """
+    cells = _read_cells(Path(file.path), file.data, file.delimiter)
+    plain = file.headerless
+    header = KERAS_HEADER[: len(cells)] if plain else tuple(str(column[0]).strip() for column in cells)
+    columns = tuple(cells if plain else [column[1:] for column in cells])
+    return Sheet(file.path, file.data, file.delimiter, header, file.first_line, plain, columns)
 
 
 def first_line(text: str) -> tuple[int, str]:
     """Return number and text of the first line that is not blank; a newline within quotes may cut it."""
     rest = text.lstrip()
     skipped = text[: len(text) - len(rest)]
-    return len(_LINE_BREAK.findall(skipped)) + 1, _LINE_BREAK.split(rest, maxsplit=1)[0]
+    end = _LINE_BREAK.search(rest)
+    return len(_LINE_BREAK.findall(skipped)) + 1, rest if end is None else rest[: end.start()]
 
 
 def split_first_line(line: str) -> tuple[str, list[str]]:

@@ -15,7 +15,7 @@ from jaccard_eval.formats._csv.boxes import NORM_LIMIT, add_boxes
 from jaccard_eval.formats._csv.cells import BoxCells, read_cells
 from jaccard_eval.formats._csv.columns import Columns, is_kaggle, resolve_columns
 from jaccard_eval.formats._csv.predictionstrings import one_row_per_box
-from jaccard_eval.formats._csv.rows import Sheet, read_sheet
+from jaccard_eval.formats._csv.rows import Sheet, open_table, read_sheet
 from jaccard_eval.formats._draft import Draft
 
 DESCRIPTIONS = "*class-descriptions*.csv"
@@ -33,7 +33,7 @@ def read_table(path: Path, draft: Draft, options: ReadOptions) -> None:
         When the file cannot be read as a table.
     """
     draft.options = replace(options, units=options.units or "norm")
-    sheet = read_sheet(path)
+    sheet = read_sheet(open_table(path))
     if is_kaggle(sheet.header):
         sheet = one_row_per_box(sheet, draft)
     where = Where(sheet.path, line=sheet.first_line)

@@ -1,0 +1,196 @@
+"""The short way through a table in which every cell that matters is a plain number or text, as in most files.
+
+Whatever else a cell may be (empty, quoted, with a decimal comma, infinite, packed with others) is read the long way,
+which tells each cell apart and says what is wrong with it. Both give the same, to the last bit.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.dataset import Key
+from jaccard_eval.errors import FindingLog, Where
+from jaccard_eval.formats import ReadOptions
+from jaccard_eval.formats._csv.boxes import add_boxes
+from jaccard_eval.formats._csv.cells import BoxCells, check_image_sizes
+from jaccard_eval.formats._csv.columns import CLASS_IDS, SCORE, Columns, is_kaggle, position_of, resolve_columns
+from jaccard_eval.formats._csv.numbers import RowIndices, parse_flags
+from jaccard_eval.formats._csv.rows import TextFile, TextRows, factorise
+from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._keys import CodedKeys
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class PlainRows(TextRows):
+    """Rows that all hold a box, and the columns of texts that tell what each is.
+
+    Parameters
+    ----------
+    n_rows : int
+    texts : mapping of int to CodedKeys
+    """
+
+    n_rows: int
+    texts: Mapping[int, CodedKeys]
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def has_value(self, column: int, rows: RowIndices) -> BoolArray:
+        """Return which cells of a column hold anything: all do."""
+        return np.ones(len(rows), dtype=np.bool_)
+
+    def keys(self, column: int, rows: RowIndices) -> CodedKeys:
+        """Return the texts of some rows of a column: the distinct ones in order of appearance."""
+        texts = self.texts[column]
+        return texts if len(rows) == self.n_rows else _in_order(texts.distinct, texts.codes[rows])
+
+
+def add_plain_boxes(file: TextFile, draft: Draft) -> bool:
+    """Add images, classes and boxes to the draft; False, and nothing is added, where the file needs the long way."""
+    columns = _plain_columns(file, draft.options)
+    frame = None if columns is None else _parse(file, columns)
+    if columns is None or frame is None:
+        return False
+    texts, cells = _texts(frame, file, columns), _cells(frame, columns)
+    if texts is None or cells is None:
+        return False
+    rows = PlainRows(
+        file.path, file.data, file.delimiter, file.header, file.first_line, file.headerless, len(frame), texts
+    )
+    if cells.sizes is not None:
+        check_image_sizes(rows, cells.sizes, cells.used, draft.findings)
+    add_boxes(rows, columns, cells, draft)
+    return True
+
+
+def _plain_columns(file: TextFile, options: ReadOptions) -> Columns | None:
+    """Return what the columns are; None where something is to be said of them, or a cell holds more than one value."""
+    if b'"' in file.data or (b"\r" in file.data and file.data.count(b"\r") != file.data.count(b"\r\n")):
+        return None
+    if is_kaggle(file.header) or (options.role == "gt" and position_of(file.header, SCORE) is not None):
+        return None
+    findings = FindingLog()
+    columns = resolve_columns(file.header, options, findings, Where(file.path))
+    return None if columns is None or len(columns.box) == 1 or findings.findings() else columns
+
+
+def _parse(file: TextFile, columns: Columns) -> pd.DataFrame | None:
+    """Parse numbers as numbers; None where a cell is none, or rows differ in their number of fields."""
+    import pandas as pd
+
+    start = 0 if file.headerless else _end_of_line(file.data, file.first_line)
+    table = file.data[start:]
+    kinds = dict.fromkeys(_word_columns(file, columns, table), "category")
+    kinds |= dict.fromkeys(_number_columns(columns), "float64")
+    # The default is exact since pandas 3.1, which deprecates the option.
+    has_precision = "float_precision" in (pd.read_csv.__kwdefaults__ or {})
+    read_csv: Any = partial(pd.read_csv, float_precision="round_trip") if has_precision else pd.read_csv
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            frame: pd.DataFrame = read_csv(
+                io.BytesIO(table),
+                sep=file.delimiter,
+                header=None,
+                dtype={position: kinds.get(position, object) for position in range(len(file.header))},
+                na_filter=False,
+                skipinitialspace=True,
+            )
+    except (ValueError, OverflowError):  # ParserError and EmptyDataError are ValueErrors
+        return None
+    n_fields = len(file.header)
+    delimiters = np.count_nonzero(np.frombuffer(file.data, dtype=np.uint8) == ord(file.delimiter))
+    is_even = delimiters == (len(frame) + (not file.headerless)) * (n_fields - 1)  # pandas fills short rows
+    return frame if is_even and len(frame) and frame.shape[1] == n_fields else None
+
+
+def _end_of_line(data: bytes, number: int) -> int:
+    """Return where a line ends, counted from 1."""
+    end = 0
+    for _ in range(number):
+        end = data.find(b"\n", end) + 1 or len(data)
+    return end
+
+
+def _text_columns(file: TextFile, columns: Columns) -> set[int]:
+    beside = position_of(file.header, CLASS_IDS)
+    return {columns.image, columns.label, *([] if beside is None else [beside])}
+
+
+def _word_columns(file: TextFile, columns: Columns, table: bytes) -> list[int]:
+    """Return the columns of texts that start with a letter in the first row; pandas makes numbers of some others."""
+    first = table[: table.find(b"\n")].decode("utf-8", "replace").split(file.delimiter)
+    return [one for one in _text_columns(file, columns) if one < len(first) and first[one].lstrip()[:1].isalpha()]
+
+
+def _number_columns(columns: Columns) -> list[int]:
+    optional = [column for column in (columns.score, columns.area) if column is not None]
+    return [*columns.box, *(columns.size or ()), *optional]
+
+
+def _texts(frame: pd.DataFrame, file: TextFile, columns: Columns) -> dict[int, CodedKeys] | None:
+    """Return the columns of texts as keys; None where a row has no image or class."""
+    texts: dict[int, CodedKeys] = {}
+    for position in _text_columns(file, columns):
+        keys = _keys(frame[position])
+        if keys is None or (position in (columns.image, columns.label) and "" in keys.distinct):
+            return None
+        texts[position] = keys
+    return texts
+
+
+def _keys(texts: pd.Series) -> CodedKeys | None:
+    """Return the texts of a column as keys; None where pandas took them for something else: inf, True."""
+    if texts.dtype == object:
+        return factorise(texts.to_numpy())
+    distinct = texts.cat.categories.tolist()
+    if not all(isinstance(text, str) for text in distinct):
+        return None
+    return _in_order(distinct, texts.cat.codes.to_numpy().astype(np.int64))
+
+
+def _in_order(distinct: Sequence[Key], codes: RowIndices) -> CodedKeys:
+    """Return keys that are used, in order of appearance."""
+    first = np.full(len(distinct), len(codes))
+    first[codes[::-1]] = np.arange(len(codes))[::-1]  # backwards: the first row is written last and stays
+    used = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(codes))]
+    new = np.zeros(len(distinct), dtype=np.int64)
+    new[used] = np.arange(len(used))
+    return CodedKeys([distinct[row] for row in used.tolist()], new[codes])
+
+
+def _cells(frame: pd.DataFrame, columns: Columns) -> BoxCells | None:
+    """Return the numbers and flags; None where one is not plain."""
+    numbers = {position: frame[position].to_numpy() for position in _number_columns(columns)}
+    flags = {flag: parse_flags(frame[position].to_numpy()) for flag, position in columns.flags.items()}
+    if any(len(bad) for _, bad in flags.values()) or not all(map(_is_plain, numbers.values())):
+        return None
+    rows = np.arange(len(frame))
+    return BoxCells(
+        used=rows,
+        sizes=None if columns.size is None else np.stack([numbers[one] for one in columns.size], axis=1),
+        without_box=rows[:0],
+        rows=rows,
+        coords=np.stack([numbers[one] for one in columns.box], axis=1),
+        score=None if columns.score is None else numbers[columns.score],
+        area=None if columns.area is None else numbers[columns.area],
+        flags={flag: values for flag, (values, _) in flags.items()},
+        decimal_commas=False,
+    )
+
+
+def _is_plain(numbers: FloatArray) -> bool:
+    """Whether numbers are finite, and may not stand for a column of true and false."""
+    return bool(np.isfinite(numbers).all()) and not bool(((numbers == 0) | (numbers == 1)).all())

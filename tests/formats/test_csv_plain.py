@@ -1,0 +1,155 @@
+"""The short way through a table of plain cells gives what the long way gives, to the last bit, or is not taken."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from jaccard_eval import BoxTable, DataError, Dataset
+from jaccard_eval.errors import Where
+from jaccard_eval.formats import ReadOptions
+from jaccard_eval.formats._csv.boxes import add_boxes
+from jaccard_eval.formats._csv.cells import read_cells
+from jaccard_eval.formats._csv.columns import resolve_columns
+from jaccard_eval.formats._csv.plain import add_plain_boxes
+from jaccard_eval.formats._csv.rows import open_table, read_sheet
+from jaccard_eval.formats._draft import Draft
+
+SAMPLE = Path(__file__).parents[2] / "sample_data"
+SIDES = "image,class,xmin,ymin,xmax,ymax"
+
+
+def short_way(path: Path, role: str = "gt") -> Dataset | DataError | None:
+    draft = Draft(str(path), "csv", ReadOptions(role=role))
+    return built(draft) if add_plain_boxes(open_table(path), draft) else None
+
+
+def long_way(path: Path, role: str = "gt") -> Dataset | DataError:
+    draft = Draft(str(path), "csv", ReadOptions(role=role))
+    try:
+        sheet = read_sheet(open_table(path))
+    except DataError as error:
+        return error
+    columns = resolve_columns(sheet.header, draft.options, draft.findings, Where(str(path), line=sheet.first_line))
+    if columns is not None:
+        add_boxes(sheet, columns, read_cells(sheet, columns, draft), draft)
+    return built(draft)
+
+
+def built(draft: Draft) -> Dataset | DataError:
+    try:
+        return draft.build()
+    except DataError as error:
+        return error
+
+
+def told(result: Dataset | DataError) -> object:
+    """Everything that a reading gives, arrays as their bytes."""
+    if isinstance(result, DataError):
+        return str(result)
+    columns = {one.name: getattr(result.boxes, one.name) for one in fields(BoxTable)}
+    arrays = {name: None if column is None else column.tobytes() for name, column in columns.items()}
+    images = result.images.keys, result.images.sizes.tobytes(), result.images.listed
+    notes = [str(one) for one in result.findings], result.details, result.ignored, result.units, result.reading
+    return arrays, images, result.labels, notes
+
+
+def table(folder: Path, *rows: str, header: str = SIDES, end: str = "\n") -> Path:
+    path = folder / "a.csv"
+    path.write_text(end.join([header, *rows]) + end, encoding="utf-8", newline="")
+    return path
+
+
+LOW = st.one_of(
+    st.floats(-10, 10).map(repr),
+    st.integers(-3, 10).map(str),
+    st.sampled_from(["0", "1", "-0", "007", ".5", "7.", "1E-2", "+2", " 4", "4 "]),
+)
+HIGH = st.one_of(
+    st.floats(10, 1e6).map(repr), st.integers(10, 2000).map(str), st.sampled_from(["1e3", "640", "480.0", "0100"])
+)
+ODD = st.sampled_from(
+    ["", "nan", "inf", "1_0", "1,5", "True", "dog", "0x1", '"3"', "\uff11", "1.2.3", "1e400", "é", "\t2"]
+)
+TEXTS = st.sampled_from(["a.jpg", "b.jpg", "b", "7", "007", "dog", "traffic light", " cat", "é", "NA", "nan", "1.0"])
+HEADERS = (
+    SIDES,
+    "image,width,height,class,xmin,ymin,xmax,ymax,score",
+    "filename,class_id,class_name,x,y,w,h,iscrowd,extra",
+    "image,class,cx,cy,w,h,area",
+)
+TEXT_COLUMNS = {"image", "filename", "class", "class_name", "class_id", "extra"}
+
+
+def column(name: str) -> st.SearchStrategy[str]:
+    """Cells that a column may have; ends and sizes are larger than starts."""
+    if name == "iscrowd":
+        return st.sampled_from(["0", "1", "true"])
+    if name in TEXT_COLUMNS:
+        return TEXTS
+    return LOW if name in {"xmin", "ymin", "x", "y", "cx", "cy", "score"} else HIGH
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[str, list[str], str]:
+    header = draw(st.sampled_from(HEADERS))
+    mark = draw(st.sampled_from([",", ";", "\t", "|"]))
+    odd = draw(st.booleans())
+    cells = [st.one_of(column(name), ODD) if odd and name != "iscrowd" else column(name) for name in header.split(",")]
+    rows = draw(st.lists(st.tuples(*cells), max_size=6))
+    lines = [mark.join(row) for row in rows]
+    if draw(st.integers(0, 9)) == 0:
+        lines.append(draw(st.sampled_from(["", " ", mark, mark * 5, "a", "a" + mark * 12])))
+    return header.replace(",", mark), lines, draw(st.sampled_from(["\n", "\r\n"]))
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(drawn=tables(), role=st.sampled_from(["gt", "pred"]))
+def test_both_ways_give_the_same_wherever_the_short_one_is_taken(
+    drawn: tuple[str, list[str], str], role: str, tmp_path: Path
+) -> None:
+    header, rows, end = drawn
+    path = table(tmp_path, *rows, header=header, end=end)
+    short = short_way(path, role)
+    assert short is None or told(short) == told(long_way(path, role))
+
+
+@pytest.mark.parametrize(("name", "role"), [("better.csv", "pred"), ("worse.csv", "pred")])
+def test_the_sample_takes_the_short_way(name: str, role: str) -> None:
+    short = short_way(SAMPLE / "csv" / name, role)
+    assert short is not None
+    assert told(short) == told(long_way(SAMPLE / "csv" / name, role))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "a.jpg,dog,1,2,3,nan",
+        "a.jpg,dog,1,2,3,inf",
+        "a.jpg,dog,1,2,3,",
+        "a.jpg,dog,1,2,3",
+        "a.jpg,dog,1,2,3,4,5",
+        ",dog,1,2,3,4",
+        "a.jpg,,1,2,3,4",
+        "a.jpg,dog,,,,",
+        "a.jpg,dog,1_0,2,3,4",
+        'a.jpg,dog,"1,5",2,3,4',
+        "a.jpg,dog,\uff11,2,3,4",
+    ],
+)
+def test_a_cell_that_is_not_plain_takes_the_long_way(row: str, tmp_path: Path) -> None:
+    assert short_way(table(tmp_path, "b.jpg,cat,1.5,2,30,40", "b.jpg,cat,1,2.5,30,40")) is not None
+    assert short_way(table(tmp_path, "b.jpg,cat,1.5,2,30,40", row)) is None
+
+
+def test_columns_of_true_and_false_are_no_numbers(tmp_path: Path) -> None:
+    path = table(tmp_path, "a.jpg,dog,1,2,30,40,True", "a.jpg,dog,2,3,40,50,False", header=f"{SIDES},score")
+    assert short_way(path, "pred") is None
+    assert "'True' is not a plain finite number" in str(long_way(path, "pred"))
+
+
+def test_the_short_way_names_the_line_of_a_box_that_cannot_be(tmp_path: Path) -> None:
+    path = table(tmp_path, "a.jpg,dog,1,2,30,40", "", "a.jpg,dog,50,2,30,40.5")
+    assert f"{path}:4: bbox has width -20" in str(short_way(path))
