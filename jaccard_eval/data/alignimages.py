@@ -158,7 +158,7 @@ def _no_correspondence(gt: Dataset, pred: Dataset, used: BoolArray, best: ImageM
         "image-unknown",
         Where(pred.path, field="image"),
         detail,
-        fix="Check that both belong to one split; --match-images id|name|path|basename|stem forces a way to match, "
+        fix=f"Check that both belong to one split; --match-images {'|'.join(WAYS)} forces a way to match, "
         "--extra-images ignore goes on without the rest.",
     )
 

@@ -144,7 +144,8 @@ def test_nothing_in_common_shows_examples_of_both_sides_and_how_to_go_on() -> No
     assert message == (
         "error[image-unknown]: pred.file: image: 0 of 2 prediction images match a ground-truth image of gt.file; "
         "prediction image ids are 'x.png', 'y.png' (string ids), those of the ground truth '1 (a.png)', '2 (b.png)' "
-        "(integer ids). Check that both belong to one split; --match-images id|name|path|basename|stem forces a way "
+        "(integer ids). Check that both belong to one split; --match-images id|name|path|basename|stem|case|decorated|"
+        "number|id+1|id-1 forces a way "
         "to match, --extra-images ignore goes on without the rest."
     )
 
