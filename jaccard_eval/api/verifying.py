@@ -193,7 +193,7 @@ def read_saved(path: Path) -> Saved:
     try:
         return Saved(str(path), document, {"protocol": rules, **restore_options(options)})
     except UsageError as error:
-        raise _invalid(path, f"cannot be run again: {error}") from None
+        raise invalid_document(path, f"cannot be run again: {error}") from None
 
 
 def compare(saved: Saved, again: EvaluationResult) -> Verification:
