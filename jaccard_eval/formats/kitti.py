@@ -24,15 +24,17 @@ FORMAT = Format(
 SNIFFED_FILES = 20
 COLUMNS = (15, 16)  # without and with a score
 
+_LABELS = "label_2"
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def sniff(path: Path) -> bool:
     """Whether the first lines of label files in a folder are a word and 14 or 15 numbers."""
     names: list[str] = []
-    with contextlib.suppress(OSError), os.scandir(path) as entries:
+    folder = label_folder(path)
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries if entry.name.lower().endswith(".txt"))
-    heads = (_files.head(path / name) for name in names[:SNIFFED_FILES])
+    heads = (_files.head(folder / name) for name in names[:SNIFFED_FILES])
     lines = [line for head in heads if (line := head.decode("utf-8", "replace").strip().partition("\n")[0])]
     return bool(lines) and sum(map(_is_object, lines)) * 2 > len(lines)
 
@@ -47,7 +49,13 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """
     from jaccard_eval.formats._kitti.reader import read_folder  # not needed to look for a format
 
-    read_folder(path, draft, options)
+    read_folder(label_folder(path), draft, options)
+
+
+def label_folder(path: Path) -> Path:
+    """Return the folder of label files: label_2, where the benchmark has them beside image_2, else the path itself."""
+    inner = path / _LABELS
+    return inner if _files.is_folder(inner) else path
 
 
 def _is_object(line: str) -> bool:

@@ -55,5 +55,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 
 def _is_task_list(_outer: set[str], inner: set[str], head: bytes) -> bool:
-    is_min = b'"rectanglelabels"' in head and b'"original_width"' in head
+    is_labelled = b'"rectanglelabels"' in head or b'"labels"' in head
+    is_min = is_labelled and b'"original_width"' in head
     return ("data" in inner and bool(inner & {"annotations", "predictions"})) or (bool(inner) and is_min)

@@ -93,7 +93,8 @@ def test_every_spelling_of_a_box_gives_the_same_box(load: Load, names: str, numb
 
 
 @pytest.mark.parametrize(
-    "image", ["image", "image_id", "ImageID", "img", "File Name", "filename", "path", "source-ref"]
+    "image",
+    ["image", "image_id", "ImageID", "img", "File Name", "filename", "path", "file", "frame_number", "source-ref"],
 )
 @pytest.mark.parametrize("label", ["class", "LabelName", "category_id", "cls", "name", "target"])
 def test_image_and_class_columns_go_by_many_names(load: Load, image: str, label: str) -> None:
@@ -203,8 +204,8 @@ def test_a_file_without_header_is_told_so(refuse: Refuse) -> None:
 
 
 def test_missing_columns_are_named_with_what_was_found_and_what_is_accepted(refuse: Refuse) -> None:
-    text = refuse("file,kind,xmin,ymin,ymax\na,b,1,2,3\n")
-    assert "no column for the image among 'file', 'kind', 'xmin', 'ymin', 'ymax'; name it one of image," in text
+    text = refuse("document,kind,xmin,ymin,ymax\na,b,1,2,3\n")
+    assert "no column for the image among 'document', 'kind', 'xmin', 'ymin', 'ymax'; name it one of image," in text
     assert "no column for the class" in text
     assert "no column for xmax among" in text
 

@@ -67,3 +67,11 @@ def test_predictions_need_a_score_in_every_line_or_in_none(tmp_path: Path) -> No
     with pytest.raises(DataError, match="predictions have no score"):
         load(path, role="pred")
     assert len(load(path, role="pred", options=ReadOptions(assume_score=1.0)).boxes) == 1
+
+
+def test_the_benchmarks_folder_has_its_labels_in_label_2(tmp_path: Path) -> None:
+    (tmp_path / "training/label_2").mkdir(parents=True)
+    (tmp_path / "training/image_2").mkdir()
+    labels(tmp_path / "training/label_2", a=line("Car", "10 20 40 60"))
+    dataset = load(tmp_path / "training")
+    assert (dataset.format, dataset.images.keys) == ("kitti", ("a",))

@@ -73,3 +73,8 @@ def test_every_problem_of_a_folder_is_told_with_its_place(tmp_path: Path) -> Non
 
 def test_a_folder_without_json_is_an_error(tmp_path: Path) -> None:
     assert "no .json files" in error(tmp_path)
+
+
+def test_a_rectangle_may_have_all_four_corners(tmp_path: Path) -> None:
+    dataset = load(labelme(tmp_path / "a.json", rectangle("dog", [10, 20], [40, 20], [40, 60], [10, 60])))
+    assert dataset.boxes.xywh.tolist() == [[10, 20, 30, 40]]

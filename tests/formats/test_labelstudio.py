@@ -100,3 +100,16 @@ def test_every_problem_is_told_with_its_task(tmp_path: Path) -> None:
         "[1].data.image: is missing",
     ):
         assert told in str(caught.value)
+
+
+def test_labels_that_tools_share_belong_to_the_rectangle_of_their_result(tmp_path: Path) -> None:
+    shared = result("dog", 10, 20, 30, 40, id="x", type="labels")
+    shared["value"]["labels"] = shared["value"].pop("rectanglelabels")
+    bare = {**shared, "type": "rectangle", "value": {**shared["value"]}}
+    del bare["value"]["labels"]
+    dataset = load(export(tmp_path, task("a.jpg", annotation(bare, shared, {**bare, "id": "y"}))))
+    assert dataset.labels.names == ("dog",)
+    np.testing.assert_allclose(dataset.boxes.xywh, [[20, 20, 60, 40]], rtol=1e-15)
+    assert dataset.ignored == {"shape": 1}  # a rectangle that nobody labelled
+    short = {**{name: one for name, one in shared.items() if name not in ("value", "type")}, **shared["value"]}
+    assert len(load(export(tmp_path, {"id": 1, "image": "a.jpg", "label": [short]})).boxes) == 1

@@ -54,3 +54,11 @@ def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
         "[2].class_id: is '' (a text)",
     ):
         assert told in str(caught.value)
+
+
+def test_rows_with_an_image_id_are_not_taken_for_results_of_coco(tmp_path: Path) -> None:
+    detection = {name: one for name, one in DOG.items() if name != "file_name"}
+    cases = (({"image_id": 7}, 7), ({"image_id": 7, "file_name": "a.jpg"}, "a.jpg"), ({"frame_number": 9}, 9))
+    for about, key in cases:
+        dataset = load(sink(tmp_path, row(1, 2, 3, 4, **about, **detection)), role="pred")
+        assert (dataset.format, dataset.images.keys) == ("supervision", (key,))

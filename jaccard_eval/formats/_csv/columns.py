@@ -12,8 +12,8 @@ from jaccard_eval.formats import ReadOptions
 # Names are compared without case, blanks, hyphens and underscores. Where a header has several names of one meaning
 # the first in the list counts: paths before ids, class names before class numbers.
 IMAGE = (
-    "image", "image_path", "path", "file_path", "filename", "image_name", "frame", "source-ref", "image_id", "img",
-    "img_id",
+    "image", "image_path", "path", "file_path", "filename", "file", "image_name", "frame", "frame_number", "source-ref",
+    "image_id", "img", "img_id",
 )  # fmt: skip
 CLASS_IDS = ("class_id", "category_id", "label_id")
 CLASS = (

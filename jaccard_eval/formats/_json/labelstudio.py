@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from jaccard_eval.errors import Where
@@ -18,6 +19,10 @@ from jaccard_eval.formats._json.scene import UNKNOWN_SIZE, Scene
 from jaccard_eval.formats._json.values import parse_json
 
 _LABELS = "rectanglelabels"
+_SHARED_LABELS = (
+    "labels"  # of a project in which several tools share their labels; the rectangle is a result of its own
+)
+_RECTANGLE = "rectangle"
 _SIDES = ("x", "y", "width", "height")
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-")  # which Label Studio puts before the names of uploaded files
 _PICTURE = ("image", "img", "image_url", "url")
@@ -74,12 +79,22 @@ def _add_task(scene: Scene, task: Record, key: str, role: str, left_out: Counter
     sized = [one for one in results if one.has("original_width") and one.has("original_height")]
     size = (sized[0].number("original_width"), sized[0].number("original_height")) if sized else UNKNOWN_SIZE
     scene.add_image(key, size=size)
-    for result in results:
-        value = result.record("value") if result.has("value") else result
-        if value.has(_LABELS):
-            _add_result(scene, result, value, key, _score(result, chosen))
-        else:
-            scene.count_shape(result.text("type") if result.has("type") else "without a type")
+    values = [result.record("value") if result.has("value") else result for result in results]
+    fields = [_labels_field(value) for value in values]
+    labelled = {result.values.get("id") for result, field in zip(results, fields, strict=True) if field}
+    for result, value, field in zip(results, values, fields, strict=True):
+        kind = result.values.get("type")
+        if field:
+            _add_result(scene, key, result, value, _score(result, chosen))
+        elif kind != _RECTANGLE or result.values.get("id") not in labelled:
+            scene.count_shape(result.text("type") if kind is not None else "without a type")
+
+
+def _labels_field(value: Record) -> str:
+    """Return the field that holds the classes of a box; empty where there is no box, or it has none."""
+    if value.has(_LABELS):
+        return _LABELS
+    return _SHARED_LABELS if value.has(_SHARED_LABELS) and all(map(value.has, _SIDES)) else ""
 
 
 def _chosen(task: Record, role: str, left_out: Counter[str]) -> Record | None:
@@ -99,11 +114,16 @@ def _chosen(task: Record, role: str, left_out: Counter[str]) -> Record | None:
 def _results(task: Record) -> Iterator[Record]:
     """Yield the boxes of a task of JSON-MIN, which stand in the field that the project calls its labels."""
     for name, value in task.values.items():
-        if isinstance(value, list) and any(isinstance(one, dict) and _LABELS in one for one in value):
+        if isinstance(value, list) and any(isinstance(one, dict) and _is_labelled(one) for one in value):
             yield from task.records(name)
 
 
-def _add_result(scene: Scene, result: Record, value: Record, key: str, score: float) -> None:
+def _is_labelled(result: dict[str, Any]) -> bool:
+    return _LABELS in result or result.keys() >= {_SHARED_LABELS, *_SIDES}
+
+
+def _add_result(scene: Scene, key: str, result: Record, value: Record, score: float) -> None:
+    field = _labels_field(value)
     width, height = result.number("original_width"), result.number("original_height")
     x, y, w, h = (value.number(side) / 100 for side in _SIDES)
     box = [x * width, y * height, w * width, h * height]
@@ -111,11 +131,9 @@ def _add_result(scene: Scene, result: Record, value: Record, key: str, score: fl
     if degrees % 360:
         scene.count_rotated()
         box = _upright(box, degrees)
-    names = Record(
-        {f"{_LABELS}[{at}]": name for at, name in enumerate(value.array(_LABELS))}, value.where, value.findings
-    )
+    names = Record({f"{field}[{at}]": name for at, name in enumerate(value.array(field))}, value.where, value.findings)
     if not names.values:
-        value.error("field-missing", _LABELS, "is empty; expected the class of the box")
+        value.error("field-missing", field, "is empty; expected the class of the box")
     for name in names.values:
         scene.add_box(key, names.text(name), box, value.where, score=score)
 

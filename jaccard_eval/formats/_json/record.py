@@ -53,15 +53,15 @@ class Record:
         return [math.nan] * count
 
     def corners(self, field: str) -> list[float]:
-        """Read two opposite corners, drawn in any direction, as left, top, right and bottom."""
+        """Read two opposite corners, or all four, drawn in any direction, as left, top, right and bottom."""
         points = self.array(field)
-        if len(points) != 2:
+        if len(points) not in (2, 4):
             if isinstance(self.values.get(field), list):
-                self.error("bbox-length", field, f"has {len(points)} points; a rectangle has 2 opposite corners")
+                self.error("bbox-length", field, f"has {len(points)} points; a rectangle has 2 opposite corners, or 4")
             return [math.nan] * 4
-        paired = Record({f"{field}[{at}]": point for at, point in enumerate(points)}, self.where, self.findings)
-        (x1, y1), (x2, y2) = (paired.numbers(name, 2) for name in paired.values)
-        return [min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)]
+        named = Record({f"{field}[{at}]": point for at, point in enumerate(points)}, self.where, self.findings)
+        xs, ys = zip(*(named.numbers(name, 2) for name in named.values), strict=True)
+        return [min(xs), min(ys), max(xs), max(ys)]
 
     def text(self, field: str) -> str:
         """Read a text that must not be empty; empty where there is none."""
