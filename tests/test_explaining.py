@@ -55,29 +55,34 @@ def explained(sides: Sides, metric: str, **options: object) -> ExplanationResult
     return explain(*sides, metric, **options)
 
 
-@pytest.mark.parametrize("metric", ["AP50", "AP", "AP75[class=1]"])
+COUNTED = ["AR", "AR1", "AR10[class=2]", "F1[score=best-f1]", "precision[iou=0.5,score=0.3]", "recall[score=0.99]"]
+
+
+@pytest.mark.parametrize("metric", ["AP50", "AP", "AP75[class=1]", *COUNTED])
 @pytest.mark.parametrize("protocol", ["coco", "voc2012"])
 @pytest.mark.parametrize("seed", range(3))
 def test_fixing_the_boxes_it_names_gives_what_it_said(seed: int, protocol: str, metric: str) -> None:
-    if protocol == "voc2012":
-        metric = metric.replace("75", "50")
+    if protocol == "voc2012":  # which has one threshold, and no caps
+        metric = metric.replace("75", "50").replace("AR10", "AR").replace("AR1", "AR")
     sides = draw(seed)
     found = explained(sides, metric, protocol=protocol)
     again = jaccard_eval.evaluate(sides[0], replay(sides, found.fixes), protocol=protocol)
-    assert found.metric.value == jaccard_eval.evaluate(*sides, protocol=protocol)[metric]
+    assert found.metric.value == jaccard_eval.evaluate(*sides, protocol=protocol)[found.metric.ref]
     assert found.fixes
-    assert again[metric] == pytest.approx(found.fixed, abs=1e-12)
+    assert again[found.metric.ref] == pytest.approx(found.fixed, abs=1e-12)
     assert found.fixed > found.metric.value
 
 
-@pytest.mark.parametrize("metric", ["AP50", "AP50[class=2]"])
+@pytest.mark.parametrize("metric", ["AP50", "AP50[class=2]", *COUNTED])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_gain_of_each_box_is_what_fixing_it_alone_gives(seed: int, metric: str) -> None:
     sides = draw(seed)
     found = explained(sides, metric)
     for one in found.fixes:
-        alone = jaccard_eval.evaluate(sides[0], replay(sides, (one,)))[metric]
-        assert alone - found.metric.value == pytest.approx(one.gain, abs=1e-12), one
+        before, after = (
+            jaccard_eval.evaluate(sides[0], pred, iou=(0.5,)) for pred in (sides[1], replay(sides, (one,)))
+        )
+        assert after[found.metric.ref] - before[found.metric.ref] == pytest.approx(one.gain, abs=1e-12), one
 
 
 def test_no_other_box_costs_more_than_the_first() -> None:
@@ -96,14 +101,14 @@ def test_a_perfect_result_has_no_box_to_fix() -> None:
 
 
 @pytest.mark.parametrize("against", ["voc2007", "voc2012", "coco"])
-@pytest.mark.parametrize("metric", ["AP", "AP50", "AP50[class=1]"])
+@pytest.mark.parametrize("metric", ["AP", "AP50", "AP50[class=1]", "AR", "F1[score=0.3]"])
 def test_the_steps_lead_to_the_other_protocol_and_add_up_to_the_gap(metric: str, against: str) -> None:
     sides = draw(1)
     start = "voc2012" if against == "coco" else "coco"
     found = explained(sides, metric, protocol=start, against=against)
     values = [found.metric.value, *(step.value for step in found.steps)]
     assert [step.delta for step in found.steps] == [b - a for a, b in itertools.pairwise(values)]
-    assert values[-1] == jaccard_eval.evaluate(*sides, protocol=against)[metric]
+    assert values[-1] == jaccard_eval.evaluate(*sides, protocol=against)[found.metric.ref]
     assert math.fsum(step.delta for step in found.steps) == pytest.approx(values[-1] - values[0], abs=1e-15)
 
 
@@ -125,8 +130,39 @@ def test_the_curve_has_the_precision_of_the_evaluation() -> None:
     assert not math.isnan(found.curve[0].score)
 
 
-@pytest.mark.parametrize("metric", ["AR100", "AP_small", "recall[iou=0.5,score=0.5]"])
-def test_only_average_precision_is_explained(metric: str) -> None:
+def test_what_a_number_is_made_of_is_told() -> None:
+    # Two boxes, the first found, one more detection: TP 1, FP 1, FN 1.
+    gt = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [20, 20, 40, 40]])
+    pred = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [70, 70, 90, 90]], score=[0.9, 0.8])
+    parts = {one.ref: one.value for one in explain(gt, pred, "F1").parts}
+    assert list(parts.values()) == [0.5, 0.5, 1, 1, 1]
+    assert list(parts) == [f"{name}[iou=0.5]" for name in ("precision", "recall", "TP", "FP", "FN")]
+    by_threshold = explain(gt, pred, "AP").parts
+    assert [one.ref for one in by_threshold] == [f"AP{iou}" for iou in range(50, 100, 5)]
+    assert explain(gt, pred, "AP50").parts == ()
+
+
+def test_the_fixes_of_counts_are_those_that_hand_arithmetic_gives() -> None:
+    # As above: without the false positive F1 is 2/3, with the missed box found 4/5; both, 1.
+    gt = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [20, 20, 40, 40]])
+    pred = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [70, 70, 90, 90]], score=[0.9, 0.8])
+    found = explain(gt, pred, "F1")
+    assert [one.kind for one in found.fixes] == ["missed", "background"]
+    assert [one.gain for one in found.fixes] == pytest.approx([4 / 5 - 1 / 2, 2 / 3 - 1 / 2])
+    assert (found.metric.value, found.fixed) == (0.5, 1.0)
+
+
+def test_a_detection_below_the_score_does_not_keep_its_box_from_being_missed() -> None:
+    gt = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]])
+    pred = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.2])
+    assert explain(gt, pred, "recall[score=0.1]").fixes == ()
+    found = explain(gt, pred, "recall[score=0.5]")
+    assert [(one.kind, one.gain) for one in found.fixes] == [("missed", 1.0)]
+    assert (found.metric.value, found.fixed) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("metric", ["AP_small", "AP[max_dets=10]", "TP[score=0.5]", "FPPI", "recall[area=small]"])
+def test_areas_counts_and_caps_on_ap_are_not_explained(metric: str) -> None:
     with pytest.raises(UsageError, match="cannot be explained"):
         explained(draw(0), metric)
 

@@ -55,18 +55,20 @@ def costliest(costs: Costs, n: int, label: int | None = None) -> tuple[Fix, ...]
     before = np.where(counted, np.nan_to_num(base), 0.0)
     share = max(int(counted.sum()), 1)
     priced = [
-        _wrong(costs, detection, _gain(errors, detection, before, counted) / share)
-        for detection in _candidates(errors, n, counted)
+        wrong_fix(costs, detection, _gain(errors, detection, before, counted) / share)
+        for detection in candidates(errors, n, counted)
     ]
     for k in np.flatnonzero(counted):
         boxes = np.flatnonzero(errors.missed & (errors.gt_label == k))[:n]
         gain = (_found(errors, int(k)) - before[k]) / share if len(boxes) else 0.0
-        priced += [_missed(costs, int(box), float(gain)) for box in boxes]
+        priced += [missed_fix(costs, int(box), float(gain)) for box in boxes]
     worth = [one for one in priced if one.gain > 0]
     return tuple(sorted(worth, key=lambda one: -one.gain)[:n])
 
 
-def repair_predictions(pred: BoxTable, gt: BoxTable, fixes: Sequence[Fix], class_names: Sequence[str]) -> BoxTable:
+def repair_predictions(
+    pred: BoxTable, gt: BoxTable, fixes: Sequence[Fix], class_names: Sequence[str], *, least: float = 0.0
+) -> BoxTable:
     """Return the predictions with fixes applied; what was missed is added with a score above all others.
 
     Parameters
@@ -75,6 +77,8 @@ def repair_predictions(pred: BoxTable, gt: BoxTable, fixes: Sequence[Fix], class
         With common rows of images and classes.
     fixes : sequence of Fix
     class_names : sequence of str
+    least : float
+        A score that what is added must reach as well.
     """
     score = np.zeros(len(pred)) if pred.score is None else pred.score.copy()
     label, xywh, kept = pred.label.copy(), pred.xywh.copy(), np.ones(len(pred), dtype=np.bool_)
@@ -87,23 +91,29 @@ def repair_predictions(pred: BoxTable, gt: BoxTable, fixes: Sequence[Fix], class
     columns = {field.name: getattr(pred, field.name)[kept] for field in fields(pred) if field.name != "score"}
     columns |= {"label": label[kept], "xywh": xywh[kept]}
     joined = {name: np.concatenate([column, getattr(added, name)]) for name, column in columns.items()}
-    top = np.full(len(added), np.nextafter(score.max(initial=0.0), np.inf))
+    top = np.full(len(added), np.nextafter(score.max(initial=least), np.inf))
     joined["score"] = np.concatenate([score[kept], top])
     joined["area"] = joined["xywh"][:, 2] * joined["xywh"][:, 3]
     joined["source"] = np.concatenate([pred.source[kept], pred.source.max(initial=0) + 1 + np.arange(len(added))])
     return freeze(BoxTable(**joined))
 
 
-def _candidates(errors: Errors, n: int, counted: BoolArray) -> Iterator[int]:
-    """Yield the false positives with the highest scores by class, type and target, if a class that counts gains."""
-    aims = np.full(len(errors.label), -1)
-    has_target = errors.target != NO_BOX
-    aims[has_target] = errors.gt_label[errors.target[has_target]]
-    concerned = counted[errors.label] | (has_target & counted[aims])
+def candidates(errors: Errors, n: int, counted: BoolArray) -> Iterator[int]:
+    """Yield the false positives with the highest scores by class, type and target, if a class that counts gains.
+
+    `counted` marks these classes, shape (K,).
+    """
+    aims = aimed_labels(errors)
+    concerned = counted[errors.label] | ((aims != NO_BOX) & counted[aims])
     for kind in range(len(TYPES)):
         of_kind = np.flatnonzero((errors.kind == kind) & concerned)  # in class order: scores descend
         key = errors.label[of_kind] * (errors.n_labels + 1) + aims[of_kind] + 1
         yield from of_kind[group_ranks(key) < n].tolist()
+
+
+def aimed_labels(errors: Errors) -> IntArray:
+    """Return the class of the box that each detection would match when repaired, shape (n,); `NO_BOX` for none."""
+    return np.where(errors.target == NO_BOX, NO_BOX, np.append(errors.gt_label, NO_BOX)[errors.target])
 
 
 def _gain(errors: Errors, detection: int, before: FloatArray, counted: BoolArray) -> float:
@@ -142,7 +152,8 @@ def _precision(errors: Errors, label: int, score: FloatArray, hit: BoolArray) ->
     return float(class_precisions(one, errors.protocol)[0])
 
 
-def _wrong(costs: Costs, detection: int, gain: float) -> Fix:
+def wrong_fix(costs: Costs, detection: int, gain: float) -> Fix:
+    """Return the repair of a false positive, given by its row."""
     errors, row = costs.errors, int(costs.rows[detection])
     target = int(errors.target[detection])
     box = () if target == NO_BOX else tuple(costs.gt.xywh[target].tolist())
@@ -159,7 +170,8 @@ def _wrong(costs: Costs, detection: int, gain: float) -> Fix:
     )
 
 
-def _missed(costs: Costs, box: int, gain: float) -> Fix:
+def missed_fix(costs: Costs, box: int, gain: float) -> Fix:
+    """Return what finds a missed box, given by its row."""
     name = costs.class_names[costs.gt.label[box]]
     return Fix(
         kind=MISSED,

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from jaccard_eval import __version__
 from jaccard_eval.analysis.costs import Costs, costliest, repair_predictions
+from jaccard_eval.analysis.countcosts import AVERAGE_RECALL, COUNTED, costliest_counted
 from jaccard_eval.analysis.errortypes import find_errors
 from jaccard_eval.analysis.protocolsteps import protocol_steps
 from jaccard_eval.api.measuring import detection_metrics
 from jaccard_eval.api.sides import SideOptions, Sides, bring_together
+from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.explanation import CurvePoint, ExplanationResult, Fix, Step
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol, get_protocol
 from jaccard_eval.data.signature import quoted
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.matching.anyclass import detection_rows
+from jaccard_eval.metrics.counts import best_f1_points
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 if TYPE_CHECKING:
@@ -27,7 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["explain"]
 
 N_BOXES = 12
+SPARE = 3  # fixes that are looked at for each that is named, where some may turn out to give nothing
 N_POINTS = 11  # recall 0, .1, ..., 1
+OF_A_SCORE = tuple(name for name in COUNTED if name != AVERAGE_RECALL)
+POINT = ("precision", "recall", "F1", "TP", "FP", "FN")
 
 
 def explain(
@@ -40,7 +48,7 @@ def explain(
     boxes: int = N_BOXES,
     **sides: Unpack[SideOptions],
 ) -> ExplanationResult:
-    """Explain an average precision: from the number to the points of its curve, to the boxes that cost most.
+    """Explain a metric: from the number to what it is made of, to the boxes that cost most.
 
     Boxes are judged at the metric's IoU threshold; of a mean over thresholds at .5, or else the lowest. What fixing
     them would give is measured: the changed predictions are matched again.
@@ -49,7 +57,8 @@ def explain(
     ----------
     gt, pred : path, Dataset or BoxTable
     metric : str
-        AP, of any IoU threshold and class: ``AP50[class=dog]``.
+        AP, of any IoU threshold and class: ``AP50[class=dog]``; AR, of any cap; or precision, recall or F1 at a score:
+        ``F1[iou=0.5,score=0.4]``. The score "best-f1" is that of the predictions as they are.
     protocol : str or Protocol
     against : str or Protocol, optional
         Another protocol: the metric is measured again, one rule changed after another. A threshold that the metric
@@ -74,10 +83,13 @@ def explain(
     _require_explainable(ref, boxes)
     rules = get_protocol(protocol) if isinstance(protocol, str) else protocol
     goal = get_protocol(against) if isinstance(against, str) else against
+    if ref.iou is None and ref.name in OF_A_SCORE:
+        ref = replace(ref, iou=rules.iou_thresholds[rules.judged_threshold])
     if goal is not None and ref.iou is not None:
         rules, goal = (one.with_options(iou_thresholds=(ref.iou,)) for one in (rules, goal))
     together = bring_together(gt, pred, **sides)
     metrics = detection_metrics(together, rules)
+    ref = _with_score(metrics, ref)
     value = metrics.value(ref)
     threshold = rules.judged_threshold if ref.iou is None else metrics.axes.single_threshold(ref)
     fixes = _fixes(together, metrics, threshold, ref, boxes)
@@ -91,6 +103,7 @@ def explain(
         gt=summaries[0],
         pred=summaries[1],
         metric=value,
+        parts=_parts(metrics, ref),
         judged_iou=rules.iou_thresholds[threshold],
         curve=_curve(metrics, ref),
         fixes=fixes,
@@ -102,17 +115,53 @@ def explain(
 
 
 def _require_explainable(ref: MetricRef, boxes: int) -> None:
-    if ref.name != "AP" or ref.area is not None or ref.max_dets is not None:
+    if ref.name not in ("AP", *COUNTED) or ref.area is not None or (ref.name == "AP" and ref.max_dets is not None):
         raise UsageError(
-            f"metric {shown(str(ref))} cannot be explained; known are AP, AP50 and the like, and AP50[class=NAME]"
+            f"metric {shown(str(ref))} cannot be explained; known are AP, AP50 and the like, AR, AR100 and the like,"
+            " precision, recall and F1, of all sizes, and each with [class=NAME]"
         )
     if boxes < 1:
         raise UsageError(f"boxes must be at least 1, got {boxes}")
 
 
+def _with_score(metrics: DetectionMetrics, ref: MetricRef) -> MetricRef:
+    """Name the score of the best F1, which fixes would move; 0 where there is none."""
+    if not isinstance(ref.score, str):
+        return ref
+    best = best_f1_points(metrics.curves, metrics.axes.single_threshold(ref))[metrics.axes.label(ref)]
+    return replace(ref, score=0.0 if np.isnan(best) else float(best))
+
+
 def _fixes(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricRef, boxes: int) -> tuple[Fix, ...]:
+    label = metrics.axes.label(ref)
+    if ref.name == "AP":
+        return costliest(_costs(sides, metrics, threshold), boxes, label)
+    rules = metrics.protocol
+    caps = rules.max_dets[-1:] if ref.max_dets is None else (ref.max_dets,)
+    rules = rules.with_options(
+        iou_thresholds=rules.iou_thresholds[threshold:][:1], areas=rules.areas[:1], max_dets=caps
+    )
+    pred = sides.aligned.pred
+    score = np.full(len(pred), np.inf) if pred.score is None else pred.score
+    kept = np.flatnonzero(score >= _least(ref))  # those below the score change no match above it
+    above = _with_pred(sides, pred.take(kept))
+    costs = _costs(above, detection_metrics(above, rules), 0)
+    costs = replace(costs, pred=pred, rows=kept[costs.rows])
+    named = costliest_counted(costs, SPARE * boxes, ref.name, label)
+    return _measured(sides, rules, named, ref, boxes)
+
+
+def _measured(sides: Sides, rules: Protocol, fixes: tuple[Fix, ...], ref: MetricRef, n: int) -> tuple[Fix, ...]:
+    """Measure fixes alone until `n` give something: under a cap, what is added may take another's place."""
+    before = detection_metrics(sides, rules).value(ref).value
+    gains = (replace(one, gain=_fixed_value(sides, rules, (one,), ref) - before) for one in fixes)
+    worth = islice((one for one in gains if one.gain > 0), n)
+    return tuple(sorted(worth, key=lambda one: -one.gain))
+
+
+def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int) -> Costs:
     aligned, n_images = sides.aligned, len(metrics.image_names)
-    costs = Costs(
+    return Costs(
         errors=find_errors(metrics.curves, threshold, aligned.gt, aligned.pred, n_images=n_images),
         rows=detection_rows(aligned.pred, metrics.protocol, n_images),
         gt=aligned.gt,
@@ -120,17 +169,38 @@ def _fixes(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricR
         class_names=aligned.class_names,
         image_names=aligned.image_names,
     )
-    return costliest(costs, boxes, metrics.axes.label(ref))
+
+
+def _least(ref: MetricRef) -> float:
+    """Return the score that detections need to count."""
+    return float(ref.score) if isinstance(ref.score, float | int) else -np.inf
 
 
 def _fixed_value(sides: Sides, protocol: Protocol, fixes: tuple[Fix, ...], ref: MetricRef) -> float:
     aligned = sides.aligned
-    pred = repair_predictions(aligned.pred, aligned.gt, fixes, aligned.class_names)
-    return detection_metrics(replace(sides, aligned=replace(aligned, pred=pred)), protocol).value(ref).value
+    pred = repair_predictions(aligned.pred, aligned.gt, fixes, aligned.class_names, least=max(_least(ref), 0.0))
+    return detection_metrics(_with_pred(sides, pred), protocol).value(ref).value
+
+
+def _with_pred(sides: Sides, pred: BoxTable) -> Sides:
+    return replace(sides, aligned=replace(sides.aligned, pred=pred))
+
+
+def _parts(metrics: DetectionMetrics, ref: MetricRef) -> tuple[MetricValue, ...]:
+    """Return what a metric is the mean of, or what it is counted from."""
+    if ref.name in OF_A_SCORE:
+        names = [name for name in POINT if name != ref.name]
+        return tuple(metrics.value(replace(ref, name=name)) for name in names)
+    ious = metrics.protocol.iou_thresholds
+    if ref.iou is not None or len(ious) == 1:
+        return ()
+    return tuple(metrics.value(replace(ref, iou=iou)) for iou in ious)
 
 
 def _curve(metrics: DetectionMetrics, ref: MetricRef) -> tuple[CurvePoint, ...]:
-    """Return points of the curve, of all sizes and detections; the mean over the classes and thresholds in it."""
+    """Return points of an AP's curve, of all sizes and detections; the mean over the classes and thresholds in it."""
+    if ref.name != "AP":
+        return ()
     curves, label = metrics.curves, metrics.axes.label(ref)
     chosen = metrics.axes.thresholds(ref)
     last = len(curves.caps) - 1

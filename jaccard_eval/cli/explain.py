@@ -34,6 +34,7 @@ EPILOG = f"""\b
 Examples:
   jaccard-eval explain gt.json detections.json
   jaccard-eval explain gt.json detections.json "AP50[class=dog]" --boxes 5
+  jaccard-eval explain gt.json detections.json "F1[score=best-f1]"
   jaccard-eval explain result.json AP75
   jaccard-eval explain gt.json detections.json AP50 --against voc2012 -o boxes.csv
 
@@ -111,10 +112,10 @@ _option = section("Explanation")
 COMMAND = SectionedCommand(
     "explain",
     callback=explain,
-    help="Explain an average precision: from the number to the points of its curve, to the boxes that cost most.\n\n"
+    help="Explain a metric: from the number to what it is made of, to the boxes that cost most.\n\n"
     "RESULT is a saved evaluation; its inputs are read again, by its own rules and options. METRIC is AP, AP50 and the"
-    " like, or AP50[class=NAME]. What fixing the boxes would give is measured: the changed"
-    " predictions are matched again.",
+    " like, AR, AR100 and the like, precision, recall or F1, such as F1[iou=0.5,score=0.4]; of one class:"
+    " AP50[class=NAME]. What fixing the boxes would give is measured: the changed predictions are matched again.",
     short_help="Why a number is what it is.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",

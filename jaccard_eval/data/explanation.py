@@ -41,7 +41,7 @@ class Fix:
     xywh : tuple of float
         Its place afterwards; empty where it is removed.
     gain : float
-        What it alone would add to average precision at the IoU threshold that boxes are judged at.
+        What it alone would add to the metric at the IoU threshold that boxes are judged at.
     """
 
     kind: str
@@ -73,9 +73,12 @@ class ExplanationResult:
     ----------
     protocol : str
     metric : MetricValue
+    parts : tuple of MetricValue
+        What it is the mean of, by IoU threshold, or what it is counted from.
     judged_iou : float
         IoU threshold that boxes are judged at.
     curve : tuple of CurvePoint
+        Of average precision.
     fixes : tuple of Fix
         The boxes that cost most, the largest gain first.
     fixed : float
@@ -92,6 +95,7 @@ class ExplanationResult:
     gt: InputSummary
     pred: InputSummary
     metric: MetricValue
+    parts: tuple[MetricValue, ...]
     judged_iou: float
     curve: tuple[CurvePoint, ...]
     fixes: tuple[Fix, ...]
@@ -109,6 +113,7 @@ class ExplanationResult:
                 "protocol": self.protocol,
                 "inputs": {"gt": asdict(self.gt), "pred": asdict(self.pred)},
                 "metric": asdict(self.metric),
+                "parts": [asdict(one) for one in self.parts],
                 "judged_iou": self.judged_iou,
                 "curve": [asdict(one) for one in self.curve],
                 "fixes": [asdict(one) for one in self.fixes],

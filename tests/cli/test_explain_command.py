@@ -43,7 +43,7 @@ def test_the_metric_is_ap_unless_said_and_sides_may_be_named(
     assert documents == documents[:1] * 3
 
 
-@pytest.mark.parametrize("argv", [["AR100"], ["AP50", "more"], ["--against", "vok"], ["--boxes", "0"]])
+@pytest.mark.parametrize("argv", [["AP_small"], ["AP50", "more"], ["--against", "vok"], ["--boxes", "0"]])
 def test_what_cannot_be_explained_ends_with_2(argv: list[str], tmp_path: Path) -> None:
     gt, pred = map(str, write_pair(tmp_path))
     assert _run.run(["explain", gt, pred, *argv]) == 2

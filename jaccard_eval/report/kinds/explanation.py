@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.explanation import MISSED, ExplanationResult, Fix
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.errors import Severity
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report._numbers import UNDEFINED, metric_text, threshold_text
+from jaccard_eval.report._numbers import UNDEFINED, delta_text, metric_text, threshold_text
 from jaccard_eval.report.kinds._parts import findings_section, inputs_section
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
 
@@ -17,7 +20,7 @@ FIX_COLUMNS = ("error", "image", "class", "score", "fix", "row", "gain")
 def build_report(result: ExplanationResult, options: ReportOptions) -> Report:
     """Return the explanation; `options` change nothing."""
     sides = (("ground truth", result.gt), ("predictions", result.pred))
-    sections = [inputs_section(sides), _number(result), _curve(result), _boxes(result), *_steps(result)]
+    sections = [inputs_section(sides), _number(result), *_curve(result), _boxes(result), *_steps(result)]
     sections += findings_section("Warnings", result.findings, (Severity.WARNING,))
     title = f"jaccard-eval {result.version}, explanation of {result.metric.ref}, protocol {result.protocol}"
     return Report(title, tuple(sections), result.signature)
@@ -39,28 +42,45 @@ def promise(result: ExplanationResult) -> str:
     if not result.fixes:
         return "no single box can be fixed to raise it"
     n = len(result.fixes)
-    return f"fixing {'this box' if n == 1 else f'these {n} boxes'}: {_signed(result.fixed - result.metric.value)}"
+    return f"fixing {'this box' if n == 1 else f'these {n} boxes'}: {delta_text(result.fixed - result.metric.value)}"
 
 
 def _number(result: ExplanationResult) -> Section:
     one = result.metric
-    text = UNDEFINED if math.isnan(one.value) else metric_text(one.value)
     reason = f" ({one.reason})" if one.reason else ""
-    return Section("Number", (KeyValues(((one.ref, f"{text}{reason}, of {one.n:,} objects"),)),))
+    objects = "1 object" if one.n == 1 else f"{one.n:,} objects"
+    parts = ((part.ref, _value_text(part)) for part in result.parts)
+    return Section("Number", (KeyValues(((one.ref, f"{_value_text(one)}{reason}, of {objects}"), *parts)),))
 
 
-def _curve(result: ExplanationResult) -> Section:
+def _value_text(one: MetricValue) -> str:
+    """Return a metric with its decimals, a count as it is."""
+    is_count = MetricRef.parse(one.ref).name in ("TP", "FP", "FN")
+    return f"{one.value:,.0f}" if is_count else metric_text(one.value)
+
+
+def _curve(result: ExplanationResult) -> list[Section]:
+    if not result.curve:
+        return []
     columns = tuple(map(Column, ("recall", "precision", "score")))
     rows = tuple((threshold_text(one.recall), one.precision, _score(one.score)) for one in result.curve)
     note = "interpolated precision; a mean of several curves has no score"
-    return Section("Curve", (Table(columns, rows), Note(note)))
+    return [Section("Curve", (Table(columns, rows), Note(note)))]
 
 
 def _boxes(result: ExplanationResult) -> Section:
-    texts = {"error", "image", "class", "fix"}
-    columns = tuple(Column(name, free_text=name in texts) for name in FIX_COLUMNS)
+    texts = {"image", "class", "fix"}
+    columns = tuple(Column(name, free_text=name in texts, left=name == "error") for name in FIX_COLUMNS)
     rows = tuple(
-        (one.kind, one.image, one.class_name, _score(one.score), _change(one), one.source, _signed(one.gain))
+        (
+            one.kind,
+            one.image,
+            one.class_name,
+            _score(one.score),
+            _change(one, _pixels),
+            one.source,
+            delta_text(one.gain),
+        )
         for one in result.fixes
     )
     note = f"{promise(result)}, measured; the gain of each is that alone, at IoU {threshold_text(result.judged_iou)}"
@@ -72,22 +92,23 @@ def _steps(result: ExplanationResult) -> list[Section]:
         return []
     columns = (Column("rule", free_text=True), Column("value"), Column("change"), Column("from -> to", free_text=True))
     rows: list[tuple[Cell, ...]] = [(result.protocol, result.metric.value, "", "")]
-    rows += [(one.rule, one.value, _signed(one.delta), one.change) for one in result.steps]
+    rows += [(one.rule, one.value, delta_text(one.delta), one.change) for one in result.steps]
     total = result.steps[-1].value - result.metric.value if result.steps else 0.0
-    note = Note(f"from {result.protocol} to {result.against}: {_signed(total)}; rules change one after another")
+    note = Note(f"from {result.protocol} to {result.against}: {delta_text(total)}; rules change one after another")
     return [Section(f"Against {result.against}", (Table(columns, tuple(rows)), note))]
 
 
-def _change(one: Fix) -> str:
+def _change(one: Fix, side_text: Callable[[float], str] = "{:.6g}".format) -> str:
     if not one.becomes:
         return "remove"
-    place = ",".join(f"{value:.6g}" for value in one.xywh)
+    place = " ".join(map(side_text, one.xywh))
     return f"{'add ' if one.kind == MISSED else ''}{one.becomes} at {place}"
+
+
+def _pixels(side: float) -> str:
+    """Return a side as it is read at a glance: whole pixels where there are hundreds; files have all digits."""
+    return f"{side:.0f}" if abs(side) >= 100 else f"{side:.3g}"
 
 
 def _score(value: float) -> str:
     return UNDEFINED if math.isnan(value) else f"{value:.4f}"
-
-
-def _signed(value: float) -> str:
-    return UNDEFINED if math.isnan(value) else f"{value:+.4f}"
