@@ -55,6 +55,8 @@ class PairedRuns:
     settings : Bootstrap
     draw : callable
         Measures averages of one or several runs at the same resamples of their images.
+    count : callable
+        Says how many units the images of some names are.
     known : Resamples, optional
         Of the whole run, where it was resampled already.
     """
@@ -63,6 +65,7 @@ class PairedRuns:
     base: DetectionMetrics | None
     settings: Bootstrap
     draw: Draw
+    count: Callable[[Sequence[str]], int] = len
     known: Resamples | None = None
 
     def measure(self, images: Slice | None, refs: Sequence[MetricRef]) -> Drawn:
@@ -73,6 +76,10 @@ class PairedRuns:
         if self.known is not None and images is None and self._is_known(self.known, refs):
             return None, self.known
         return None, self.draw([_part(self.run, images)], self.settings, refs)[0]
+
+    def can_draw(self, images: Slice | None) -> bool:
+        """Whether there is more than one unit to draw from."""
+        return self.count(_part(self.run, images).image_names) > 1
 
     def _is_known(self, known: Resamples, refs: Sequence[MetricRef]) -> bool:
         """Whether the run was resampled in just this way."""
@@ -102,12 +109,11 @@ def weigh_noise(verdicts: Sequence[GateVerdict], gates: Gates, runs: PairedRuns)
     rules = {rule.id: rule for rule in gates.rules}
     cases = [_Case(gates, rules[one.rule], one) for one in verdicts]
     refuse((problem for case in cases for problem in case.problems()), None)
-    wanted: dict[str, dict[MetricRef, None]] = {}
-    for case in cases:
-        wanted.setdefault(case.verdict.slice, {}).update(dict.fromkeys(case.refs))
-    slices = {one.name: one for one in gates.slices}
-    drawn = {name: runs.measure(slices.get(name), tuple(refs)) for name, refs in wanted.items() if refs}
-    return tuple(case.weighed(drawn[case.verdict.slice]) if case.refs else case.verdict for case in cases)
+    drawn = {name: _drawn([case for case in cases if case.verdict.slice == name], runs) for name in _slices(verdicts)}
+    return tuple(
+        case.verdict if (found := drawn[case.verdict.slice]) is None or not case.refs else case.weighed(found)
+        for case in cases
+    )
 
 
 def drop_breaks(one: GateVerdict, delta: PairedDelta, epsilon: float) -> Callable[[float], bool]:
@@ -210,6 +216,21 @@ class _Case:
         policy = self.rule.missing_metric or self.gates.missing_metric
         gaps = any(math.isnan(cell.value) for cell in self.verdict.cells if cell.n >= self.rule.min_support)
         return Status.WARN if gaps and policy == "warn" else Status.PASS
+
+
+def _slices(verdicts: Sequence[GateVerdict]) -> list[str]:
+    """Return the names of the slices that are judged; the empty one stands for all images."""
+    return list(dict.fromkeys(one.slice for one in verdicts))
+
+
+def _drawn(cases: Sequence[_Case], runs: PairedRuns) -> Drawn | None:
+    """Measure what the verdicts on one slice need; None where that is nothing, or nothing can be drawn or has to be."""
+    refs = tuple(dict.fromkeys(ref for case in cases for ref in case.refs))
+    if not refs:
+        return None
+    images = cases[0].gates.slice_of(cases[0].rule)
+    has_to = any(case.verdict.significance for case in cases)
+    return runs.measure(images, refs) if has_to or runs.can_draw(images) else None
 
 
 def _part(metrics: DetectionMetrics, images: Slice | None) -> DetectionMetrics:

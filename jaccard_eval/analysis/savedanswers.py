@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from jaccard_eval.analysis.answers import pixel_key, slice_digest
+from jaccard_eval.analysis.answers import Answers, pixel_key, slice_digest
 from jaccard_eval.analysis.gaterules import EXTERNAL, Slice
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
@@ -103,6 +103,31 @@ class SavedAnswers:
             for name in OF_CLASS:
                 ref = str(MetricRef(name=name, class_name=row["class"]))
                 yield _value(ref, row[name], row["gt_pixels"], "neither predicted nor in the ground truth")
+
+
+class RunAnswers:
+    """A saved result with its match table: that answers anything but what was measured elsewhere.
+
+    Parameters
+    ----------
+    document : SavedAnswers
+    table : Answers
+    """
+
+    def __init__(self, document: SavedAnswers, table: Answers) -> None:
+        self.kind = document.kind
+        self.signature = document.signature
+        self.class_names = table.class_names
+        self._document = document
+        self._table = table
+
+    def value(self, ref: str) -> MetricValue:
+        """Measure a reference, or look it up; see ``Answers.value`` for the errors."""
+        return (self._document if ref.startswith(EXTERNAL) else self._table).value(ref)
+
+    def on(self, images: Slice) -> Answers:
+        """Evaluate some of the images alone."""
+        return self._table.on(images)
 
 
 def _summary(document: Mapping[str, Any]) -> Iterator[MetricValue]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from jaccard_eval.analysis.compare import detection_metrics
 from jaccard_eval.analysis.gatenoise import PairedRuns, weigh_noise
 from jaccard_eval.analysis.gaterules import Gates
-from jaccard_eval.api.bootstrapping import resample_alike
+from jaccard_eval.api.bootstrapping import FEW_UNITS, count_units, resample_alike
 from jaccard_eval.api.savedruns import is_saved_run, load_run
 from jaccard_eval.data.bootstrap import Bootstrap
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.engine.threads import map_in_order
-from jaccard_eval.errors import UsageError, shown
+from jaccard_eval.errors import Finding, FindingLog, UsageError, Where, shown
 
 
 def open_table(path: Path, signature: str, gates: Gates) -> EvaluationResult | None:
@@ -77,6 +78,21 @@ def weigh(
     return weigh_noise(verdicts, gates, _paired(gates, run, base))
 
 
+def few_units(verdicts: Sequence[GateVerdict]) -> tuple[Finding, ...]:
+    """Warn of intervals that rest on few images or groups."""
+    findings = FindingLog()
+    for one in verdicts:
+        drawn = {} if one.spread is None else one.spread.drawn
+        if drawn and drawn["n_units"] < FEW_UNITS:
+            findings.warning(
+                "bootstrap-few",
+                one.where or Where("gates", record=one.rule),
+                f"the interval rests on {drawn['n_units']} {drawn['unit']}s: with fewer than {FEW_UNITS} they are too"
+                " narrow",
+            )
+    return findings.findings()
+
+
 def _refuse_significance(gates: Gates) -> None:
     for rule in gates.rules:
         if rule.significance:
@@ -84,10 +100,12 @@ def _refuse_significance(gates: Gates) -> None:
 
 
 def _paired(gates: Gates, run: EvaluationResult, base: EvaluationResult | None) -> PairedRuns:
+    settings = gates.bootstrap or Bootstrap()
     return PairedRuns(
         run=detection_metrics(run),
         base=None if base is None else detection_metrics(base),
-        settings=gates.bootstrap or Bootstrap(),
+        settings=settings,
         draw=lambda runs, settings, refs: resample_alike(runs, settings, refs=refs, run=map_in_order),
+        count=partial(count_units, settings=settings),
         known=run.bootstrap,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,13 +13,13 @@ from jaccard_eval.analysis.answers import Answers, answers_of
 from jaccard_eval.analysis.gateremarks import gate_findings
 from jaccard_eval.analysis.gaterules import Gates
 from jaccard_eval.analysis.gates import judge, require_comparable
-from jaccard_eval.analysis.savedanswers import KINDS, SavedAnswers
+from jaccard_eval.analysis.savedanswers import KINDS, RunAnswers, SavedAnswers
 from jaccard_eval.api.documents import invalid_document, read_document
 from jaccard_eval.data.document import SCHEMA
 from jaccard_eval.data.pixels import PixelsResult
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
-from jaccard_eval.errors import UsageError, shown
+from jaccard_eval.errors import Finding, UsageError, shown
 
 SAVED_RUN = ".npz"
 DUPLICATES = "pred-duplicate"
@@ -71,7 +71,8 @@ class Gating:
         """Return a result with its verdicts, and what makes these doubtful among its findings."""
         table = result if isinstance(result, EvaluationResult) else None
         verdicts: tuple[GateVerdict, ...] = self.judge(answers_of(result), table)
-        return replace(result, gates=verdicts, findings=(*result.findings, *gate_findings(verdicts)))
+        known: bool = any(finding.code == "bootstrap-few" for finding in result.findings)
+        return replace(result, gates=verdicts, findings=(*result.findings, *_remarks(verdicts, told=known)))
 
 
 def gate(
@@ -131,7 +132,7 @@ def gate_saved(path: Path, gating: Gating, *, baseline: str | None, version: str
         signature=run.signature,
         baseline=baseline,
         gates=verdicts,
-        findings=gate_findings(verdicts),
+        findings=_remarks(verdicts),
     )
 
 
@@ -205,6 +206,16 @@ def _numbers(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, float
             yield f"{prefix}{name}", math.nan if value is None else float(value)
 
 
+def _remarks(verdicts: Sequence[GateVerdict], *, told: bool = False) -> tuple[Finding, ...]:
+    """Return what makes verdicts doubtful; that there are few images may be told already."""
+    findings = gate_findings(verdicts)
+    if told or all(one.spread is None for one in verdicts):
+        return findings
+    from jaccard_eval.api.gatenoise import few_units
+
+    return (*findings, *few_units(verdicts))
+
+
 def _with_ties(verdicts: tuple[GateVerdict, ...], gates: Gates, run: EvaluationResult) -> tuple[GateVerdict, ...]:
     """Say where the order of equal scores decides; repeated boxes tie by nature."""
     from jaccard_eval.analysis.gateties import find_ties
@@ -235,4 +246,5 @@ def _opened(
         return answers, None
     from jaccard_eval.api.gatenoise import open_table
 
-    return answers, open_table(path, answers.signature, gates)
+    table = open_table(path, answers.signature, gates)
+    return (answers, None) if table is None else (RunAnswers(answers, answers_of(table)), table)

@@ -132,6 +132,31 @@ def test_a_bootstrap_tells_every_rule_with_its_interval_and_a_tight_one_with_the
     assert "chance moves AP50 by" in bench.err  # not the difference, which is not known any more
 
 
+def test_a_slice_of_one_image_has_no_interval_and_no_significance(bench: Bench) -> None:
+    slices = 'gates.baseline = "main.json"\ngates.slices = { one = ["v0/0.jpg"], few = ["v0/*"] }\n'
+    rules = ['[[gates.rules]]\nmetric = "AP50"\nmax-drop = 0.9\nslice = "one"\n']
+    bench.configure(slices + rules[0] + rules[0].replace('"one"', '"few"'))
+    assert bench.evaluate("pred.json", "--bootstrap", "20", "-o", "result.json") == 0
+    one, few = bench.document()["gates"]
+    assert (one["spread"], few["spread"]["n_units"]) == (None, 10)
+    assert "warning[bootstrap-few]: jaccard-eval.toml:7: gates.rules[1]: the interval rests on 10 images" in bench.err
+    bench.configure(slices + rules[0] + 'significance = "non-inferior"\n')
+    assert bench.evaluate("pred.json") == 2
+    assert "draws images, and there is only 1 to draw from" in bench.err
+
+
+def test_the_match_table_of_a_baseline_answers_what_its_document_does_not_hold(bench: Bench) -> None:
+    rule = "AP[iou=0.55,class=dog]=0.02"
+    assert bench.evaluate("worse.json", "--fail-drop", rule, "--baseline", "main.json") == 2
+    assert "'main.json' does not hold 'AP[iou=0.55,class=dog]'" in bench.err
+    assert bench.evaluate("worse.json", "--fail-significant-drop", rule, "--baseline", "main.json") == 1
+    ms = ("--metric", "ms=3", "--fail-over", "external.ms=4")
+    for path in ("main.json", "result.json"):
+        assert bench.evaluate("pred.json", *ms, "-o", path, "-o", path.replace("json", "npz")) == 0
+    bench.configure('[[gates.rules]]\nmetric = "external.ms"\nmax-rise = 1\n')
+    assert bench.run("gate", "result.json", *SIGNIFICANT) == 0  # both documents remember what was measured elsewhere
+
+
 def test_strict_takes_a_rule_below_the_noise_for_an_error(bench: Bench) -> None:
     assert bench.evaluate("equal.json", *SIGNIFICANT, "--strict", "-o", "result.json") == 3
     assert not (bench.folder / "result.json").exists()
