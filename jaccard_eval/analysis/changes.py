@@ -14,8 +14,8 @@ from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.greedy import LARGEST_THRESHOLD, NO_PAIR
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_of_runs
+from jaccard_eval.metrics.counts import ALL_SIZES
 
-ALL_SIZES = 0  # the first area range
 MOVED_IOU = 0.05  # least change of IoU that is a move: one step of COCO's thresholds
 NONE = -1
 

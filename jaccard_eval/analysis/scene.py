@@ -12,7 +12,7 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.geometry.box import overlapping_pairs
 from jaccard_eval.matching.candidates import Measure
-from jaccard_eval.matching.matchtable import match_boxes
+from jaccard_eval.matching.matchtable import any_flag, match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 
@@ -107,8 +107,7 @@ def make_scene(
 
 def counted(gt: BoxTable, protocol: Protocol) -> BoolArray:
     """Mark the ground truth that no flag excludes, shape (n,)."""
-    excluded = [getattr(gt, flag) for flag in protocol.ignored_flags]
-    return np.asarray(~np.logical_or.reduce([np.zeros(len(gt), dtype=np.bool_), *excluded]))
+    return ~any_flag(gt, protocol.ignored_flags)
 
 
 def in_range(boxes: BoxTable, area: AreaRange) -> BoolArray:

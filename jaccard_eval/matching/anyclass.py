@@ -8,7 +8,8 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.geometry.box import Corners
 from jaccard_eval.matching.candidates import Pairs, candidate_pairs
-from jaccard_eval.matching.order import Blocks, IntArray, class_order, group_ranks, stable_order
+from jaccard_eval.matching.matchtable import Detections
+from jaccard_eval.matching.order import Blocks, IntArray, stable_order
 
 
 def detection_rows(pred: BoxTable, protocol: Protocol, n_images: int) -> IntArray:
@@ -21,11 +22,7 @@ def detection_rows(pred: BoxTable, protocol: Protocol, n_images: int) -> IntArra
     protocol : Protocol
     n_images : int
     """
-    label = np.zeros(len(pred), dtype=np.int64) if protocol.class_agnostic else pred.label.astype(np.int64)
-    order = class_order(pred, label, protocol)
-    if not protocol.max_dets:
-        return order
-    return order[group_ranks(label[order] * n_images + pred.image[order]) < protocol.max_dets[-1]]
+    return Detections.of(pred, protocol, n_images).order
 
 
 def pairs_of_any_class(

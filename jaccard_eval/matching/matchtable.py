@@ -134,7 +134,7 @@ def match_boxes(
     measure : Measure
         What the protocol's thresholds are thresholds of: IoU, unless given otherwise.
     """
-    det = _Detections.of(pred, protocol, n_images)
+    det = Detections.of(pred, protocol, n_images)
     truth = _Truth.of(gt, protocol, n_images)
     pairs = _pair(pred, gt, det, truth, protocol, measure=measure)
     assign = assign_best_free if protocol.assignment == "best_free" else assign_best_any
@@ -143,7 +143,7 @@ def match_boxes(
             pairs=pairs,
             thresholds=_thresholds(protocol),
             ignored=truth.ignored[:, truth.order],
-            reusable=_any_flag(gt, protocol.reusable_flags)[truth.order],
+            reusable=any_flag(gt, protocol.reusable_flags)[truth.order],
             last_wins=protocol.iou_ties == "last",
         )
     )
@@ -172,15 +172,22 @@ def match_boxes(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Detections:
-    """Detections in class order, those beyond the cap left out, with their (class, image) key and rank in it."""
+class Detections:
+    """Detections in class order, those beyond the cap left out, with their (class, image) key and rank in it.
+
+    Parameters
+    ----------
+    order, key, rank : ndarray of int64, shape (n,)
+        `order` is the row of each in the table of the predictions.
+    """
 
     order: IntArray
     key: IntArray
     rank: IntArray
 
     @classmethod
-    def of(cls, pred: BoxTable, protocol: Protocol, n_images: int) -> _Detections:
+    def of(cls, pred: BoxTable, protocol: Protocol, n_images: int) -> Detections:
+        """Order predictions and apply the protocol's largest cap."""
         label = _labels(pred, protocol)
         order = class_order(pred, label, protocol)
         key = label[order] * n_images + pred.image[order]
@@ -208,7 +215,7 @@ class _Truth:
 
 
 def _pair(
-    pred: BoxTable, gt: BoxTable, det: _Detections, truth: _Truth, protocol: Protocol, *, measure: Measure
+    pred: BoxTable, gt: BoxTable, det: Detections, truth: _Truth, protocol: Protocol, *, measure: Measure
 ) -> Pairs:
     """Find the candidate pairs; rows count in class order and in key order."""
     crowd = gt.crowd[truth.order] if protocol.crowd_overlap == "ioa" else None
@@ -232,7 +239,8 @@ def _labels(table: BoxTable, protocol: Protocol) -> IntArray:
     return table.label.astype(np.int64)
 
 
-def _any_flag(gt: BoxTable, flags: Sequence[str]) -> BoolArray:
+def any_flag(gt: BoxTable, flags: Sequence[str]) -> BoolArray:
+    """Mark the boxes that have any of some flags set, shape (m,)."""
     found = np.zeros(len(gt), dtype=np.bool_)
     for flag in flags:
         found = found | getattr(gt, flag)
@@ -241,7 +249,7 @@ def _any_flag(gt: BoxTable, flags: Sequence[str]) -> BoolArray:
 
 def _ignored(gt: BoxTable, protocol: Protocol) -> BoolArray:
     """Mark ground truth that does not count: flagged, or outside the area range; shape (A, m)."""
-    flagged = _any_flag(gt, protocol.ignored_flags)
+    flagged = any_flag(gt, protocol.ignored_flags)
     return np.stack([flagged | (gt.area < one.low) | (gt.area > one.high) for one in protocol.areas])
 
 

@@ -10,9 +10,8 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.matching.order import IntArray
+from jaccard_eval.metrics.counts import ALL_SIZES
 from jaccard_eval.metrics.curves import MatchCurves
-
-ALL_SIZES = 0  # the first area range
 
 
 def match_columns(curves: MatchCurves, images: Sequence[str], classes: Sequence[str]) -> Mapping[str, Any]:
