@@ -59,7 +59,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.formats._csv.plain import add_plain_boxes
     from jaccard_eval.formats._csv.rows import open_table, read_sheet
 
-    file = open_table(path)
+    file = open_table(path, draft.findings)
     if add_plain_boxes(file, draft):
         return
     sheet = read_sheet(file)

@@ -23,13 +23,13 @@ SIDES = "image,class,xmin,ymin,xmax,ymax"
 
 def short_way(path: Path, role: str = "gt") -> Dataset | DataError | None:
     draft = Draft(str(path), "csv", ReadOptions(role=role))
-    return built(draft) if add_plain_boxes(open_table(path), draft) else None
+    return built(draft) if add_plain_boxes(open_table(path, draft.findings), draft) else None
 
 
 def long_way(path: Path, role: str = "gt") -> Dataset | DataError:
     draft = Draft(str(path), "csv", ReadOptions(role=role))
     try:
-        sheet = read_sheet(open_table(path))
+        sheet = read_sheet(open_table(path, draft.findings))
     except DataError as error:
         return error
     columns = resolve_columns(sheet.header, draft.options, draft.findings, Where(str(path), line=sheet.first_line))

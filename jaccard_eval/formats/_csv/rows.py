@@ -151,8 +151,8 @@ def factorise(cells: TextArray) -> CodedKeys:
     return CodedKeys([str(text) for text in texts], codes.astype(np.int64))
 
 
-def open_table(path: Path) -> TextFile:
-    """Read a delimited file as it is, and its first line.
+def open_table(path: Path, findings: FindingLog) -> TextFile:
+    """Read a delimited file as it is, but for comments, and its first line.
 
     Raises
     ------
@@ -160,7 +160,11 @@ def open_table(path: Path) -> TextFile:
         When it cannot be read, is not UTF-8 text, or holds no row or no header.
     """
     data = _files.read_bytes(path)
-    line, start = first_line(_files.decode(path, data))
+    text = _files.decode(path, data)
+    if data.startswith(b"#") or b"\n#" in data:
+        text = _without_comments(text, Where(str(path)), findings)
+        data = text.encode("utf-8")
+    line, start = first_line(text)
     where = Where(str(path), line=line)
     if not start:
         raise DataError.single("file-empty", where, "the file is empty: blank lines, no header", fix="Export it again.")
@@ -172,6 +176,29 @@ def open_table(path: Path) -> TextFile:
         raise DataError.single("csv-header", where, explain_no_header(first), fix=HEADER_FIX)
     header = KERAS_HEADER[: len(first)] if headerless else tuple(cell.strip() for cell in first)
     return TextFile(str(path), data, delimiter, header, line, headerless)
+
+
+def _without_comments(text: str, where: Where, findings: FindingLog) -> str:
+    """Empty the lines that start with # and have not the fields of a row, so that all others keep their numbers."""
+    lines = text.split("\n")
+    marked = [row for row, line in enumerate(lines) if line.startswith("#")]
+    header = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    delimiter, fields = split_first_line(header)
+    n_quotes = np.cumsum([line.count('"') for line in lines])
+    comments = [
+        row
+        for row in marked
+        if lines[row].count(delimiter) != len(fields) - 1 and (row == 0 or n_quotes[row - 1] % 2 == 0)
+    ]
+    findings.add_rows(
+        Severity.NOTE,
+        "csv-comment",
+        comments,
+        lambda row: (Where(where.path, line=row + 1), shown(lines[row])),
+        summary=f"lines that start with # were passed over as comments: {len(comments):,}",
+    )
+    left = {*comments}
+    return "\n".join("" if row in left else line for row, line in enumerate(lines))
 
 
 def read_sheet(file: TextFile) -> Sheet:
@@ -291,7 +318,5 @@ def _shape_error(path: Path, data: bytes, delimiter: str, reason: str) -> DataEr
 
 def _explain_row(fields: list[str], expected: int) -> str:
     detail = f"expected {expected} fields, got {len(fields)}"
-    if fields[0].startswith("#"):
-        return f"{detail} (a comment? CSV has none)"
     others = [delimiter for delimiter in DELIMITERS if fields[0].count(delimiter) == expected - 1]
     return f"{detail} (delimited by {shown(others[0])}, unlike the first line?)" if others else detail

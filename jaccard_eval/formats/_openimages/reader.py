@@ -33,7 +33,7 @@ def read_table(path: Path, draft: Draft, options: ReadOptions) -> None:
         When the file cannot be read as a table.
     """
     draft.options = replace(options, units=options.units or "norm")
-    sheet = read_sheet(open_table(path))
+    sheet = read_sheet(open_table(path, draft.findings))
     if is_kaggle(sheet.header):
         sheet = one_row_per_box(sheet, draft)
     where = Where(sheet.path, line=sheet.first_line)
