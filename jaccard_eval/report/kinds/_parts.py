@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.errors import Finding, Severity, is_numeric
 from jaccard_eval.report.model import Column, KeyValues, Note, Section, Table
@@ -26,8 +28,12 @@ def inputs_section(sides: Sequence[tuple[str, InputSummary]]) -> Section:
 
 
 def _input_details(one: InputSummary) -> list[str]:
-    set_aside = [f"{count:,} {reason}" for reason, count in one.ignored.items()]
-    return [*one.details, *([f"set aside: {', '.join(set_aside)}"] if set_aside else [])]
+    return [*one.details, *([f"set aside: {set_aside_text(one.ignored)}"] if one.ignored else [])]
+
+
+def set_aside_text(ignored: Mapping[str, int]) -> str:
+    """Return what was set aside, and how much of it."""
+    return ", ".join(f"{count:,} {reason}" for reason, count in ignored.items())
 
 
 def correspondence_section(found: Correspondence) -> Section:
@@ -54,18 +60,26 @@ def joined_names(names: Sequence[str], count: int) -> str:
     return ", ".join(first if len(first) == count else [*first, f"and {count - len(first):,} more"])
 
 
-def findings_section(title: str, findings: Iterable[Finding], severities: Collection[Severity]) -> list[Section]:
-    """Return the findings of some severities: facts by code, each followed by its table of evidence."""
+def undefined_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:
+    """Return one note per reason, with the names of the metrics that it leaves undefined."""
+    by_reason: dict[str, list[str]] = {}
+    for name, one in metrics:
+        if math.isnan(one.value):
+            by_reason.setdefault(one.reason or "undefined", []).append(name)
+    return [Note(f"n/a: {joined_names(names, len(names))}: {reason}") for reason, names in by_reason.items()]
+
+
+def findings_section(findings: Iterable[Finding], severity: Severity = Severity.WARNING) -> list[Section]:
+    """Return the findings of a severity: facts by code, each followed by its table of evidence; none without any."""
     blocks: list[Table | KeyValues] = []
     pairs: list[tuple[str, str]] = []
-    for one in findings:
-        if one.severity in severities:
-            pairs.append((one.code, one.message))
-        if one.severity in severities and one.table:
+    for one in (finding for finding in findings if finding.severity == severity):
+        pairs.append((one.code, one.message))
+        if one.table:
             blocks += [KeyValues(tuple(pairs)), _evidence(one)]
             pairs = []
     blocks += [KeyValues(tuple(pairs))] if pairs else []
-    return [Section(title, tuple(blocks))] if blocks else []
+    return [Section(f"{severity.capitalize()}s", tuple(blocks))] if blocks else []
 
 
 def _evidence(finding: Finding) -> Table:

@@ -13,7 +13,6 @@ from string import ascii_uppercase
 
 from jaccard_eval.data.bootstrap import Resamples
 from jaccard_eval.data.comparison import BoxState, Change, ChangeKind, ComparisonResult, Contender, Delta, Versus
-from jaccard_eval.errors import Severity
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import UNDEFINED, delta_text, metric_text, threshold_text
 from jaccard_eval.report.kinds._parts import findings_section
@@ -39,7 +38,7 @@ def build_report(result: ComparisonResult, options: ReportOptions) -> Report:
     sections.append(_counts(result, names))
     for name, one in zip(names[1:], result.others, strict=True):
         sections += _images(one, name) + _changes(one, name)
-    sections += findings_section("Warnings", result.findings, (Severity.WARNING,))
+    sections += findings_section(result.findings)
     title = f"jaccard-eval {result.version}, comparison, protocol {result.protocol}"
     return Report(title, tuple(sections), result.signature, MARKER)
 

@@ -9,12 +9,12 @@ from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import LARGEST_AREA, AreaRange, Protocol
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
-from jaccard_eval.errors import Severity, UsageError, did_you_mean, shown
+from jaccard_eval.errors import UsageError, did_you_mean, shown
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import threshold_text, thresholds_text
 from jaccard_eval.report.kinds._gates import gates_section
 from jaccard_eval.report.kinds._intervals import bound_cells, bound_columns, intervals_section
-from jaccard_eval.report.kinds._parts import correspondence_section, findings_section, inputs_section, joined_names
+from jaccard_eval.report.kinds._parts import correspondence_section, findings_section, inputs_section, undefined_notes
 from jaccard_eval.report.kinds._slices import slices_section, with_slice_rows
 from jaccard_eval.report.model import Cell, Column, Note, Report, Section, Sheet, Table
 
@@ -41,7 +41,7 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
     if result.operating_points:
         sections.append(_operating_points(result.operating_points, per_class=options.per_class))
     sections += _errors(result, per_class=options.per_class)
-    sections += findings_section("Warnings", result.findings, (Severity.WARNING,))
+    sections += findings_section(result.findings)
     title = f"jaccard-eval {result.version}, protocol {result.protocol.name}"
     return Report(title, tuple(sections), result.signature)
 
@@ -125,7 +125,7 @@ def _summary(result: EvaluationResult) -> Section:
         Column("gt"),
     )
     rows = tuple(_summary_row(name, one, result.protocol) for name, one in result.metrics.items())
-    notes = [*_undefined_notes(result.metrics.items()), *_area_notes(result.protocol)]
+    notes = [*undefined_notes(result.metrics.items()), *_area_notes(result.protocol)]
     return Section("Summary", (Table(columns, rows), *notes))
 
 
@@ -134,15 +134,6 @@ def _summary_row(name: str, metric: MetricValue, protocol: Protocol) -> tuple[Ce
     iou = thresholds_text(protocol.iou_thresholds if ref.iou is None else (ref.iou,))
     caps = (ref.max_dets,) if ref.max_dets is not None else protocol.max_dets[-1:]
     return name, metric.value, iou, ref.area or protocol.areas[0].name, str(caps[0]) if caps else "no cap", metric.n
-
-
-def _undefined_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:
-    """One note per reason, with the names that it leaves undefined."""
-    by_reason: dict[str, list[str]] = {}
-    for name, one in metrics:
-        if math.isnan(one.value):
-            by_reason.setdefault(one.reason or "undefined", []).append(name)
-    return [Note(f"n/a: {joined_names(names, len(names))}: {reason}") for reason, names in by_reason.items()]
 
 
 def _area_notes(protocol: Protocol) -> list[Note]:
@@ -160,7 +151,7 @@ def _per_class(result: EvaluationResult, sort: str | None) -> Section:
     classes = sorted_classes(result, sort)
     rows = tuple(_class_row(row, metrics) for row in classes)
     undefined = ((row.name, row.values[metrics[0]]) for row in classes if metrics and metrics[0] in row.values)
-    return Section("Classes", (Table(columns, rows), *_undefined_notes(undefined)))
+    return Section("Classes", (Table(columns, rows), *undefined_notes(undefined)))
 
 
 def _class_row(row: ClassRow, metrics: Iterable[str]) -> tuple[Cell, ...]:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.explanation import MISSED, ExplanationResult, Fix
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.errors import Severity
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import UNDEFINED, delta_text, metric_text, threshold_text
 from jaccard_eval.report.kinds._parts import findings_section, inputs_section
@@ -21,7 +20,7 @@ def build_report(result: ExplanationResult, options: ReportOptions) -> Report:
     """Return the explanation; `options` change nothing."""
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     sections = [inputs_section(sides), _number(result), *_curve(result), _boxes(result), *_steps(result)]
-    sections += findings_section("Warnings", result.findings, (Severity.WARNING,))
+    sections += findings_section(result.findings)
     title = f"jaccard-eval {result.version}, explanation of {result.metric.ref}, protocol {result.protocol}"
     return Report(title, tuple(sections), result.signature)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from jaccard_eval.data.verdict import GateResult, GateVerdict
-from jaccard_eval.errors import Severity
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.kinds._gates import gates_section
 from jaccard_eval.report.kinds._parts import findings_section
@@ -32,7 +31,7 @@ def build_report(result: GateResult, options: ReportOptions) -> Report:
     """Return what a summary for people says; `options` change nothing."""
     inputs = (("result", result.path), *([("baseline", result.baseline)] if result.baseline else []))
     sections = [Section("Inputs", (KeyValues(inputs),)), *gates_section(result.gates)]
-    sections += findings_section("Warnings", result.findings, (Severity.WARNING,))
+    sections += findings_section(result.findings)
     return Report(f"jaccard-eval {result.version}, gates", tuple(sections), result.signature)
 
 

@@ -29,7 +29,7 @@ def build_report(result: Inspection, options: ReportOptions) -> Report:
     if result.pairing is not None:
         sections += [correspondence_section(result.pairing.correspondence), _agreement(result.pairing)]
     for severity in Severity:
-        sections += findings_section(f"{severity.capitalize()}s", result.findings, (severity,))
+        sections += findings_section(result.findings, severity)
     return Report(f"jaccard-eval {result.version}, inspection", tuple(sections))
 
 

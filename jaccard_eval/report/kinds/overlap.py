@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from jaccard_eval.data.overlap import Box, OverlapResult
-from jaccard_eval.errors import Severity
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import UNDEFINED, metric_text
 from jaccard_eval.report.kinds._parts import findings_section
@@ -27,7 +26,7 @@ def build_report(result: OverlapResult, options: ReportOptions) -> Report:
         Section("Boxes", (_boxes(result),)),
         Section("Overlap", (_measures(result),)),
         Section("Picture", (draw_boxes(result),)),
-        *findings_section("Warnings", result.findings, (Severity.WARNING,)),
+        *findings_section(result.findings),
     )
     return Report(title, sections)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.pixels import OF_CLASS, MapsSummary, PixelClassRow, PixelsResult
-from jaccard_eval.errors import Severity, UsageError, did_you_mean, shown
+from jaccard_eval.data.pixels import OF_CLASS, PixelClassRow, PixelsResult
+from jaccard_eval.errors import UsageError, did_you_mean, shown
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.kinds._gates import gates_section
-from jaccard_eval.report.kinds._parts import findings_section, joined_names
+from jaccard_eval.report.kinds._parts import findings_section, set_aside_text, undefined_notes
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
 
 ALL_CLASSES = "all"
@@ -31,7 +30,7 @@ def build_report(result: PixelsResult, options: ReportOptions) -> Report:
     sections += gates_section(result.gates)
     if options.per_class or len(result.per_class) <= FEW_CLASSES:
         sections.append(_classes(result, options.sort))
-    sections += findings_section("Warnings", result.findings, (Severity.WARNING,))
+    sections += findings_section(result.findings)
     return Report(f"jaccard-eval {result.version}, label maps", tuple(sections), result.signature)
 
 
@@ -55,12 +54,8 @@ def _inputs(result: PixelsResult) -> Section:
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     rows = tuple((side, one.format, one.images, one.pixels, one.classes, one.path) for side, one in sides)
     notes = [Note(f"images correspond by {result.image_strategy}")]
-    notes += [Note(f"{side}: set aside: {_set_aside(one)}") for side, one in sides if one.ignored]
+    notes += [Note(f"{side}: set aside: {set_aside_text(one.ignored)}") for side, one in sides if one.ignored]
     return Section("Inputs", (Table(columns, rows), *notes))
-
-
-def _set_aside(one: MapsSummary) -> str:
-    return ", ".join(f"{count:,} {reason}" for reason, count in one.ignored.items())
 
 
 def _rules(result: PixelsResult) -> Section:
@@ -82,27 +77,18 @@ def _rules(result: PixelsResult) -> Section:
 def _summary(result: PixelsResult) -> Section:
     columns = (Column("metric", free_text=True), Column("value"), Column("pixels"))
     rows = tuple((name, one.value, one.n) for name, one in result.metrics.items())
-    return Section("Summary", (Table(columns, rows), *_undefined_notes(result.metrics.items())))
+    return Section("Summary", (Table(columns, rows), *undefined_notes(result.metrics.items())))
 
 
 def _classes(result: PixelsResult, sort: str | None) -> Section:
     columns = (Column("class", free_text=True), *map(Column, (*COUNTS, *OF_CLASS)))
     rows = _sorted(result, sort)
     undefined = ((row.name, row.values["IoU"]) for row in rows)
-    return Section("Classes", (Table(columns, tuple(map(_class_cells, rows))), *_undefined_notes(undefined)))
+    return Section("Classes", (Table(columns, tuple(map(_class_cells, rows))), *undefined_notes(undefined)))
 
 
 def _class_cells(row: PixelClassRow) -> tuple[Cell, ...]:
     return row.name, row.gt_pixels, row.pred_pixels, *(row.values[name].value for name in OF_CLASS)
-
-
-def _undefined_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:
-    """One note per reason, with the names that it leaves undefined."""
-    by_reason: dict[str, list[str]] = {}
-    for name, one in metrics:
-        if math.isnan(one.value):
-            by_reason.setdefault(one.reason or "undefined", []).append(name)
-    return [Note(f"n/a: {joined_names(names, len(names))}: {reason}") for reason, names in by_reason.items()]
 
 
 def _sorted(result: PixelsResult, sort: str | None) -> tuple[PixelClassRow, ...]:

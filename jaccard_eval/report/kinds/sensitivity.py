@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from jaccard_eval.data.sensitivity import ALL, LossRow, PlacementRow, SensitivityResult
-from jaccard_eval.errors import Severity
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import UNDEFINED, metric_text, threshold_text
 from jaccard_eval.report.kinds._parts import correspondence_section, findings_section, inputs_section
@@ -40,7 +39,7 @@ def build_report(result: SensitivityResult, options: ReportOptions) -> Report:
         _placement(result, per_class=options.per_class),
         _displacements(result),
         _survivors(result),
-        *findings_section("Warnings", result.findings, (Severity.WARNING,)),
+        *findings_section(result.findings),
     ]
     title = f"jaccard-eval {result.version}, sensitivity to scale, protocol {result.protocol.name}"
     return Report(title, tuple(sections), result.signature)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from jaccard_eval.data.suppressionresult import ClassCounts, SuppressionResult
-from jaccard_eval.errors import Severity
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.kinds._parts import findings_section
 from jaccard_eval.report.model import Cell, Column, KeyValues, Report, Section, Sheet, Table
@@ -33,7 +32,7 @@ def build_report(result: SuppressionResult, options: ReportOptions) -> Report:
             ),
         ),
         Section("Boxes", (Table(columns, rows),)),
-        *findings_section("Warnings", result.findings, (Severity.WARNING,)),
+        *findings_section(result.findings),
     ]
     return Report(f"jaccard-eval {result.version}, suppression", tuple(sections))
 
