@@ -120,3 +120,39 @@ def test_pickled_objects_are_never_loaded(three: tuple[Path, ...]) -> None:
 def test_only_evaluations_of_boxes_are_saved_as_runs(three: tuple[Path, ...]) -> None:
     with pytest.raises(UsageError, match="results of the kind comparison have no match table"):
         render(compare(*three), ReportOptions())
+
+
+def test_a_document_stands_for_the_run_beside_it(three: tuple[Path, ...]) -> None:
+    gt, before, after = three
+    runs = saved(gt, before), saved(gt, after)
+    for pred, run in zip((before, after), runs, strict=True):
+        document = run.with_name(f"{run.stem}-run.json")
+        assert _run.run(["evaluate", str(gt), str(pred), "-o", str(document)]) == 0
+        run.rename(document.with_suffix(".npz"))
+    documents = before.with_name("pred-run.json"), before.with_name("after-run.json")
+    assert compare(None, *documents).to_dict()["comparisons"] == compare(gt, before, after).to_dict()["comparisons"]
+    assert _run.run(["compare", *map(str, documents)]) == 0
+
+
+def test_a_document_without_its_run_cannot_be_compared(
+    three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    gt, before, after = three
+    document = before.with_name("run.json")
+    assert _run.run(["evaluate", str(gt), str(before), "-o", str(document)]) == 0
+    assert _run.run(["compare", str(document), str(document)]) == 3
+    assert "holds no match table, and there is no run.npz beside it" in capsys.readouterr().err
+    saved(gt, after).rename(document.with_suffix(".npz"))
+    assert _run.run(["compare", str(document), str(document)]) == 3
+    assert "is of another evaluation than run.npz beside it" in capsys.readouterr().err
+
+
+def test_a_run_is_explained_and_gated_as_its_document_is(
+    three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    gt, before, _ = three
+    run = saved(gt, before)
+    capsys.readouterr()
+    assert _run.run(["explain", str(run), "AP50"]) == 0
+    assert "fixing these 2 boxes" in capsys.readouterr().out
+    assert _run.run(["gate", str(run), "--fail-under", "AP50=0.9"]) == 1

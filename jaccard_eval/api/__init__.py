@@ -173,7 +173,8 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
     gt : path, Dataset or BoxTable, optional
         None when all predictions are saved runs, which hold it.
     *preds : path, Dataset or BoxTable
-        Two or more; the first is the baseline. The path of a run, saved as .npz by ``evaluate``, will do as well.
+        Two or more; the first is the baseline. The path of a run, saved as .npz by ``evaluate``, will do as well, or
+        of its JSON document beside that.
     options : CompareOptions, optional
         How boxes are compared, slices of the images, and the bootstrap for intervals.
     **rules
@@ -200,10 +201,10 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
     [('lost', 0), ('found', 1)]
     """
     from jaccard_eval.api.comparing import CompareOptions, compare_inputs
-    from jaccard_eval.api.savedruns import is_saved_run
+    from jaccard_eval.api.savedruns import saved_run_of
     from jaccard_eval.engine.threads import map_in_order
 
-    if gt is not None and preds and all(map(is_saved_run, preds)):
+    if gt is not None and preds and all(saved_run_of(pred) is not None for pred in preds):
         raise UsageError("all predictions are saved runs, which hold their ground truth: leave the other one out")
     truth = None if gt is None else Input(gt, rules.get("gt_format"), rules.get("gt_options"))
     run = partial(_saved_or_evaluated, **rules)
@@ -211,10 +212,11 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
 
 
 def _saved_or_evaluated(gt: Source | None, pred: Source, **rules: Any) -> EvaluationResult:
-    from jaccard_eval.api.savedruns import is_saved_run, load_run
+    from jaccard_eval.api.savedruns import load_run, saved_run_of
 
-    if is_saved_run(pred):
-        return load_run(Path(pred))  # type: ignore[arg-type]
+    saved = saved_run_of(pred)
+    if saved is not None:
+        return load_run(saved)
     if gt is None:
         raise UsageError(f"{shown(str(pred))} is no saved run: name the ground truth to evaluate it on")
     return evaluate(gt, pred, **rules)

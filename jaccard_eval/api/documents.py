@@ -11,13 +11,18 @@ from jaccard_eval.formats._files import read_bytes
 
 
 def read_document(path: Path) -> Any:
-    """Return what a JSON file holds.
+    """Return what a JSON file holds; of a saved run, the document within it.
 
     Raises
     ------
     DataError
         When it cannot be read or is no JSON.
     """
+    if path.suffix.lower() == ".npz":
+        from jaccard_eval.api.savedruns import is_saved_run, saved_document
+
+        if is_saved_run(path):
+            return saved_document(path)
     data = read_bytes(path)
     try:  # the standard library reads lone surrogates, which a class may have in its name; msgspec refuses them
         return json.loads(data, parse_constant=_refuse_constant)

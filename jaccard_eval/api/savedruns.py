@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jaccard_eval.api.documents import read_document
 from jaccard_eval.api.verifying import saved_protocol
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import Correspondence, EvaluationResult, InputSummary
 from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown
+from jaccard_eval.formats import _files
 from jaccard_eval.formats._npz.arrays import load_archive
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
@@ -30,6 +33,7 @@ _LENGTHS = {  # column -> the column that is as long, along its last axis but fo
     **dict.fromkeys(("pair_gt", "pair_overlap"), "pair_detection"),
     "choice": "candidate",
 }
+_FIRST_KEY = re.compile(rb'\s*{\s*"(bootstrap|correspondence)"')
 _BOXES = ("xywh", "gt_xywh")
 _POINTERS = {"candidate": "image", "pair_detection": "image", "pair_gt": "gt_image", "choice": "pair_detection"}
 
@@ -46,6 +50,48 @@ def is_saved_run(source: object) -> bool:
             return f"{DOCUMENT}.npy" in archive.namelist()
     except (zipfile.BadZipFile, OSError):
         return False
+
+
+def saved_run_of(source: object) -> Path | None:
+    """Return the saved run that a source stands for: itself, or that beside its JSON document; None for anything else.
+
+    Raises
+    ------
+    DataError
+        When the document of an evaluation has no run beside it, or that of another evaluation.
+    """
+    if is_saved_run(source):
+        return Path(source)  # type: ignore[arg-type]
+    path = Path(source) if isinstance(source, str | Path) else None
+    if path is None or not _is_evaluation(path):
+        return None
+    beside = path.with_suffix(SUFFIXES[0])
+    if not is_saved_run(beside):
+        raise _without_run(path, f"holds no match table, and there is no {beside.name} beside it")
+    if saved_document(beside)["signature"] != read_document(path)["signature"]:
+        raise _without_run(path, f"is of another evaluation than {beside.name} beside it")
+    return beside
+
+
+def saved_document(path: Path) -> dict[str, Any]:
+    """Return the JSON document within a saved run.
+
+    Raises
+    ------
+    DataError
+        When it cannot be read back.
+    """
+    try:
+        run = json.loads(load_archive(path, FindingLog()).arrays[DOCUMENT].tobytes())
+        document: dict[str, Any] = {**run["result"]}
+        return document | {"signature": str(document["signature"])}
+    except (KeyError, TypeError, ValueError) as error:
+        raise _invalid(path, f"cannot be read back: {type(error).__name__}: {error}") from None
+
+
+def _is_evaluation(path: Path) -> bool:
+    """Whether a file begins as the JSON document of an evaluation does, the keys of which are sorted."""
+    return path.suffix.lower() == ".json" and _FIRST_KEY.match(_files.head(path)) is not None
 
 
 def load_run(path: Path) -> EvaluationResult:
@@ -124,4 +170,11 @@ def _problems(arrays: Arrays, protocol: Protocol, run: Mapping[str, Any]) -> Ite
 
 def _invalid(path: Path, detail: str) -> DataError:
     fix = "Write it with 'jaccard-eval evaluate ... -o run.npz'."
+    return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)
+
+
+def _without_run(path: Path, detail: str) -> DataError:
+    fix = (
+        "Write both: 'jaccard-eval evaluate ... -o run.json -o run.npz'; or name the ground truth and the predictions."
+    )
     return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)

@@ -75,7 +75,7 @@ def _compare_options(options: dict[str, Any]) -> CompareOptions:
 
 def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path | None, list[Path]]:
     """Take the ground truth from its option, else from the first path unless that is a saved run; compare the rest."""
-    from jaccard_eval.api.savedruns import is_saved_run
+    from jaccard_eval.api.savedruns import saved_run_of
 
     context = click.get_current_context()
     if len(gt) > 1:
@@ -83,7 +83,7 @@ def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path])
     if not gt and not paths:
         raise click.UsageError("Missing argument 'GT'.", context)
     truth, *rest = [*gt, *paths]
-    saved = not gt and is_saved_run(truth)
+    saved = not gt and saved_run_of(truth) is not None
     preds = [*pred, truth, *rest] if saved else [*pred, *rest]
     if len(preds) < 2:
         raise click.UsageError(f"a comparison needs two or more predictions, got {len(preds)}", context)
@@ -112,7 +112,7 @@ COMMAND = SectionedCommand(
     callback=compare,
     help="Compare predictions with the first of them, on one ground truth.\n\n"
     "GT and the predictions A, B, ... are files or folders of any format; A is the baseline. Runs that 'evaluate'"
-    " saved as .npz need no GT. Shows how the metrics"
+    " saved as .npz, or as .json beside it, need no GT. Shows how the metrics"
     " differ, which classes moved most, and box by box what was lost, found, reclassified, duplicated or moved.",
     short_help="Compare predictions: metrics, and box by box.",
     epilog=EPILOG,
