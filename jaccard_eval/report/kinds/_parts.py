@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.result import Correspondence, InputSummary
-from jaccard_eval.errors import Finding, Severity, is_numeric
+from jaccard_eval.data.result import ClassRow, Correspondence, InputSummary
+from jaccard_eval.errors import Finding, Severity, UsageError, did_you_mean, is_numeric, shown
 from jaccard_eval.report.model import Column, KeyValues, Note, Section, Table
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.pixels import PixelClassRow
+
+Row = TypeVar("Row", "ClassRow", "PixelClassRow")
 
 SHOWN_NAMES = 5  # names of a list that a text report repeats
 BY_ID = "id"
@@ -58,6 +64,42 @@ def joined_names(names: Sequence[str], count: int) -> str:
     """Join the first few of `count` names."""
     first = list(names[:SHOWN_NAMES])
     return ", ".join(first if len(first) == count else [*first, f"and {count - len(first):,} more"])
+
+
+def sorted_rows(
+    rows: Sequence[Row], sort: str | None, counts: Mapping[str, str], metrics: Iterable[str]
+) -> tuple[Row, ...]:
+    """Return the rows of classes by "name" ascending, by a count or a metric descending; as they are without `sort`.
+
+    Parameters
+    ----------
+    rows : sequence of ClassRow or PixelClassRow
+        Equal ones keep their order; those whose metric is undefined come last.
+    sort : str, optional
+    counts : mapping of str to str
+        Field of a row by the word to sort by.
+    metrics : iterable of str
+        Names of the metrics.
+
+    Raises
+    ------
+    UsageError
+        When `sort` is none of these.
+    """
+    if sort is None:
+        return tuple(rows)
+    known = ("name", *counts, *metrics)
+    if sort not in known:
+        raise UsageError(f"cannot sort by {shown(sort)}; known are {', '.join(known)}.{did_you_mean(sort, known)}")
+    if sort == "name":
+        return tuple(sorted(rows, key=lambda row: row.name))
+    if sort in counts:
+        return tuple(sorted(rows, key=lambda row: -getattr(row, counts[sort])))
+    return tuple(sorted(rows, key=lambda row: _descending(row.values.get(sort))))
+
+
+def _descending(metric: MetricValue | None) -> tuple[float, ...]:
+    return (1.0,) if metric is None or math.isnan(metric.value) else (0.0, -metric.value)
 
 
 def undefined_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:

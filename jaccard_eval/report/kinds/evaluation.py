@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import LARGEST_AREA, AreaRange, Protocol
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
-from jaccard_eval.errors import UsageError, did_you_mean, shown
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import threshold_text, thresholds_text
 from jaccard_eval.report.kinds._gates import gates_section
 from jaccard_eval.report.kinds._intervals import bound_cells, bound_columns, intervals_section
-from jaccard_eval.report.kinds._parts import correspondence_section, findings_section, inputs_section, undefined_notes
+from jaccard_eval.report.kinds._parts import (
+    correspondence_section,
+    findings_section,
+    inputs_section,
+    sorted_rows,
+    undefined_notes,
+)
 from jaccard_eval.report.kinds._slices import slices_section, with_slice_rows
 from jaccard_eval.report.model import Cell, Column, Note, Report, Section, Sheet, Table
 
@@ -86,25 +91,7 @@ def sorted_classes(result: EvaluationResult, sort: str | None) -> tuple[ClassRow
     UsageError
         When `sort` is neither "name", "gt", "pred" nor a metric of the classes.
     """
-    if sort is None:
-        return result.per_class
-    known = ("name", "gt", "pred", *class_metrics(result))
-    if sort not in known:
-        raise UsageError(f"cannot sort by {shown(sort)}; known are {', '.join(known)}.{did_you_mean(sort, known)}")
-    return tuple(sorted(result.per_class, key=_sort_key(sort)))
-
-
-def _sort_key(sort: str) -> Callable[[ClassRow], tuple[str | float, ...]]:
-    if sort == "name":
-        return lambda row: (row.name,)
-    if sort in ("gt", "pred"):
-        return lambda row: (-getattr(row, sort),)
-    return lambda row: _descending(row.values.get(sort))
-
-
-def _descending(metric: MetricValue | None) -> tuple[float, ...]:
-    undefined = metric is None or math.isnan(metric.value)
-    return (1.0,) if metric is None or undefined else (0.0, -metric.value)
+    return sorted_rows(result.per_class, sort, {"gt": "gt", "pred": "pred"}, class_metrics(result))
 
 
 def _counts(*rows: ClassRow) -> list[int]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 from jaccard_eval.data.pixels import OF_CLASS, PixelClassRow, PixelsResult
-from jaccard_eval.errors import UsageError, did_you_mean, shown
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.kinds._gates import gates_section
-from jaccard_eval.report.kinds._parts import findings_section, set_aside_text, undefined_notes
+from jaccard_eval.report.kinds._parts import findings_section, set_aside_text, sorted_rows, undefined_notes
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
 
 ALL_CLASSES = "all"
 FEW_CLASSES = 30  # up to this many, the classes are listed without being asked for
 COUNTS = ("gt_pixels", "pred_pixels")
-SORT_KEYS = {"name": "name", "gt": "gt_pixels", "pred": "pred_pixels"}
+SORT_COUNTS = {"gt": "gt_pixels", "pred": "pred_pixels"}
 
 
 def build_report(result: PixelsResult, options: ReportOptions) -> Report:
@@ -93,21 +89,4 @@ def _class_cells(row: PixelClassRow) -> tuple[Cell, ...]:
 
 def _sorted(result: PixelsResult, sort: str | None) -> tuple[PixelClassRow, ...]:
     """Return the classes by name ascending, by pixels or a metric descending, undefined last; else as they are."""
-    if sort is None:
-        return result.per_class
-    known = (*SORT_KEYS, *OF_CLASS)
-    if sort not in known:
-        raise UsageError(f"cannot sort by {shown(sort)}; known are {', '.join(known)}.{did_you_mean(sort, known)}")
-    return tuple(sorted(result.per_class, key=_sort_key(sort)))
-
-
-def _sort_key(sort: str) -> Callable[[PixelClassRow], tuple[str | float, ...]]:
-    if sort == "name":
-        return lambda row: (row.name,)
-    if sort in SORT_KEYS:
-        return lambda row: (-getattr(row, SORT_KEYS[sort]),)
-    return lambda row: _descending(row.values[sort].value)
-
-
-def _descending(value: float) -> tuple[float, ...]:
-    return (1.0,) if math.isnan(value) else (0.0, -value)
+    return sorted_rows(result.per_class, sort, SORT_COUNTS, OF_CLASS)
