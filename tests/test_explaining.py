@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaccard_eval
-from jaccard_eval import BoxTable
+from jaccard_eval import AreaRange, BoxTable
 from jaccard_eval.analysis.protocolsteps import protocol_steps
 from jaccard_eval.api.explaining import explain
 from jaccard_eval.data.explanation import ExplanationResult, Fix
@@ -83,6 +83,30 @@ def test_the_gain_of_each_box_is_what_fixing_it_alone_gives(seed: int, metric: s
             jaccard_eval.evaluate(sides[0], pred, iou=(0.5,)) for pred in (sides[1], replay(sides, (one,)))
         )
         assert after[found.metric.ref] - before[found.metric.ref] == pytest.approx(one.gain, abs=1e-12), one
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"class_agnostic": True},
+        {"iou": (0.3, 0.6)},
+        {"areas": (AreaRange("large", 400, 1e5), AreaRange("small", 0, 400))},
+        {"max_dets": (1, 3)},
+    ],
+    ids=lambda rules: next(iter(rules)),
+)
+def test_rules_of_ones_own_keep_the_promises(rules: dict[str, object]) -> None:
+    sides = draw(1)
+    found = explained(sides, "AP", **rules)
+    before = jaccard_eval.evaluate(*sides, **rules)
+    assert found.metric.value == before["AP"]
+    assert jaccard_eval.evaluate(sides[0], replay(sides, found.fixes), **rules)["AP"] == pytest.approx(found.fixed)
+    at = f"AP[iou={found.judged_iou}]"
+    for one in found.fixes:
+        alone = jaccard_eval.evaluate(sides[0], replay(sides, (one,)), **rules)[at]
+        assert alone - before[at] == pytest.approx(one.gain, abs=1e-12), one
+    gains = [one.gain for one in found.fixes]
+    assert gains == sorted(gains, reverse=True)
 
 
 def test_no_other_box_costs_more_than_the_first() -> None:

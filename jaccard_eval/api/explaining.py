@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Unpack
@@ -13,13 +14,13 @@ from jaccard_eval.analysis.costs import Costs, costliest, repair_predictions
 from jaccard_eval.analysis.countcosts import AVERAGE_RECALL, COUNTED, costliest_counted
 from jaccard_eval.analysis.errortypes import find_errors
 from jaccard_eval.analysis.protocolsteps import protocol_steps
-from jaccard_eval.api.measuring import detection_metrics
+from jaccard_eval.api.measuring import detection_metrics, protocol_rules
 from jaccard_eval.api.sides import SideOptions, Sides, bring_together
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.explanation import CurvePoint, ExplanationResult, Fix, Step
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.protocol import Protocol, get_protocol
+from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.signature import quoted
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.matching.anyclass import detection_rows
@@ -44,6 +45,10 @@ def explain(
     metric: str = "AP",
     *,
     protocol: str | Protocol = "coco",
+    iou: Sequence[float] | None = None,
+    max_dets: Sequence[int] | None = None,
+    areas: Sequence[AreaRange] | None = None,
+    class_agnostic: bool = False,
     against: str | Protocol | None = None,
     boxes: int = N_BOXES,
     **sides: Unpack[SideOptions],
@@ -60,6 +65,8 @@ def explain(
         AP, of any IoU threshold and class: ``AP50[class=dog]``; AR, of any cap; or precision, recall or F1 at a score:
         ``F1[iou=0.5,score=0.4]``. The score "best-f1" is that of the predictions as they are.
     protocol : str or Protocol
+    iou, max_dets, areas, class_agnostic
+        As in `evaluate`; the first area range is the one that is explained.
     against : str or Protocol, optional
         Another protocol: the metric is measured again, one rule changed after another. A threshold that the metric
         names stays.
@@ -81,7 +88,7 @@ def explain(
     """
     ref = MetricRef.parse(metric)
     _require_explainable(ref, boxes)
-    rules = get_protocol(protocol) if isinstance(protocol, str) else protocol
+    rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
     goal = get_protocol(against) if isinstance(against, str) else against
     if ref.iou is None and ref.name in OF_A_SCORE:
         ref = replace(ref, iou=rules.iou_thresholds[rules.judged_threshold])
@@ -93,6 +100,8 @@ def explain(
     value = metrics.value(ref)
     threshold = rules.judged_threshold if ref.iou is None else metrics.axes.single_threshold(ref)
     fixes = _fixes(together, metrics, threshold, ref, boxes)
+    if _is_full(metrics):
+        fixes = _measured_alone(together, rules, fixes, replace(ref, iou=rules.iou_thresholds[threshold]))
     summaries = together.summaries()
     choices = ("kind=explanation", f"metric={quoted(str(ref))}", f"boxes={boxes}")
     other = () if goal is None else (f"against={quoted(goal.name)}",)
@@ -174,6 +183,19 @@ def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int) -> Costs:
 def _least(ref: MetricRef) -> float:
     """Return the score that detections need to count."""
     return float(ref.score) if isinstance(ref.score, float | int) else -np.inf
+
+
+def _is_full(metrics: DetectionMetrics) -> bool:
+    """Whether an image has as many detections of a class as the cap lets in: a fixed box may take another's place."""
+    cap = metrics.curves.caps[-1]
+    return cap is not None and int(metrics.table.rank.max(initial=-1)) + 1 >= cap
+
+
+def _measured_alone(sides: Sides, protocol: Protocol, fixes: tuple[Fix, ...], ref: MetricRef) -> tuple[Fix, ...]:
+    """Measure what each fix alone gives, by matching again; the largest gain first."""
+    before = _fixed_value(sides, protocol, (), ref)
+    measured = (replace(one, gain=_fixed_value(sides, protocol, (one,), ref) - before) for one in fixes)
+    return tuple(sorted(measured, key=lambda one: -one.gain))
 
 
 def _fixed_value(sides: Sides, protocol: Protocol, fixes: tuple[Fix, ...], ref: MetricRef) -> float:

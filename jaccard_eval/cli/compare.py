@@ -27,6 +27,7 @@ from jaccard_eval.cli._options import (
 )
 from jaccard_eval.cli._parse import parse_score, parsed_by
 from jaccard_eval.cli._reading import side_arguments
+from jaccard_eval.cli._rules import rule_arguments
 from jaccard_eval.cli._slices import SLICE_OPTIONS, read_slices
 from jaccard_eval.errors import FindingLog
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from jaccard_eval.api.comparing import CompareOptions
     from jaccard_eval.data.comparison import ComparisonResult
 
-RULES = ("protocol", "iou", "max_dets", "class_agnostic")
 BOXES = ("score", "box_iou", "moved_iou")
 WITHOUT_EFFECT = ("areas", "score")  # the score means another thing here
 EPILOG = f"""\b
@@ -98,7 +98,7 @@ def _compute(gt: Path | None, preds: Sequence[Path], how: CompareOptions, option
         gt,
         *preds,
         options=how,
-        **{name: options[name] for name in RULES},
+        **rule_arguments(options),
         **side_arguments(options, log),
     )
     return replace(result, findings=(*log.findings(), *result.findings))

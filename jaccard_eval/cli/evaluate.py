@@ -26,15 +26,14 @@ from jaccard_eval.cli._options import (
     section,
 )
 from jaccard_eval.cli._reading import side_arguments, two_sides
+from jaccard_eval.cli._rules import rule_arguments
 from jaccard_eval.cli._slices import SLICE_OPTIONS, read_slices
 from jaccard_eval.errors import ExitCode, FindingLog
 
 if TYPE_CHECKING:
-    from jaccard_eval.data.protocol import AreaRange
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.report import ReportOptions
 
-PASSED_ON = ("protocol", "iou", "max_dets", "class_agnostic", "score")
 EPILOG = f"""\b
 Examples:
   jaccard-eval gt.json detections.json
@@ -80,23 +79,12 @@ def _compute(gt: Path, pred: Path, options: dict[str, Any], **parts: Any) -> Eva
     result = api.evaluate(
         gt,
         pred,
-        areas=_areas(options["areas"], options["protocol"]),
-        **{name: options[name] for name in PASSED_ON},
+        score=options["score"],
+        **rule_arguments(options),
         **parts,
         **side_arguments(options, log),
     )
     return replace(result, findings=(*log.findings(), *result.findings))
-
-
-def _areas(ranges: tuple[AreaRange, ...] | None, protocol: str) -> tuple[AreaRange, ...] | None:
-    """Put the range that headline metrics use first, the protocol's own when none is given."""
-    if ranges is None:
-        return None
-    from jaccard_eval.data.protocol import get_protocol
-
-    everything = get_protocol(protocol).areas[0]
-    own = [area for area in ranges if area.name == everything.name] or [everything]
-    return (*own, *(area for area in ranges if area.name != everything.name))
 
 
 def _report_options(options: dict[str, Any]) -> ReportOptions:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli._delivery import deliver, plan_files
@@ -22,20 +23,22 @@ from jaccard_eval.cli._options import (
     section,
 )
 from jaccard_eval.cli._reading import ROLES, side_arguments, two_sides
+from jaccard_eval.cli._rules import rule_arguments
 from jaccard_eval.errors import FindingLog, UsageError, Where, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.data.explanation import ExplanationResult
 
-PASSED_ON = ("protocol", "against", "boxes")
-OF_THE_METRIC = ("iou", "areas", "max_dets", "class_agnostic", "score")  # the metric and the protocols say all of it
+WITHOUT_EFFECT = ("score",)  # nothing is counted at a score
 DEFAULT_METRIC = "AP"
+GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 EPILOG = f"""\b
 Examples:
   jaccard-eval explain gt.json detections.json
   jaccard-eval explain gt.json detections.json "AP50[class=dog]" --boxes 5
   jaccard-eval explain gt.json detections.json "F1[score=best-f1]"
   jaccard-eval explain result.json AP75
+  jaccard-eval explain gt.json detections.json AP --iou 0.5,0.75 --max-dets 300
   jaccard-eval explain gt.json detections.json AP50 --against voc2012 -o boxes.csv
 
 {EXIT_CODES}"""
@@ -46,6 +49,7 @@ def explain(**options: Any) -> None:
     words = options["paths"]
     n_paths = 2 - len(options["gt"][:1]) - len(options["pred"][:1])
     if n_paths == 2 and _names_result(words):
+        _refuse_options_of_sides()
         inputs = [Path(words[0])]
         outputs = plan_files(options["output"], inputs)
         result = _compute_saved(inputs[0], *words[1:], boxes=options["boxes"], against=options["against"])
@@ -59,6 +63,16 @@ def explain(**options: Any) -> None:
     from jaccard_eval.report import ReportOptions
 
     deliver(result, outputs, options, ReportOptions())
+
+
+def _refuse_options_of_sides() -> None:
+    """Raise a usage error when a saved result comes with rules, or ways to read, that it has itself."""
+    context = click.get_current_context()
+    given = [one.opts[0] for one in OF_THE_SIDES if context.get_parameter_source(one.name or "") in GIVEN]
+    if given:
+        raise click.UsageError(
+            f"{', '.join(given)}: a saved result has rules and options of its own; name GT and PRED instead", context
+        )
 
 
 def _names_result(words: tuple[str, ...]) -> bool:
@@ -100,13 +114,21 @@ def _compute(gt: Path, pred: Path, metric: str, options: dict[str, Any]) -> Expl
         gt,
         pred,
         metric,
-        **{name: options[name] for name in PASSED_ON},
+        against=options["against"],
+        boxes=options["boxes"],
+        **rule_arguments(options),
         **side_arguments(options, log),
     )
     return replace(result, findings=(*log.findings(), *result.findings))
 
 
 _option = section("Explanation")
+
+OF_THE_SIDES = (
+    *(one for one in PROTOCOL_OPTIONS if one.name not in WITHOUT_EFFECT),
+    *INPUT_OPTIONS,
+    *PAIR_OPTIONS,
+)
 
 
 COMMAND = SectionedCommand(
@@ -135,9 +157,7 @@ COMMAND = SectionedCommand(
             metavar="coco|voc2007|voc2012",
             help="Also say which rule of this protocol makes how much of the difference.",
         ),
-        *(option for option in PROTOCOL_OPTIONS if option.name not in OF_THE_METRIC),
-        *INPUT_OPTIONS,
-        *PAIR_OPTIONS,
+        *OF_THE_SIDES,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],

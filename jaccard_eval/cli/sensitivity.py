@@ -24,12 +24,12 @@ from jaccard_eval.cli._options import (
 )
 from jaccard_eval.cli._parse import parse_number, parse_numbers, parse_whole, parsed_by
 from jaccard_eval.cli._reading import side_arguments, two_sides
+from jaccard_eval.cli._rules import rule_arguments
 from jaccard_eval.errors import FindingLog
 
 if TYPE_CHECKING:
     from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
 
-RULES = ("protocol", "iou", "max_dets", "class_agnostic")
 WITHOUT_EFFECT = ("areas", "score")  # sizes are binned anew, and nothing is counted at a score
 EPILOG = f"""\b
 Examples:
@@ -75,7 +75,7 @@ def _compute(gt: Path, pred: Path, scale: ScaleOptions, options: dict[str, Any])
         gt,
         pred,
         scale=scale,
-        **{name: options[name] for name in RULES},
+        **rule_arguments(options),
         **side_arguments(options, log),
     )
     return replace(result, findings=(*log.findings(), *result.findings))

@@ -62,6 +62,28 @@ def test_a_saved_result_is_explained_from_its_inputs(tmp_path: Path, capsys: pyt
     assert documents[0]["warnings"] == []
 
 
+def test_the_rules_are_those_of_evaluate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gt, pred = map(str, write_pair(tmp_path))
+    rules = ["--iou", "0.4,0.6", "--max-dets", "5", "--areas", "tiny=0:100", "--class-agnostic"]
+    documents = []
+    for command in ("evaluate", "explain"):
+        capsys.readouterr()
+        assert _run.run([command, gt, pred, *rules, "--json"]) == 0
+        documents.append(json.loads(capsys.readouterr().out))
+    # The cat's detection overlaps it by 3/7: two of three boxes are found at IoU 0.4 (67/101), one at 0.6 (34/101).
+    assert documents[1]["metric"]["value"] == documents[0]["metrics"]["AP"] == pytest.approx((67 + 34) / 202)
+    kept = {name: documents[0]["signature_fields"][name] for name in ("iou", "max_dets", "areas", "class_agnostic")}
+    assert documents[1]["signature_fields"].items() >= kept.items()
+
+
+def test_a_saved_result_takes_no_other_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gt, pred = map(str, write_pair(tmp_path))
+    saved = str(tmp_path / "result.json")
+    assert _run.run(["evaluate", gt, pred, "-o", saved]) == 0
+    assert _run.run(["explain", saved, "--iou", "0.5", "--split", "val"]) == 2
+    assert "--iou, --split: a saved result has rules and options of its own" in capsys.readouterr().err
+
+
 def test_inputs_that_changed_since_a_result_was_saved_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
