@@ -1,7 +1,6 @@
 """Gates that know the noise: how far chance moves what they judge, and rules that ask whether a drop is real.
 
-The images of the run and of its baseline are resampled alike, so that what is hard for both cancels out. Rules on
-anything but averages of precision and recall have no interval here.
+The images of the run and of its baseline are resampled alike, so that what is hard for both cancels out.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from jaccard_eval.data.verdict import GateVerdict, Spread, Status
 from jaccard_eval.errors import shown
 from jaccard_eval.metrics.detection import DetectionMetrics
 
-RESAMPLED = ("AP", "AR")
+MOVING_SCORE = "best-f1"  # with other images it would be another one
 
 Draw = Callable[[Sequence[DetectionMetrics], Bootstrap, Sequence[MetricRef]], Sequence[Resamples]]
 Drawn = tuple[Resamples | None, Resamples]  # of the baseline and of the run
@@ -54,7 +53,7 @@ class PairedRuns:
     base : DetectionMetrics, optional
     settings : Bootstrap
     draw : callable
-        Measures averages of one or several runs at the same resamples of their images.
+        Measures metrics of one or several runs at the same resamples of their images.
     count : callable
         Says how many units the images of some names are.
     known : Resamples, optional
@@ -152,7 +151,10 @@ class _Case:
         """Say what cannot be judged as the rule asks."""
         one = self.verdict
         if one.significance and not all(map(_is_resampled, kept_refs(self.rule, one))):
-            yield f"rule {shown(one.rule)}: {one.metric} is not resampled; significance is that of AP and AR"
+            yield (
+                f"rule {shown(one.rule)}: {one.metric} is not resampled, for with other images the score of the best F1"
+                " is another one; name a score"
+            )
 
     @property
     def refs(self) -> tuple[MetricRef, ...]:
@@ -238,7 +240,7 @@ def _part(metrics: DetectionMetrics, images: Slice | None) -> DetectionMetrics:
 
 
 def _is_resampled(ref: MetricRef) -> bool:
-    return ref.name in RESAMPLED
+    return ref.score != MOVING_SCORE
 
 
 def _why(delta: PairedDelta, allowed: float, *, is_broken: bool) -> str:

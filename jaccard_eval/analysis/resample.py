@@ -21,9 +21,10 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.signature import FINGERPRINT_DIGITS
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.matching.order import IntArray
-from jaccard_eval.metrics.averages import Averages
+from jaccard_eval.metrics.averages import AVERAGES, Averages
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.metrics.weighted import WeightedPlan
+from jaccard_eval.metrics.weightedpoints import WeightedPoint
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
@@ -47,7 +48,7 @@ def resample(
     metrics : DetectionMetrics
     settings : Bootstrap
     refs : sequence of MetricRef, optional
-        Averages of precision or recall to measure, instead of the summary and every class.
+        What to measure instead of the summary and every class: anything but what takes the score of the best F1.
     groups : sequence of str, optional
         Group of each image; groups are drawn as a whole.
     order : sequence of str, optional
@@ -188,6 +189,12 @@ class _Task:
         known = [ref for ref in summary_refs(metrics.protocol) if metrics.area_known or ref.area is None]
         self._single = known if refs is None else refs
         self._of_class = class_refs(metrics.protocol) if refs is None else ()
+        n_images = len(metrics.image_names)
+        self._points = {
+            ref: WeightedPoint(metrics.curves, metrics.axes, ref, n_images)
+            for ref in self._single
+            if ref.name not in AVERAGES
+        }
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -199,7 +206,10 @@ class _Task:
         """Return all metrics for weights of the images."""
         averages = Averages(self._plan.weigh(weights), self._axes)
         of_classes = [averages.class_means(ref) for ref in self._of_class]
-        return np.concatenate([[averages.mean(ref) for ref in self._single], *of_classes])
+        single = [
+            self._points[ref].value(weights) if ref in self._points else averages.mean(ref) for ref in self._single
+        ]
+        return np.concatenate([single, *of_classes])
 
 
 def _grouping_digest(names: Sequence[str], groups: Sequence[str]) -> str:

@@ -11,6 +11,8 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.metrics.axes import Axes
 
+AVERAGES = ("AP", "AR")  # all other metrics are counts at an operating point, or made of them
+
 
 class AveragedCurves(TypingProtocol):
     """What averages are taken of; NaN for a class without ground truth."""

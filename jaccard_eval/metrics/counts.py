@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
@@ -26,9 +28,19 @@ def operating_point(
     if label is not None:
         chosen &= curves.table.label == label
         positives = positives[label]
-    tp = int((hit & chosen).sum())
-    fp = int((counts & chosen).sum()) - tp
-    fn = int(positives.sum()) - tp
+    n_hits = int((hit & chosen).sum())
+    return point_of(
+        n_hits,
+        int((counts & chosen).sum()) - n_hits,
+        int(positives.sum()) - n_hits,
+        class_name=class_name,
+        iou=iou,
+        score=score,
+    )
+
+
+def point_of(tp: int, fp: int, fn: int, *, class_name: str | None, iou: float, score: float) -> OperatingPoint:
+    """Return the operating point of some counts."""
     return OperatingPoint(
         class_name=class_name,
         iou=iou,
@@ -40,6 +52,13 @@ def operating_point(
         recall=_ratio(tp, tp + fn),
         f1=_ratio(2 * tp, 2 * tp + fp + fn),
     )
+
+
+def point_value(point: OperatingPoint, name: str, n_images: int) -> float:
+    """Return the value of a metric at an operating point; false positives per image are those of `n_images`."""
+    if name == "FPPI":
+        return point.fp / n_images if n_images else math.nan
+    return float(getattr(point, name.lower()))
 
 
 def best_f1_points(curves: MatchCurves, threshold: int) -> dict[int | None, float]:

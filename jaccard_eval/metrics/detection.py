@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -16,9 +15,9 @@ from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import ClassRow, OperatingPoint
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.matching.matchtable import MatchTable
-from jaccard_eval.metrics.averages import Averages
+from jaccard_eval.metrics.averages import AVERAGES, Averages
 from jaccard_eval.metrics.axes import Axes
-from jaccard_eval.metrics.counts import best_f1_points, operating_point
+from jaccard_eval.metrics.counts import best_f1_points, operating_point, point_value
 from jaccard_eval.metrics.curves import MatchCurves
 from jaccard_eval.metrics.outcomes import match_columns, missed_columns
 
@@ -61,7 +60,7 @@ class DetectionMetrics:
         UsageError
             When a class, threshold, area or cap is not part of this evaluation.
         """
-        if ref.name in ("AP", "AR"):
+        if ref.name in AVERAGES:
             return self._average(ref)
         return self._at_operating_point(ref)
 
@@ -127,12 +126,7 @@ class DetectionMetrics:
             class_name=ref.class_name,
             iou=self.protocol.iou_thresholds[t],
         )
-        return self._defined(ref, self._counted(ref, point), point.tp + point.fn)
-
-    def _counted(self, ref: MetricRef, point: OperatingPoint) -> float:
-        if ref.name == "FPPI":
-            return point.fp / len(self.image_names) if self.image_names else math.nan
-        return float(getattr(point, ref.name.lower()))
+        return self._defined(ref, point_value(point, ref.name, len(self.image_names)), point.tp + point.fn)
 
     def _defined(self, ref: MetricRef, value: float, n: int) -> MetricValue:
         if not np.isnan(value):

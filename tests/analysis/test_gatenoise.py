@@ -84,7 +84,12 @@ def brute_force(seed: int, ref: str, images: Sequence[int] = range(6)) -> list[f
     return deltas
 
 
-@pytest.mark.parametrize("ref", ["AP", "AP50", "AR100", "AP_small", "AP[class=dog]", "AP75[class=fox]"])
+AT_SCORE = "iou=0.5,score=0.4"
+RESAMPLED = ["AP", "AP50", "AR100", "AP_small", "AP[class=dog]", "AP75[class=fox]", f"recall[{AT_SCORE}]"]
+RESAMPLED += [f"precision[{AT_SCORE},class=cat]", "F1[iou=0.75]", "TP[iou=0.5,class=dog]"]
+
+
+@pytest.mark.parametrize("ref", RESAMPLED)
 def test_the_interval_is_that_of_plain_evaluations_of_the_images_drawn(ref: str) -> None:
     base, run = pair_of(3)
     (verdict,) = judged(run, base, Rule(metric=ref, max_drop=0.9, significance="non-inferior"))
@@ -212,7 +217,8 @@ def test_the_defaults_are_those_of_the_bootstrap() -> None:
 
 def test_when_resamples_are_asked_for_every_rule_is_told_with_its_interval() -> None:
     base, run = pair_of(3)
-    rules = (Rule(metric="AP", max_drop=0.9), Rule(metric="AP", min=0.0), Rule(metric="recall[iou=0.5]", min=0.0))
+    best = Rule(metric="recall[iou=0.5,score=best-f1]", min=0.0)
+    rules = (Rule(metric="AP", max_drop=0.9), Rule(metric="AP", min=0.0), best)
     drop, floor, recall = judged(run, base, *rules)
     assert drop.spread is not None
     assert floor.spread is not None
@@ -234,10 +240,19 @@ def test_values_below_the_least_support_are_not_resampled() -> None:
     assert (verdict.status, verdict.spread) == (Status.SKIP, None)
 
 
-@pytest.mark.parametrize("metric", ["recall[iou=0.5,score=0.4]", "F1[iou=0.5]", "precision[iou=0.5,class=dog]"])
-def test_what_is_not_resampled_is_refused_with_what_is(metric: str) -> None:
+def test_false_positives_per_image_are_those_of_as_many_images_as_there_are() -> None:
+    _, run = pair_of(3)
+    (verdict,) = judged(run, run, Rule(metric="FPPI", iou=0.5, score=0.4, max=9.0))
+    drawn = (draw_weights(np.arange(6), 6, (7, i)).tolist() for i in range(20))
+    values = [repeat_images(_less(3), weights)["FPPI[iou=0.5,score=0.4]"] for weights in drawn]
+    assert verdict.spread is not None
+    assert verdict.spread.interval == pytest.approx(percentile_interval(np.array(values), 0.95), abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["recall[iou=0.5,score=best-f1]", "F1[iou=0.5,score=best-f1,class=dog]"])
+def test_a_score_that_other_images_would_move_is_refused(metric: str) -> None:
     base, run = pair_of(3)
-    with pytest.raises(UsageError, match="is not resampled; significance is that of AP and AR"):
+    with pytest.raises(UsageError, match="with other images the score of the best F1 is another one; name a score"):
         judged(run, base, Rule(metric=metric, max_drop=0.1, significance="significant-drop"))
 
 

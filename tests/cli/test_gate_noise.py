@@ -232,9 +232,14 @@ def test_a_damaged_saved_run_ends_with_3(bench: Bench) -> None:
 
 
 def test_a_significance_of_what_is_not_resampled_ends_with_2(bench: Bench) -> None:
-    rule = ("--fail-significant-drop", "recall[iou=0.5,score=0.4]=0.02", "--baseline", "main.npz")
+    rule = ("--fail-significant-drop", "recall[iou=0.5,score=best-f1]=0.02", "--baseline", "main.npz")
     assert bench.evaluate("worse.json", *rule) == 2
-    assert "is not resampled; significance is that of AP and AR" in bench.err
+    assert "is not resampled, for with other images the score of the best F1 is another one; name a score" in bench.err
+
+
+def test_recall_at_a_score_has_a_significance(bench: Bench) -> None:
+    rule = ("--fail-significant-drop", "recall[iou=0.5,score=0.4,class=dog]=0.02", "--baseline", "main.json")
+    assert [bench.evaluate(name, *rule) for name in ("worse.json", "equal.json")] == [1, 0]
 
 
 def test_another_ground_truth_ends_with_2(bench: Bench) -> None:
