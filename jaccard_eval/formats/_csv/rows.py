@@ -161,7 +161,7 @@ def open_table(path: Path, findings: FindingLog) -> TextFile:
     """
     data = _files.read_bytes(path)
     text = _files.decode(path, data)
-    if data.startswith(b"#") or b"\n#" in data:
+    if (data.startswith(b"#") or b"\n#" in data) and data.count(b"\r") == data.count(b"\r\n"):
         text = _without_comments(text, Where(str(path)), findings)
         data = text.encode("utf-8")
     line, start = first_line(text)
@@ -183,7 +183,7 @@ def _without_comments(text: str, where: Where, findings: FindingLog) -> str:
     lines = text.split("\n")
     marked = [row for row, line in enumerate(lines) if line.startswith("#")]
     header = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    delimiter, fields = split_first_line(header)
+    delimiter, fields = split_first_line(first_line(header)[1])
     n_quotes = np.cumsum([line.count('"') for line in lines])
     comments = [
         row
