@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-PICTURE_SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".jp2", ".png", ".ppm", ".tif", ".tiff", ".webp"})
+_COMMON_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+_RARE_SUFFIXES = (".avif", ".dib", ".dng", ".heic", ".heif", ".jp2", ".mpo", ".pgm")
+PICTURE_SUFFIXES = frozenset({*_COMMON_SUFFIXES, *_RARE_SUFFIXES})
 
 # Roboflow exports photo.jpg as photo_jpg.rf.<hash>.jpg; the hash is another in every version of a data set.
 _ROBOFLOW = re.compile(r"(?:_(?:bmp|gif|jpe?g|jp2|png|ppm|tiff?|webp))?\.rf\.[0-9a-z]{8,}$")
@@ -21,6 +23,12 @@ def posix(name: str) -> str:
 def last_part(path: str) -> str:
     """Return a path without its folders."""
     return path.rpartition("/")[2]
+
+
+def is_image_name(path: str) -> bool:
+    """Whether a file name has the suffix of a picture."""
+    _, dot, suffix = path.rpartition(".")
+    return bool(dot) and f".{suffix.lower()}" in PICTURE_SUFFIXES
 
 
 def without_suffix(path: str) -> str:

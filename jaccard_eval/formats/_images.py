@@ -17,13 +17,11 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
+from jaccard_eval.data.imagenames import is_image_name, last_part, without_suffix
 from jaccard_eval.errors import DataError, FindingLog, Severity, Where
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._tree import list_tree, require_folder
 
-_COMMON_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-_RARE_SUFFIXES = (".avif", ".dib", ".dng", ".heic", ".heif", ".jp2", ".mpo", ".pgm")
-IMAGE_SUFFIXES = frozenset({*_COMMON_SUFFIXES, *_RARE_SUFFIXES})
 MAX_PIXELS = 2**34  # a picture that claims more (131,072 x 131,072) has a damaged or hostile header
 
 _ORIENTATION = 0x0112  # EXIF tag; 5 to 8 turn the picture by a quarter, so width and height change places
@@ -139,18 +137,6 @@ class ImageFolder:
         return self._by_tier[tier]
 
 
-def is_image_name(name: str) -> bool:
-    """Whether a file name has the suffix of a picture."""
-    _, dot, suffix = name.rpartition(".")
-    return bool(dot) and f".{suffix.lower()}" in IMAGE_SUFFIXES
-
-
-def strip_suffix(name: str) -> str:
-    """Return a path without the suffix of a picture; "frame.5" keeps its ".5"."""
-    stem, dot, suffix = name.rpartition(".")
-    return stem if dot and f".{suffix.lower()}" in IMAGE_SUFFIXES else name
-
-
 def _leads_out(name: str) -> bool:
     """Whether a relative path is none, or leads out of the folder that it starts from."""
     return PurePath(name).is_absolute() or ".." in PurePath(name).parts
@@ -160,12 +146,8 @@ def _as_written(name: str) -> str:
     return name
 
 
-def _base_name(name: str) -> str:
-    return name.rpartition("/")[2]
-
-
 def _base_stem(name: str) -> str:
-    return strip_suffix(_base_name(name))
+    return without_suffix(last_part(name))
 
 
 def _fold(name: str) -> str:
@@ -174,7 +156,7 @@ def _fold(name: str) -> str:
 
 
 def _folded_path(name: str) -> str:
-    return _fold(strip_suffix(name))
+    return _fold(without_suffix(name))
 
 
 def _folded_base(name: str) -> str:
@@ -183,9 +165,9 @@ def _folded_base(name: str) -> str:
 
 _TIERS: tuple[Callable[[str], str], ...] = (
     _as_written,
-    strip_suffix,
+    without_suffix,
     _folded_path,
-    _base_name,
+    last_part,
     _base_stem,
     _folded_base,
 )

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from jaccard_eval.data.imagenames import is_image_name
 from jaccard_eval.errors import DataError, FindingLog, Where, printable, shown
 from jaccard_eval.formats import _files
-from jaccard_eval.formats._images import is_image_name
 
 MAX_FILES = 20  # of a folder that are looked into
 MAX_KINDS = 5  # of files and folders that a message lists

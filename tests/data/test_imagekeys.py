@@ -93,6 +93,7 @@ def test_base_names_match_across_different_folders() -> None:
 
 def test_stems_match_without_the_suffix_of_a_picture() -> None:
     assert _rows("stem", "a.JPG b.jpeg c.tif", "a b.png c") == [0, 1, 2]
+    assert _rows("stem", "a.heic b.AVIF c.mpo", "a.jpg b c.png") == [0, 1, 2]  # what a folder of pictures may hold
 
 
 def test_only_the_suffix_of_a_picture_is_dropped() -> None:

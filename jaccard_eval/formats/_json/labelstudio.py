@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from jaccard_eval.data.imagenames import is_image_name
 from jaccard_eval.errors import Where
 from jaccard_eval.formats import ReadOptions, _files
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._images import is_image_name
 from jaccard_eval.formats._json.record import Record
 from jaccard_eval.formats._json.scene import UNKNOWN_SIZE, Scene
 from jaccard_eval.formats._json.values import parse_json

@@ -11,11 +11,11 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
+from jaccard_eval.data.imagenames import without_suffix
 from jaccard_eval.errors import Severity, Where, shown
 from jaccard_eval.formats import ReadOptions, _files
 from jaccard_eval.formats._csv.numbers import parse_flags, parse_numbers
 from jaccard_eval.formats._draft import Draft, RawBoxes
-from jaccard_eval.formats._images import strip_suffix
 from jaccard_eval.formats._voc import ROOT
 from jaccard_eval.formats._voc.imagesets import kit_folder, take_split
 from jaccard_eval.formats._voc.sources import annotation_files
@@ -132,7 +132,7 @@ def _file_names(files: _Files, draft: Draft) -> list[str | None]:
 
 
 def _stem(name: str) -> str:
-    return strip_suffix(name.replace("\\", "/").rpartition("/")[2])
+    return without_suffix(name.replace("\\", "/").rpartition("/")[2])
 
 
 def _sizes(files: _Files, draft: Draft) -> FloatArray:

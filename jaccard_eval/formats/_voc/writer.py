@@ -10,10 +10,10 @@ from xml.sax.saxutils import escape
 from jaccard_eval.atomic import replace_folder
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.imagenames import is_image_name, without_suffix
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._exact import exact_coords
 from jaccard_eval.formats._filenames import first_rows, is_safe, require_file_names
-from jaccard_eval.formats._images import is_image_name, strip_suffix
 from jaccard_eval.formats._losses import report_losses, report_rounded, require_pixels
 from jaccard_eval.formats._voc.annotations import CORNERS
 from jaccard_eval.formats._voc.sources import SUFFIX
@@ -85,7 +85,7 @@ def _stems(dataset: Dataset) -> list[str]:
 
 
 def _posix_stem(name: str) -> str:
-    return strip_suffix(name.replace("\\", "/"))
+    return without_suffix(name.replace("\\", "/"))
 
 
 def _corners(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:

@@ -9,9 +9,10 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
+from jaccard_eval.data.imagenames import without_suffix
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.formats._images import ImageFolder, strip_suffix
+from jaccard_eval.formats._images import ImageFolder
 from jaccard_eval.formats._yolo.sources import LabelSource
 
 
@@ -62,11 +63,11 @@ def _pair(labels: list[str], pictures: ImageFolder, role: str, findings: Finding
     if labels and not paired:
         detail = f"none of the {len(labels):,} label files has a picture here; first: {shown(labels[0])}"
         findings.error("images-mismatch", Where(str(pictures.root)), detail, fix="Pass the images of these labels.")
-    claimed = {strip_suffix(name) for name in paired.values()}
-    free = [name for name in pictures.names if strip_suffix(name) not in claimed]
+    claimed = {without_suffix(name) for name in paired.values()}
+    free = [name for name in pictures.names if without_suffix(name) not in claimed]
     if role == "gt":
         _mention_unlabelled(free, len(paired), pictures, findings)
-    return paired | {strip_suffix(name): name for name in reversed(free)}  # of two suffixes the first stays
+    return paired | {without_suffix(name): name for name in reversed(free)}  # of two suffixes the first stays
 
 
 def _mention_unlabelled(unlabelled: list[str], n_paired: int, pictures: ImageFolder, findings: FindingLog) -> None:
@@ -85,7 +86,7 @@ def _warn_equal_stems(pictures: ImageFolder, findings: FindingLog) -> None:
     """Warn about pictures that differ in their suffix only: one label file means both."""
     by_stem: dict[str, list[str]] = {}
     for name in pictures.names:
-        by_stem.setdefault(strip_suffix(name), []).append(name)
+        by_stem.setdefault(without_suffix(name), []).append(name)
     shared = [names for names in by_stem.values() if len(names) > 1]
     findings.add_rows(
         Severity.WARNING,

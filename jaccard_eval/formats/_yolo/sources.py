@@ -8,9 +8,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from jaccard_eval.data.imagenames import is_image_name
 from jaccard_eval.errors import DataError, FindingLog, Where, shown
 from jaccard_eval.formats import _files
-from jaccard_eval.formats._images import ImageFolder, is_image_name
+from jaccard_eval.formats._images import ImageFolder
 from jaccard_eval.formats._tree import is_folder_entry, list_tree, require_folder
 
 DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data set, in order of preference

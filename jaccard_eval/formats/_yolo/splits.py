@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from jaccard_eval.data.imagenames import is_image_name, without_suffix
 from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, did_you_mean, shown
 from jaccard_eval.formats import _files
-from jaccard_eval.formats._images import ImageFolder, is_image_name, strip_suffix
+from jaccard_eval.formats._images import ImageFolder
 from jaccard_eval.formats._names import names_of_yaml, read_names
 from jaccard_eval.formats._tree import list_tree
 from jaccard_eval.formats._yaml import read_yaml_mapping
@@ -190,7 +191,7 @@ def _source_of_list(description: _Description, listed: list[str], findings: Find
             "image-listed-twice", where, f"{len(listed) - len(paths):,} images are listed twice; read once"
         )
     shared = os.path.commonpath([os.path.dirname(path) for path in paths]) if paths else ""  # noqa: PTH120
-    keys = [strip_suffix(path[len(shared) :].lstrip("/")) for path in paths]
+    keys = [without_suffix(path[len(shared) :].lstrip("/")) for path in paths]
     if len(set(keys)) < len(keys):
         where = Where(str(description.path))
         findings.warning("image-ambiguous", where, "images that differ in their suffix only share a label file")
@@ -204,5 +205,5 @@ def _source_of_list(description: _Description, listed: list[str], findings: Find
 
 def _label_of(base: Path, image: str) -> Path | None:
     """Return the label file of an image: in "labels" for "images", or beside it as darknet has it."""
-    beside = strip_suffix(image) + ".txt"
+    beside = without_suffix(image) + ".txt"
     return _find_below(base, _label_twin(Path(beside)).as_posix()) or _find_below(base, beside)

@@ -11,10 +11,10 @@ import numpy as np
 from jaccard_eval.atomic import replace_folder
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.imagenames import without_suffix
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._exact import exact_coords
 from jaccard_eval.formats._filenames import require_file_names
-from jaccard_eval.formats._images import strip_suffix
 from jaccard_eval.formats._losses import report_losses, report_rounded
 from jaccard_eval.formats._yolo.sources import is_label_name
 
@@ -56,7 +56,7 @@ def _is_own(name: str) -> bool:
 def _file_names(dataset: Dataset, findings: FindingLog) -> list[str]:
     """Return the label file of each image, without its suffix: that of its file name, else its key."""
     images = dataset.images
-    names = [strip_suffix(images.name(row)).replace("\\", "/") for row in range(len(images))]
+    names = [without_suffix(images.name(row)).replace("\\", "/") for row in range(len(images))]
     require_file_names(dataset, names, findings, is_usable=lambda name: is_label_name(f"{name}.txt"))
     return names
 
