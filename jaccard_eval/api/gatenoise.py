@@ -79,15 +79,16 @@ def weigh(
 
 
 def few_units(verdicts: Sequence[GateVerdict]) -> tuple[Finding, ...]:
-    """Warn of intervals that rest on few images or groups."""
+    """Warn of intervals that rest on few images or groups: of all images, or of a slice."""
+    drawn = {one.slice: one.spread.drawn for one in verdicts if one.spread is not None}
     findings = FindingLog()
-    for one in verdicts:
-        drawn = {} if one.spread is None else one.spread.drawn
-        if drawn and drawn["n_units"] < FEW_UNITS:
+    for name, how in drawn.items():
+        if how["n_units"] < FEW_UNITS:
+            of_slice = f" of slice {shown(name)}" if name else ""
             findings.warning(
                 "bootstrap-few",
-                one.where or Where("gates", record=one.rule),
-                f"the interval rests on {drawn['n_units']} {drawn['unit']}s: with fewer than {FEW_UNITS} they are too"
+                Where("gates"),
+                f"intervals{of_slice} rest on {how['n_units']} {how['unit']}s: with fewer than {FEW_UNITS} they are too"
                 " narrow",
             )
     return findings.findings()

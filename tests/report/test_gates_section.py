@@ -85,6 +85,9 @@ def test_an_interval_follows_the_table_with_what_it_means() -> None:
         "drop: AP50: significant-drop; delta -0.0500, 90 % interval -0.0900 to -0.0100;"
         " probability of a real change 0.970; smallest change that this set shows 0.06"
     )
+    assert lines(replace(SURE, rule="significant-drop of AP50"))[-2].startswith(
+        "significant-drop of AP50: delta -0.0500"
+    )
     assert lines(replace(PASSED, spread=Spread(interval=(0.7, 0.8), drawn=DRAWN)))[-1] == (
         "floor: AP50: 90 % interval 0.7000 to 0.8000"
     )

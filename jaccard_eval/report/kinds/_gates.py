@@ -126,7 +126,8 @@ def _of_spread(one: GateVerdict) -> list[str]:
 
 
 def _of_significance(one: GateVerdict) -> list[str]:
-    return [one.significance] if one.significance else []
+    """Return the significance that a rule asks for, where its name does not tell."""
+    return [one.significance] if one.significance and one.significance not in one.rule else []
 
 
 def _of_reason(one: GateVerdict) -> list[str]:
