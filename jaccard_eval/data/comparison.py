@@ -26,7 +26,7 @@ class ChangeKind(enum.StrEnum):
     FOUND = "found"
     RECLASSIFIED = "reclassified"
     DUPLICATED = "duplicated"
-    DEDUPLICATED = "no longer duplicated"
+    DEDUPLICATED = "deduplicated"
     MOVED = "moved"
 
 

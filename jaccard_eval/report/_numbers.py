@@ -66,3 +66,14 @@ def delta_text(delta: float) -> str:
     if abs(delta) <= EXACT:
         return f"{0:.{DECIMALS}f}"
     return f"{math.copysign(max(abs(delta), 10.0**-DECIMALS), delta):+.{DECIMALS}f}"
+
+
+def side_text(side: float) -> str:
+    """Return a coordinate or side of a box as it is read at a glance; files for machines have all digits.
+
+    Examples
+    --------
+    >>> side_text(427.12), side_text(96.74), side_text(0.12345)
+    ('427', '96.7', '0.123')
+    """
+    return f"{side:.0f}" if abs(side) >= 100 else f"{side:.3g}"

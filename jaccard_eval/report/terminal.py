@@ -24,7 +24,7 @@ from jaccard_eval.report.model import Block, Cell, Drawing, Note, Report, Table,
 SUFFIXES = (".txt",)
 ERRORS = True
 MAX_WIDTH = 160  # columns; wider lines are hard to read across
-FREE_TEXT_WIDTH = 12  # columns that free text keeps at least
+FREE_TEXT_WIDTH = 10  # columns that free text keeps at least
 INDENT = 2
 GAP = 2  # blanks between columns, the divider included
 _RULED = box.Box("    \n    \n ── \n    \n    \n    \n    \n    \n")

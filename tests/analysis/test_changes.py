@@ -79,7 +79,7 @@ def test_a_second_detection_of_a_found_box_is_a_duplicate() -> None:
     twice = [ON_DOG, det("dog 0 0 10 9", 0.8), det("dog 0 0 10 8", 0.7)]
     (change,) = changes([ON_DOG], twice)
     assert (str(change.kind), change.before.duplicates, change.after.duplicates) == ("duplicated", 0, 2)
-    assert kinds(twice, [ON_DOG]) == ["no longer duplicated"]
+    assert kinds(twice, [ON_DOG]) == ["deduplicated"]
 
 
 def test_a_detection_that_overlaps_too_little_is_no_duplicate() -> None:

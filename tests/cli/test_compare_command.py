@@ -57,7 +57,7 @@ def test_the_markdown_can_be_found_again_and_fits_into_a_comment(tmp_path: Path)
     assert run(*paths, *others, "-o", out) == 0
     text = out.read_text()
     assert text.startswith("<!-- jaccard-eval -->\n\n## jaccard-eval ")
-    assert "and 1,490 more; the JSON document has all" in text
+    assert "and 1,490 more; -o changes.csv writes all" in text
     assert len(text) < COMMENT_LIMIT
 
 
@@ -134,6 +134,37 @@ def test_the_groups_are_not_overwritten(three: tuple[Path, ...], capsys: pytest.
 def test_settings_without_bootstrap_are_refused(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*three, "--group-by", "folder") == 2
     assert "--group-by is of no use without --bootstrap N" in capsys.readouterr().err
+
+
+def test_three_predictions_with_intervals_fit_into_80_columns(
+    three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*three, three[1], "--bootstrap", "20", "-q") == 0
+    lines = capsys.readouterr().out.splitlines()[:-1]
+    assert max(map(len, lines)) <= 80
+    texts = [" ".join(line.split()) for line in lines]
+    assert "metric B - A, 95 % C - A, 95 %" in texts
+    assert "AP -0.5050 to +1.0000 0.0000 to 0.0000" in texts
+
+
+def test_every_kind_of_change_is_shown_before_the_second_of_any(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Twelve boxes are lost; one is found and one moves by 2 of 10 pixels, from IoU 1 to 8/12.
+    boxes = [[30 * i, 0, 10, 10] for i in range(14)]
+    gt = {
+        "images": [{"id": 1, "file_name": "a.jpg"}],
+        "annotations": [{"id": i + 1, "iscrowd": 0, "area": 100, **box(1, 1, one)} for i, one in enumerate(boxes)],
+        "categories": [{"id": 1, "name": "dog"}],
+    }
+    before = [box(1, 1, one, score=0.1 + i / 100) for i, one in enumerate(boxes[:13])]
+    after = [box(1, 1, boxes[13], score=0.9), box(1, 1, [30 * 12 + 2, 0, 10, 10], score=0.8)]
+    sides = [write_json(tmp_path / f"{name}.json", one) for name, one in (("gt", gt), ("a", before), ("b", after))]
+    assert run(*sides, "--score", "0.05") == 0
+    rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    start = rows.index("Changes, B") + 3
+    assert [row.split()[0] for row in rows[start : start + 10]] == ["lost"] * 8 + ["found", "moved"]
+    assert rows[start] == "lost a.jpg dog 330 0 10 10 IoU 1.00 missed"  # the surest of those that are lost
 
 
 def test_paths_may_be_named(three: tuple[Path, ...]) -> None:

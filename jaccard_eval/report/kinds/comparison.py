@@ -14,7 +14,7 @@ from string import ascii_uppercase
 from jaccard_eval.data.bootstrap import Resamples
 from jaccard_eval.data.comparison import BoxState, Change, ChangeKind, ComparisonResult, Contender, Delta, Versus
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report._numbers import UNDEFINED, delta_text, metric_text, threshold_text
+from jaccard_eval.report._numbers import UNDEFINED, delta_text, metric_text, side_text, threshold_text
 from jaccard_eval.report.kinds._parts import findings_section
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
 
@@ -63,10 +63,20 @@ def _inputs(result: ComparisonResult, names: Sequence[str]) -> Section:
 
 
 def _summary(result: ComparisonResult, names: Sequence[str]) -> Section:
-    columns = (Column("metric", free_text=True), *map(Column, _titles(names, result.bootstrap)), Column("gt"))
-    by_metric = zip(*(one.summary for one in result.others), strict=True)
-    table = Table(columns, tuple(_metric_row(deltas, result.bootstrap) for deltas in by_metric))
-    return Section("Metrics", (table, *_noise_notes(result, names)))
+    drawn = result.bootstrap if len(result.others) == 1 else None  # beside several, intervals would not fit
+    columns = (Column("metric", free_text=True), *map(Column, _titles(names, drawn)), Column("gt"))
+    by_metric = list(zip(*(one.summary for one in result.others), strict=True))
+    table = Table(columns, tuple(_metric_row(deltas, drawn) for deltas in by_metric))
+    apart = () if drawn is result.bootstrap else (_interval_table(result.bootstrap, names, by_metric),)
+    return Section("Metrics", (table, *apart, *_noise_notes(result, names)))
+
+
+def _interval_table(bootstrap: Resamples | None, names: Sequence[str], by_metric: Sequence[Sequence[Delta]]) -> Table:
+    """Return the intervals of several contenders, a column each."""
+    *_, level = _titles(names, bootstrap)
+    columns = (Column("metric", free_text=True), *(Column(f"{name} - {names[0]}, {level}") for name in names[1:]))
+    rows = ((deltas[0].metric, *(_delta_cells(one, bootstrap)[-1] for one in deltas)) for deltas in by_metric)
+    return Table(columns, tuple(rows))
 
 
 def _titles(names: Sequence[str], bootstrap: Resamples | None = None) -> list[str]:
@@ -160,14 +170,35 @@ def _images(one: Versus, name: str) -> list[Section]:
 def _changes(one: Versus, name: str) -> list[Section]:
     if not one.changes:
         return []
-    order = sorted(one.changes, key=lambda change: list(ChangeKind).index(change.kind))
-    columns = tuple(Column(title, free_text=True) for title in ("change", "image", "class", "box", "A", name))
-    table = Table(columns, tuple(_change_row(change) for change in order[:SHOWN_CHANGES]))
-    return [Section(f"Changes, {name}", (table, *_more(order, SHOWN_CHANGES)))]
+    texts = (Column(title, free_text=True) for title in ("image", "class", "box", "A", name))
+    columns = (Column("change", left=True), *texts)
+    table = Table(columns, tuple(map(_change_row, _notable(one.changes, SHOWN_CHANGES))))
+    return [Section(f"Changes, {name}", (table, *_more(one.changes, SHOWN_CHANGES, "-o changes.csv writes all")))]
+
+
+def _notable(changes: Sequence[Change], n: int) -> list[Change]:
+    """Return `n` changes by kind, as many of each kind as there is room for, the surest or largest of it."""
+    ranked: dict[ChangeKind, list[Change]] = {kind: [] for kind in ChangeKind}
+    for change in sorted(changes, key=_weight, reverse=True):
+        ranked[change.kind].append(change)
+    rounds = sorted(((i, k) for k, kind in enumerate(ChangeKind) for i in range(len(ranked[kind]))))
+    chosen = sorted((k, i) for i, k in rounds[:n])
+    kinds = list(ChangeKind)
+    return [ranked[kinds[k]][i] for k, i in chosen]
+
+
+def _weight(change: Change) -> float:
+    """Return how far a box moved, how often it is found, or else the highest score that it was found with."""
+    before, after = change.before, change.after
+    if change.kind is ChangeKind.MOVED:
+        return abs(after.iou - before.iou)
+    if change.kind in (ChangeKind.DUPLICATED, ChangeKind.DEDUPLICATED):
+        return abs(after.duplicates - before.duplicates)
+    return max((state.score for state in (before, after) if state.predicted), default=0.0)
 
 
 def _change_row(change: Change) -> tuple[Cell, ...]:
-    box = " ".join(f"{side:.6g}" for side in change.xywh)
+    box = " ".join(map(side_text, change.xywh))
     names = (str(change.kind), _short(change.image), _short(change.class_name), box)
     return *names, *(_state_text(state, change.class_name) for state in (change.before, change.after))
 
@@ -185,9 +216,9 @@ def _score_text(score: float) -> str:
     return UNDEFINED if math.isnan(score) else threshold_text(score)
 
 
-def _more(rows: Sequence[object], limit: int | None) -> tuple[Note, ...]:
+def _more(rows: Sequence[object], limit: int | None, where: str = "the JSON document has all") -> tuple[Note, ...]:
     hidden = 0 if limit is None else len(rows) - limit
-    return (Note(f"and {hidden:,} more; the JSON document has all"),) if hidden > 0 else ()
+    return (Note(f"and {hidden:,} more; {where}"),) if hidden > 0 else ()
 
 
 def _short(text: str) -> str:

@@ -9,7 +9,7 @@ from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.explanation import MISSED, ExplanationResult, Fix
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report._numbers import UNDEFINED, delta_text, metric_text, threshold_text
+from jaccard_eval.report._numbers import UNDEFINED, delta_text, metric_text, side_text, threshold_text
 from jaccard_eval.report.kinds._parts import findings_section, inputs_section
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
 
@@ -76,7 +76,7 @@ def _boxes(result: ExplanationResult) -> Section:
             one.image,
             one.class_name,
             _score(one.score),
-            _change(one, _pixels),
+            _change(one, side_text),
             one.source,
             delta_text(one.gain),
         )
@@ -102,11 +102,6 @@ def _change(one: Fix, side_text: Callable[[float], str] = "{:.6g}".format) -> st
         return "remove"
     place = " ".join(map(side_text, one.xywh))
     return f"{'add ' if one.kind == MISSED else ''}{one.becomes} at {place}"
-
-
-def _pixels(side: float) -> str:
-    """Return a side as it is read at a glance: whole pixels where there are hundreds; files have all digits."""
-    return f"{side:.0f}" if abs(side) >= 100 else f"{side:.3g}"
 
 
 def _score(value: float) -> str:
