@@ -4,8 +4,8 @@
 models draw from a seeded generator of the standard library. COCO JSON, CSV and YOLO have both models, the others the
 better one, where they have scores at all.
 
-A crowd region can be written in COCO JSON and CSV only: the other formats leave it out, so that detections inside it
-count as false positives there. COCO JSON and CSV give the same numbers as each other, and so do all others.
+A crowd region can be written in COCO JSON, CSV and rows of Hugging Face only: the other formats leave it out, so that
+detections inside it count as false positives there. These three give the same numbers, and so do all others.
 """
 
 from __future__ import annotations

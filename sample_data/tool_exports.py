@@ -1,7 +1,7 @@
 """The sample as annotation tools export it and as model libraries return it: JSON of many shapes, and NumPy's archive.
 
 Coordinates stay on the scene's grid, also where a tool would round them to whole pixels: so all formats tell the same.
-None of these has crowd regions.
+Of these only the rows of Hugging Face have crowd regions.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ Pictures = Sequence[Picture]
 
 def ground_truth_files(scene: Pictures) -> Files:
     """Return the files of the formats that annotators use."""
+    rows = _lines(map(_hf_row, scene))
     scene = [_without_crowd(picture) for picture in scene]
     return {
+        "hf/gt.jsonl": rows,
         **{f"labelme/gt/{p.stem}.json": _json(_labelme(p)) for p in scene},
         **_supervisely_project("gt", scene),
         "labelstudio/gt.json": _json([_task(row, p) for row, p in enumerate(scene)]),
@@ -165,6 +167,16 @@ def _response(p: Picture) -> dict[str, Any]:
         for box in p.boxes
     ]
     return {"time": 0.05, "image": {"width": p.width, "height": p.height}, "predictions": predictions}
+
+
+def _hf_row(p: Picture) -> dict[str, Any]:
+    objects = {
+        "bbox": [[box.left, box.top, box.width, box.height] for box in p.boxes],
+        "category": [box.name for box in p.boxes],
+        "area": [box.width * box.height for box in p.boxes],
+        "iscrowd": [int(box.crowd) for box in p.boxes],
+    }
+    return {"file_name": p.file_name, "width": p.width, "height": p.height, "objects": objects}
 
 
 def _hf_detection(box: Box) -> dict[str, Any]:

@@ -21,7 +21,7 @@ FORMAT = Format(
   {"score": 0.9, "label": "dog", "box": {"xmin": 10, "ymin": 20, "xmax": 110, "ymax": 220}}
 ]
 """,
-    carries=("images", "scores"),
+    carries=("images", "sizes", "scores", "crowd", "area"),
     member=".json",
 )
 
