@@ -7,10 +7,11 @@ from pathlib import Path
 from jaccard_eval.errors import DataError, Where, did_you_mean, shown
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.metadata import ALIASES, find_metadata
+from jaccard_eval.formats._json.metadata import find_metadata
 from jaccard_eval.formats._json.record import Record
 from jaccard_eval.formats._json.values import looks_like_json_lines, parse_json, parse_json_lines
 from jaccard_eval.formats._objects.rows import add_object_rows
+from jaccard_eval.formats._splits import split_of
 
 
 def read_rows(path: Path, draft: Draft) -> None:
@@ -39,7 +40,7 @@ def _file_of_split(folder: Path, draft: Draft) -> Path:
     files, asked = find_metadata(folder), draft.options.split
     if "" in files:
         return files[""]
-    split = ALIASES.get(asked, asked)
+    split = split_of(asked)
     if split in files:
         draft.details.append(f"split {split}")
         return files[split]

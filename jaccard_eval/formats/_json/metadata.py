@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from jaccard_eval.formats._splits import SPLIT_NAMES, split_of
+
 METADATA = "metadata.jsonl"
-ALIASES = {"train": "train", "validation": "val", "val": "val", "valid": "val", "test": "test"}  # folder: split
 
 
 def find_metadata(folder: Path) -> dict[str, Path]:
     """Return the files of rows in an image folder by split, "" where it has one for all."""
     if (folder / METADATA).is_file():
         return {"": folder / METADATA}
-    return {split: folder / name / METADATA for name, split in ALIASES.items() if (folder / name / METADATA).is_file()}
+    files = {name: folder / name / METADATA for name in SPLIT_NAMES}
+    return {split_of(name): file for name, file in files.items() if file.is_file()}

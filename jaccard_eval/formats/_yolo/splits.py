@@ -13,12 +13,10 @@ from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, did_yo
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._images import ImageFolder
 from jaccard_eval.formats._names import names_of_yaml, read_names
+from jaccard_eval.formats._splits import SPLIT_NAMES, SPLITS, split_of
 from jaccard_eval.formats._tree import list_tree
 from jaccard_eval.formats._yaml import read_yaml_mapping
 from jaccard_eval.formats._yolo.sources import LabelSource, folder_source
-
-SPLITS = ("train", "val", "test")
-_ALIASES = {"validation": "val", "valid": "val"}  # of darknet, Roboflow and older Ultralytics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +40,7 @@ def read_description(path: Path, split: str, findings: FindingLog) -> LabelSourc
     DataError
         When the description cannot be read or does not lead to labels.
     """
-    split = _ALIASES.get(split, split)
+    split = split_of(split)
     if split not in SPLITS:
         raise UsageError(f"unknown split {shown(split)}; known are {', '.join(SPLITS)}.{did_you_mean(split, SPLITS)}")
     read = _read_darknet if path.suffix.lower() == ".data" else _read_yaml
@@ -54,7 +52,7 @@ def read_description(path: Path, split: str, findings: FindingLog) -> LabelSourc
 
 def _read_yaml(path: Path, findings: FindingLog) -> _Description:
     content = read_yaml_mapping(path)
-    splits = {_ALIASES.get(key, key): _texts(path, key, value) for key, value in content.items() if _is_split(key)}
+    splits = {split_of(key): _texts(path, key, value) for key, value in content.items() if key in SPLIT_NAMES}
     return _Description(
         path=path,
         base=_base_of_yaml(path, content.get("path"), findings),
@@ -85,14 +83,10 @@ def _read_darknet(path: Path, findings: FindingLog) -> _Description:
     return _Description(
         path=path,
         base=path.parent,
-        splits={_ALIASES.get(key, key): [content[key]] for key in content if _is_split(key) and content[key]},
+        splits={split_of(key): [content[key]] for key in content if key in SPLIT_NAMES and content[key]},
         names=read_names(names_path, findings),
         names_from=str(names_path),
     )
-
-
-def _is_split(key: str) -> bool:
-    return _ALIASES.get(key, key) in SPLITS
 
 
 def _texts(path: Path, key: str, value: Any) -> list[str]:
