@@ -1,7 +1,8 @@
 """The short way through a table in which every cell that matters is a plain number or text, as in most files.
 
-Whatever else a cell may be (empty, quoted, with a decimal comma, infinite, packed with others) is read the long way,
-which tells each cell apart and says what is wrong with it. Both give the same, to the last bit.
+Rows may name images without boxes. Whatever else a cell may be (quoted, with a decimal comma, infinite, packed with
+others, missing) is read the long way, which tells each cell apart and says what is wrong with it. Both give the same,
+to the last bit.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlainRows(TextRows):
-    """Rows that all hold a box, and the columns of texts that tell what each is.
+    """Rows that each name an image, and the columns of texts that tell what each is.
 
     Parameters
     ----------
@@ -48,8 +49,10 @@ class PlainRows(TextRows):
         return self.n_rows
 
     def has_value(self, column: int, rows: RowIndices) -> BoolArray:
-        """Return which cells of a column hold anything: all do."""
-        return np.ones(len(rows), dtype=np.bool_)
+        """Return which cells of a column of texts hold anything."""
+        texts = self.texts[column]
+        filled = np.array([text != "" for text in texts.distinct], dtype=np.bool_)
+        return np.asarray(filled[texts.codes[rows]])
 
     def keys(self, column: int, rows: RowIndices) -> CodedKeys:
         """Return the texts of some rows of a column: the distinct ones in order of appearance."""
@@ -69,6 +72,8 @@ def add_plain_boxes(file: TextFile, draft: Draft) -> bool:
     rows = PlainRows(
         file.path, file.data, file.delimiter, file.header, file.first_line, file.headerless, len(frame), texts
     )
+    if not rows.has_value(columns.label, cells.rows).all():
+        return False
     if cells.sizes is not None:
         check_image_sizes(rows, cells.sizes, cells.used, draft.findings)
     add_boxes(rows, columns, cells, draft)
@@ -87,7 +92,7 @@ def _plain_columns(file: TextFile, options: ReadOptions) -> Columns | None:
 
 
 def _parse(file: TextFile, columns: Columns) -> pd.DataFrame | None:
-    """Parse numbers as numbers; None where a cell is none, or rows differ in their number of fields."""
+    """Parse numbers as numbers, NaN where empty; None where a cell is none, or rows are not equally long."""
     import pandas as pd
 
     start = 0 if file.headerless else _end_of_line(file.data, file.first_line)
@@ -105,7 +110,8 @@ def _parse(file: TextFile, columns: Columns) -> pd.DataFrame | None:
                 sep=file.delimiter,
                 header=None,
                 dtype={position: kinds.get(position, object) for position in range(len(file.header))},
-                na_filter=False,
+                na_values={position: [""] for position in _number_columns(columns)},
+                keep_default_na=False,
                 skipinitialspace=True,
             )
     except (ValueError, OverflowError):  # ParserError and EmptyDataError are ValueErrors
@@ -141,11 +147,11 @@ def _number_columns(columns: Columns) -> list[int]:
 
 
 def _texts(frame: pd.DataFrame, file: TextFile, columns: Columns) -> dict[int, CodedKeys] | None:
-    """Return the columns of texts as keys; None where a row has no image or class."""
+    """Return the columns of texts as keys; None where a row has no image."""
     texts: dict[int, CodedKeys] = {}
     for position in _text_columns(file, columns):
         keys = _keys(frame[position])
-        if keys is None or (position in (columns.image, columns.label) and "" in keys.distinct):
+        if keys is None or (position == columns.image and "" in keys.distinct):
             return None
         texts[position] = keys
     return texts
@@ -172,25 +178,38 @@ def _in_order(distinct: Sequence[Key], codes: RowIndices) -> CodedKeys:
 
 
 def _cells(frame: pd.DataFrame, columns: Columns) -> BoxCells | None:
-    """Return the numbers and flags; None where one is not plain."""
+    """Return the numbers and flags; None where one is not plain, or a box is incomplete."""
     numbers = {position: frame[position].to_numpy() for position in _number_columns(columns)}
-    flags = {flag: parse_flags(frame[position].to_numpy()) for flag, position in columns.flags.items()}
-    if any(len(bad) for _, bad in flags.values()) or not all(map(_is_plain, numbers.values())):
+    coords = np.stack([numbers[one] for one in columns.box], axis=1)
+    empty = np.isnan(coords)
+    without = empty[:, 0] & empty[:, 1] & empty[:, 2] & empty[:, 3]
+    rows = np.flatnonzero(~without)
+    if np.isnan(coords[rows]).any() or not all(map(_is_plain, numbers.values())):
         return None
-    rows = np.arange(len(frame))
+    flags = {flag: parse_flags(frame[position].to_numpy()[rows]) for flag, position in columns.flags.items()}
+    score, area = (_given(numbers, column, rows) for column in (columns.score, columns.area))
+    if any(len(bad) for _, bad in flags.values()) or (score is not None and np.isnan(score).any()):
+        return None
     return BoxCells(
-        used=rows,
+        used=np.arange(len(frame)),
         sizes=None if columns.size is None else np.stack([numbers[one] for one in columns.size], axis=1),
-        without_box=rows[:0],
+        without_box=np.flatnonzero(without),
         rows=rows,
-        coords=np.stack([numbers[one] for one in columns.box], axis=1),
-        score=None if columns.score is None else numbers[columns.score],
-        area=None if columns.area is None else numbers[columns.area],
+        coords=coords[rows],
+        score=score,
+        area=area,
         flags={flag: values for flag, (values, _) in flags.items()},
         decimal_commas=False,
     )
 
 
+def _given(numbers: Mapping[int, FloatArray], column: int | None, rows: RowIndices) -> FloatArray | None:
+    """Return the numbers of some rows of a column, None where all are empty or there is none."""
+    values = None if column is None else numbers[column][rows]
+    return None if values is None or np.isnan(values).all() else values
+
+
 def _is_plain(numbers: FloatArray) -> bool:
-    """Whether numbers are finite, and may not stand for a column of true and false."""
-    return bool(np.isfinite(numbers).all()) and not bool(((numbers == 0) | (numbers == 1)).all())
+    """Whether numbers are finite where given, and may not stand for a column of true and false."""
+    given = numbers[~np.isnan(numbers)]
+    return not bool(np.isinf(given).any()) and not (len(given) and bool(((given == 0) | (given == 1)).all()))
