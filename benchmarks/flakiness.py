@@ -1,11 +1,13 @@
 """How often gates are wrong: a fixed tolerance against `significant-drop`, on sets of 50, 200 and 1,000 images.
 
     python benchmarks/flakiness.py [--pairs 200] [--resamples 500] [--images 50 200 1000]
+    python benchmarks/flakiness.py --coverage [--pairs 400] [--resamples 500] [--images 5 10 20 30 50 100]
 
 Each pair is a new set of images and two models on it. Objects differ in how hard they are, for both models alike; apart
 from that the models err independently. Under "equal" both are equally good, under "worse" the second finds fewer
 objects. For each size it prints how far AP of the two lies apart, how often each gate fails, and how often the interval
-of the first model holds its true AP, that of one large set. AP is over IoU 0.5 and 0.75. Everything is seeded.
+of the first model holds its true AP, that of one large set; with --coverage, that alone. AP is over IoU 0.5 and 0.75.
+Everything is seeded.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaccard_eval.analysis.resample import paired_deltas, percentile_interval, resample, significant_drop
-from jaccard_eval.data.bootstrap import Bootstrap
+from jaccard_eval.data.bootstrap import Bootstrap, Resamples
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.matching.matchtable import match_boxes
@@ -84,10 +86,23 @@ def run(n_images: int, second_ease: float, expected: float, options: argparse.Na
         gaps.append(abs(delta.delta))
         fixed += -delta.delta > TOLERANCE
         significant += significant_drop(delta, TOLERANCE)
-        low, high = percentile_interval(first.values[:, 0], settings.confidence_level) or (np.nan, np.nan)
-        covered += low <= expected <= high
+        covered += holds(first, expected)
     shares = " ".join(f"{100 * count / options.pairs:10.1f}" for count in (fixed, significant, covered))
     return f"{n_images:6d} {np.quantile(gaps, 0.95):10.3f} {shares}"
+
+
+def holds(drawn: Resamples, expected: float) -> bool:
+    low, high = percentile_interval(drawn.values[:, 0], drawn.settings.confidence_level) or (np.nan, np.nan)
+    return bool(low <= expected <= high)
+
+
+def coverage(n_images: int, expected: float, options: argparse.Namespace) -> str:
+    settings = Bootstrap(n_resamples=options.resamples)
+    covered = 0
+    for one in range(options.pairs):
+        rng = np.random.default_rng([n_images, one])
+        covered += holds(resample(evaluate_model(draw_truth(n_images, rng), EASE, rng), settings), expected)
+    return f"{n_images:6d} {100 * covered / options.pairs:10.1f}"
 
 
 def main() -> None:
@@ -95,8 +110,14 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--resamples", type=int, default=500)
     parser.add_argument("--images", type=int, nargs="+", default=[50, 200, 1000])
+    parser.add_argument("--coverage", action="store_true")
     options = parser.parse_args()
     expected = true_ap(EASE)
+    if options.coverage:
+        print("images  coverage %")
+        for n_images in options.images:
+            print(coverage(n_images, expected, options), flush=True)
+        return
     for name, ease in (("equal", EASE), ("worse", WORSE_EASE)):
         print(f"{name}: true AP {expected:.4f} and {true_ap(ease):.4f}")
         print("images   95% of |d|   fixed %   signif. %   coverage %")
