@@ -98,13 +98,24 @@ def _rules_in(own: Any) -> Sequence[Any]:
     return rules if isinstance(rules, list) else ()
 
 
+def read_toml(path: Path) -> Mapping[str, Any]:
+    """Return what a TOML file holds.
+
+    Raises
+    ------
+    UsageError
+        When it cannot be read or is no TOML.
+    """
+    return _toml(path, _text(path))
+
+
 def _toml(path: Path, text: str) -> Mapping[str, Any]:
     import tomllib
 
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: not valid TOML: {error}") from None
+        raise UsageError(f"{path}: is not valid TOML: {error}") from None
 
 
 def _yaml(path: Path) -> Mapping[str, Any]:

@@ -41,14 +41,10 @@ def read_slices(options: dict[str, Any]) -> tuple[Slice, ...]:
 
 
 def _read_file(path: Path) -> tuple[Slice, ...]:
-    import tomllib
-
     from jaccard_eval.analysis.gaterules import Slice
+    from jaccard_eval.cli._config import read_toml
 
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: is not valid TOML: {error}") from None
+    content = read_toml(path)
     table = content.get(TABLE)
     if set(content) != {TABLE} or not isinstance(table, Mapping):
         raise UsageError(f'{path}: expected one table [{TABLE}] with lines such as night = ["img/night/**"]')

@@ -185,6 +185,16 @@ def test_two_thousand_label_files_need_few_open_at_once(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["inputs"]["gt"]["images"] == 2_000
 
 
+OF_A_PAIR: dict[str, list[str]] = {  # options that name a file, and what they are given with
+    "--class-map": [],
+    "--config": [],
+    "--slices": [],
+    "--baseline": ["--fail-drop", "AP=0.1"],
+    "--metrics-file": ["--fail-under", "external.speed=1"],
+    "--group-by": ["--bootstrap", "10"],
+}
+
+
 def endless(folder: Path, kind: str) -> Path:
     """Return a path that a reader could wait for, or read from, for ever."""
     if kind == "fifo":
@@ -194,7 +204,7 @@ def endless(folder: Path, kind: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["fifo", "/dev/zero"])
-@pytest.mark.parametrize("place", ["gt", "pred", "--names", "--images", "--class-map", "label file", "picture"])
+@pytest.mark.parametrize("place", ["gt", "pred", "--names", "--images", "label file", "picture", *OF_A_PAIR])
 def test_what_never_ends_is_refused_within_a_second(
     kind: str, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -209,16 +219,16 @@ def test_what_never_ends_is_refused_within_a_second(
         "pred": [gt, path],
         "--names": [labels, labels, "--names", path],
         "--images": [labels, labels, "--images", path],
-        "--class-map": [gt, pred, "--class-map", path],
         "label file": [link.parent, labels, "--gt-format", "yolo"],
         "picture": [write(tmp_path / "one/a.txt", LINE).parent, labels, "--images", link.parent],
-    }[place]
+    }.get(place, [gt, pred, place, path])
     start = time.monotonic()
-    code = _run.run(["evaluate", *map(str, argv)])
+    code = _run.run(["evaluate", *map(str, argv), *OF_A_PAIR.get(place, ())])
     assert time.monotonic() - start < 1
     shown = capsys.readouterr()
-    # A path without a suffix is no file for --class-map: the text is taken for pairs.
-    assert (code, shown.out) == (2 if (place, kind) == ("--class-map", "/dev/zero") else 3, "")
+    # A path without a suffix is no file for --class-map: the text is taken for pairs. A faulty choice is a wrong call.
+    is_wrong_call = (place, kind) == ("--class-map", "/dev/zero") or place in ("--config", "--slices")
+    assert (code, shown.out) == (2 if is_wrong_call else 3, "")
 
 
 def test_a_home_and_a_temporary_folder_that_do_not_exist_are_not_missed(tmp_path: Path) -> None:
