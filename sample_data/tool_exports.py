@@ -47,6 +47,8 @@ def prediction_files(name: str, seen: Pictures) -> Files:
         f"labelstudio/{name}.json": _json([_task(row, p, scored=True) for row, p in enumerate(seen)]),
         f"sagemaker/{name}.manifest": _lines(_manifest_line(p, scored=True) for p in seen),
         f"supervision/{name}.json": _json([_sink_row(p, box) for p in seen for box in p.boxes]),
+        f"ultralytics/{name}.json": _json({p.file_name: [_yolo_result(box) for box in p.boxes] for p in seen}),
+        f"darknet/{name}.json": _json([_frame(row, p) for row, p in enumerate(seen, start=1)]),
         f"torchvision/{name}.json": _json({p.file_name: _tensors(p.boxes, scored=True) for p in seen}),
         f"npz/{name}.npz": _archive(seen, scored=True),
     }
@@ -182,6 +184,30 @@ def _hf_row(p: Picture) -> dict[str, Any]:
 def _hf_detection(box: Box) -> dict[str, Any]:
     corners = dict(zip(("xmin", "ymin", "xmax", "ymax"), _corners(box), strict=True))
     return {"score": box.score, "label": box.name, "box": corners}
+
+
+def _yolo_result(box: Box) -> dict[str, Any]:
+    corners = dict(zip(("x1", "y1", "x2", "y2"), _corners(box), strict=True))
+    return {"name": box.name, "class": _index(box), "confidence": box.score, "box": corners}
+
+
+def _frame(number: int, p: Picture) -> dict[str, Any]:
+    """Return a picture as darknet writes it: fractions of its size."""
+    objects = [
+        {
+            "class_id": _index(box),
+            "name": box.name,
+            "relative_coordinates": {
+                "center_x": (box.left + box.width / 2) / p.width,
+                "center_y": (box.top + box.height / 2) / p.height,
+                "width": box.width / p.width,
+                "height": box.height / p.height,
+            },
+            "confidence": box.score,
+        }
+        for box in p.boxes
+    ]
+    return {"frame_id": number, "filename": f"data/{p.file_name}", "objects": objects}
 
 
 def _sink_row(p: Picture, box: Box) -> dict[str, Any]:
