@@ -194,7 +194,8 @@ def test_levels_and_severities_are_those_of_any_rule(keys: dict[str, Any], statu
 
 
 def test_other_limits_of_the_rule_are_judged_by_the_value() -> None:
-    gates = Gates(rules=(Rule(metric="AP50", min=0.5, max_drop=0.9, significance="significant-drop"),))
+    rule = Rule(metric="AP50", min=0.5, max_drop=0.9, significance="significant-drop")
+    gates = Gates(rules=(rule,), bootstrap=FEW)
     floor, drop = gate(evaluate(DOGS, BOTH[:1]), gates, baseline=evaluate(DOGS, BOTH))
     assert (floor.check, floor.status, floor.significance) == ("min", Status.PASS, None)
     assert drop.significance == "significant-drop"
