@@ -13,8 +13,10 @@ from jaccard_eval.errors import DataError, Finding, Severity, aligned, printable
 HANGING = "    "  # below the first line of a finding
 
 
-def report_findings(findings: Iterable[Finding], options: dict[str, Any]) -> None:
+def report_findings(findings: Iterable[Finding], options: dict[str, Any], *, in_report: bool = True) -> None:
     """Say warnings and notes.
+
+    A text report has the warnings as well (`in_report`): they are left to it where both streams end in one place.
 
     Raises
     ------
@@ -25,8 +27,9 @@ def report_findings(findings: Iterable[Finding], options: dict[str, Any]) -> Non
     refused = as_errors(findings, options)
     if refused:
         raise DataError(refused)
-    severities = (Severity.WARNING,) if options["quiet"] else (Severity.WARNING, Severity.NOTE)
-    say_findings(findings, severities)
+    told = in_report and not options.get("as_json") and _streams.end_in_one_place()
+    wanted = {Severity.WARNING: not told, Severity.NOTE: not options["quiet"]}
+    say_findings(findings, [severity for severity, is_said in wanted.items() if is_said])
 
 
 def as_errors(findings: Iterable[Finding], options: dict[str, Any]) -> tuple[Finding, ...]:

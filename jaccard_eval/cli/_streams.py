@@ -106,6 +106,14 @@ def message_width() -> int | None:
     return max(columns, NARROWEST) if columns else None
 
 
+def end_in_one_place() -> bool:
+    """Whether both streams end in one place, a terminal or a log, where what both say would stand twice."""
+    try:
+        return os.path.samestat(*(os.fstat(stream.fileno()) for stream in (sys.stdout, sys.stderr)))
+    except (OSError, ValueError):
+        return False
+
+
 def _inert(text: str) -> str:
     """Keep GitHub's runner from taking users' strings for its commands; as JSON, the text stays the same document."""
     if os.environ.get("GITHUB_ACTIONS") != "true":

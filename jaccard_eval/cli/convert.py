@@ -38,10 +38,10 @@ def convert(**options: Any) -> None:
     name = target_format(target, options["to"])
     require_free(target, [source], replace=options["force"])
     dataset, log = _read(source, options)
-    report_findings((*log.findings(), *dataset.findings), options)
+    report_findings((*log.findings(), *dataset.findings), options, in_report=False)
     done = convert_input(dataset, target, name, lossy=options["lossy"], replace=options["force"])
     # A loss was asked for: it is said, and no reason to fail.
-    report_findings(done.findings, {**options, "strict": False})
+    report_findings(done.findings, {**options, "strict": False}, in_report=False)
     _streams.write_result(_document(done) if options["as_json"] else _sentence(done))
 
 

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import command, environment, run_here, write_pair
+from command_line import command, environment, run_here, run_process, write_pair
 
 from jaccard_eval.cli._findings import findings_text
 from jaccard_eval.errors import FindingLog, Severity, Where
@@ -97,3 +97,18 @@ def test_a_process_wraps_at_the_width_of_its_terminal(tmp_path: Path) -> None:
     # Only words that cannot be broken, as the path of the test's folder, may stand out.
     assert all(len(line) <= 60 or " " not in line.strip() for line in lines)
     assert len(lines) > 1
+
+
+@pytest.mark.parametrize("command", [["evaluate"], ["evaluate", "--quiet"], ["explain"]])
+def test_a_warning_stands_once_where_both_streams_end_in_one_place(command: list[str], tmp_path: Path) -> None:
+    argv = [*command, *write_pair(tmp_path, warned=True)]
+    together = run_process(*argv, stderr=subprocess.STDOUT)
+    assert together.stdout.count("box-empty") == 1
+    assert "Warnings" in together.stdout
+    apart = run_process(*argv)
+    assert (apart.stdout.count("box-empty"), apart.stderr.count("box-empty")) == (1, 1)
+
+
+def test_a_warning_is_said_beside_a_document(tmp_path: Path) -> None:
+    done = run_process("evaluate", *write_pair(tmp_path, warned=True), "--json", stderr=subprocess.STDOUT)
+    assert "warning[box-empty]" in done.stdout
