@@ -13,6 +13,7 @@ from jaccard_eval.api.bootstrapping import FEW_UNITS, count_units, resample_alik
 from jaccard_eval.api.savedruns import is_saved_run, load_run
 from jaccard_eval.data.bootstrap import Bootstrap
 from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.signature import BESIDE_METRICS, without_fields
 from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import Finding, FindingLog, UsageError, Where, shown
@@ -38,7 +39,7 @@ def open_table(path: Path, signature: str, gates: Gates) -> EvaluationResult | N
     """
     beside = path.with_suffix(".npz")
     run = load_run(beside) if is_saved_run(beside) else None
-    if run is not None and run.signature == signature:
+    if run is not None and _run_of(run.signature) == _run_of(signature):
         return run
     asking = [rule.id for rule in gates.rules if rule.significance]
     if not asking or gates.missing_baseline != "error":
@@ -50,6 +51,11 @@ def open_table(path: Path, signature: str, gates: Gates) -> EvaluationResult | N
         f" beside it, {shown(str(beside))}, {what}. Write both at once: evaluate ... -o {document} -o"
         f" {shown(str(beside))}"
     )
+
+
+def _run_of(signature: str) -> str:
+    """Return what a signature says of the run, whatever was measured beside its metrics."""
+    return without_fields(signature, BESIDE_METRICS)
 
 
 def weigh(

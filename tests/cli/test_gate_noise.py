@@ -213,6 +213,11 @@ def test_a_rule_with_a_significance_takes_the_saved_run_of_the_baseline(bench: B
     assert "'main.npz', is no saved run" in bench.err
 
 
+def test_a_saved_run_is_the_same_whatever_was_measured_beside_it(bench: Bench) -> None:
+    assert bench.evaluate("pred.json", "--score", "0.5", "--bootstrap", "20", "-o", "main.json") == 0
+    assert bench.evaluate("pred.json", *SIGNIFICANT) == 0
+
+
 def test_gate_takes_the_saved_run_of_the_result(bench: Bench) -> None:
     assert bench.evaluate("worse.json", "-o", "result.json") == 0
     assert bench.run("gate", "result.json", *SIGNIFICANT) == 2
