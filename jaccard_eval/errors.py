@@ -291,6 +291,16 @@ def shown(value: object) -> str:
     return text if len(text) <= SHOWN_VALUE_LENGTH else f"{text[: SHOWN_VALUE_LENGTH - 1]}…"
 
 
+def example_keys(keys: Iterable[object], limit: int = 3) -> str:
+    """Return the first few keys for a message."""
+    return ", ".join(shown(key) for key in islice(keys, limit))
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
 def aligned(table: Rows) -> list[str]:
     r"""Return the rows of a table as escaped lines with aligned columns: numbers to the right, all else to the left.
 

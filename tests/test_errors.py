@@ -1,6 +1,16 @@
 import pytest
 
-from jaccard_eval.errors import Finding, FindingLog, Severity, Where, aligned, columns_of, is_numeric
+from jaccard_eval.errors import (
+    Finding,
+    FindingLog,
+    Severity,
+    Where,
+    aligned,
+    columns_of,
+    counted,
+    example_keys,
+    is_numeric,
+)
 
 MAPS = (("map", "agreement", "flag"), ("as given", ".012", "--class-map a=b"), ("one up", ".9", "--class-map a=c"))
 
@@ -82,3 +92,13 @@ def test_notes_and_counted_warnings_keep_to_their_first_example():
     assert "\n" not in many_rows(Severity.NOTE)
     assert many_rows(Severity.WARNING, "7 boxes") == "warning[box-empty]: p.json: 7 boxes; first: p.json:0: no width"
     assert len(many_rows(Severity.WARNING).split("\n")) == 6
+
+
+def test_messages_show_the_first_three_keys_quoted():
+    assert example_keys(["a", "b\x1b", 3, 4]) == r"'a', 'b\x1b', 3"
+
+
+def test_counts_agree_with_their_noun():
+    assert counted(1, "image") == "1 image"
+    assert counted(1200, "image") == "1,200 images"
+    assert counted(2, "class", "classes") == "2 classes"

@@ -20,9 +20,8 @@ from jaccard_eval.analysis.evidence import MISREAD, Evidence
 from jaccard_eval.data.align import Placement
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.imagekeys import counted, example_keys
 from jaccard_eval.data.imagenames import posix, without_suffix
-from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.errors import FindingLog, Severity, Where, counted, example_keys, shown
 
 MIN_UNCOVERED = 5  # images without predictions, before they are more than chance
 UNCOVERED_SHARE = 0.2  # of the images with objects; sound predictions of the public sets leave out at most 0.02

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.imagekeys import counted
 from jaccard_eval.data.pixels import MapsSummary, PixelProtocol, PixelsResult
-from jaccard_eval.errors import Finding, FindingLog, Where
+from jaccard_eval.errors import Finding, FindingLog, Where, counted
 from jaccard_eval.metrics.pixels import NO_CLASS, ConfusionCounts, pixel_metrics
 
 IntArray = npt.NDArray[np.int64]

@@ -11,8 +11,7 @@ from jaccard_eval.analysis.evidence import Evidence
 from jaccard_eval.data.align import common_sizes
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, from_xywh
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.imagekeys import counted
-from jaccard_eval.errors import FindingLog, Where
+from jaccard_eval.errors import FindingLog, Where, counted
 
 FEWEST = 20  # boxes from which coordinates that are all multiples of a step are no accident
 FIRST = 200  # boxes that are looked at before all are

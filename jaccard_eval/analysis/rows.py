@@ -11,10 +11,9 @@ import numpy.typing as npt
 from jaccard_eval.analysis.evidence import MISREAD, Evidence
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.imagekeys import counted
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.signature import Words, row_hashes
-from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.errors import FindingLog, Severity, Where, counted, shown
 from jaccard_eval.geometry.box import Corners, overlapping_pairs
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.matching.order import stable_order

@@ -6,9 +6,8 @@ import numpy as np
 
 from jaccard_eval.analysis.evidence import Evidence
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.imagekeys import counted
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.errors import FindingLog, Where
+from jaccard_eval.errors import FindingLog, Where, counted
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.curves import MatchCurves
 

@@ -10,9 +10,18 @@ from jaccard_eval.data.alignimages import AlignOptions, CommonImages, align_imag
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.classmatch import ClassMatch, match_classes
 from jaccard_eval.data.dataset import Dataset, LabelMap
-from jaccard_eval.data.imagekeys import counted, example_keys
 from jaccard_eval.data.result import Correspondence
-from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, did_you_mean, shown
+from jaccard_eval.errors import (
+    DataError,
+    Finding,
+    FindingLog,
+    UsageError,
+    Where,
+    counted,
+    did_you_mean,
+    example_keys,
+    shown,
+)
 
 LISTED_NAMES = 10  # names of leftover images and classes that a correspondence keeps
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, RowArray
 from jaccard_eval.data.dataset import Dataset, ImageTable, key_order
-from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, WAYS, ImageMatch, counted, example_keys, match_by
-from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, did_you_mean, shown
+from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, WAYS, ImageMatch, match_by
+from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, counted, did_you_mean, example_keys, shown
 
 IntArray = npt.NDArray[np.int64]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from jaccard_eval.data.imagenames import (
     undecorated_forms,
     without_suffix,
 )
-from jaccard_eval.errors import shown
 
 NOWHERE = -1
 MAX_ID_DIGITS = 18  # of a text that is taken for an id: it fits 64 bits
@@ -206,13 +204,3 @@ def bare_names(names: Sequence[str]) -> list[str]:
     paths = [without_suffix(posix(name)) for name in names]
     stems = [last_part(path) for path in paths]
     return stems if len(set(stems)) == len(stems) else paths
-
-
-def example_keys(keys: Iterable[Key], limit: int = 3) -> str:
-    """Return the first few keys for a message."""
-    return ", ".join(shown(key) for key in islice(keys, limit))
-
-
-def counted(n: int, one: str, many: str = "") -> str:
-    """Return a number with its noun."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jaccard_eval.data.boxtable import MAX_AREA, MAX_COORDINATE, MAX_SCORE, BoolArray, FloatArray, find_too_large
-from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.errors import FindingLog, Severity, Where, counted, shown
 from jaccard_eval.formats._keys import Keys
 
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
@@ -117,7 +117,7 @@ def check_areas(raw: RawBoxes, findings: FindingLog) -> None:
         "area-negative",
         negative,
         lambda row: (replace(raw.place(row), field="area"), f"is {area[row]:g}"),
-        summary=f"area is negative, in no size range, in {len(negative):,} records: their boxes are ignored",
+        summary=f"area is negative, in no size range, in {counted(len(negative), 'record')}: such boxes are ignored",
         fix="Write the area in square pixels, or leave it out.",
     )
 
@@ -132,5 +132,5 @@ def _check_overflow(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> No
 
 
 def _degenerate(count: int, what: str) -> str:
-    boxes = "1 degenerate box has" if count == 1 else f"{count:,} degenerate boxes have"
+    boxes = counted(count, "degenerate box has", "degenerate boxes have")
     return f"{boxes} {what} width or height and can match nothing; kept, as pycocotools does"

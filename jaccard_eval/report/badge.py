@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from jaccard_eval.data.verdict import Status
-from jaccard_eval.errors import printable
+from jaccard_eval.errors import counted, printable
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report._checks import GATES, checks_of, overall
 from jaccard_eval.report._measures import fixed, measures_of
@@ -32,5 +32,4 @@ def _words(result: Reportable, verdict: Status | None) -> tuple[str, str]:
         return printable(name), fixed(value)
     if verdict is not None:
         return "quality gates", WORDS[verdict]
-    count = len(checks_of(result))
-    return result.kind, f"{count:,} finding{'' if count == 1 else 's'}"
+    return result.kind, counted(len(checks_of(result)), "finding")

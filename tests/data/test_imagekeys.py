@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from two_sides import images
 
-from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, STRATEGIES, WAYS, counted, example_keys, match_by
+from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, STRATEGIES, WAYS, match_by
 
 WORDS = st.text("abcABC012.-_ é", min_size=1, max_size=6).filter(lambda word: word.strip(".") == word)
 PATHS = st.lists(WORDS, min_size=1, max_size=3).map(lambda parts: "/".join([*parts[:-1], f"{parts[-1]}.png"]))
@@ -203,16 +203,6 @@ def _table_of(names: set[str]):
     from jaccard_eval.data.dataset import ImageTable, unknown_sizes
 
     return ImageTable(tuple(sorted(names)), (None,) * len(names), unknown_sizes(len(names)), listed=True)
-
-
-def test_messages_show_the_first_three_keys_quoted() -> None:
-    assert example_keys(["a", "b\x1b", 3, 4]) == r"'a', 'b\x1b', 3"
-
-
-def test_counts_agree_with_their_noun() -> None:
-    assert counted(1, "image") == "1 image"
-    assert counted(1200, "image") == "1,200 images"
-    assert counted(2, "class", "classes") == "2 classes"
 
 
 def test_ways_and_what_they_overlook_are_strategies() -> None:

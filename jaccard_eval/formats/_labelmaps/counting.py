@@ -10,9 +10,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.imagekeys import counted
 from jaccard_eval.data.pixels import PixelProtocol
-from jaccard_eval.errors import DataError, Finding, FindingLog, Severity, Where
+from jaccard_eval.errors import DataError, Finding, FindingLog, Severity, Where, counted
 from jaccard_eval.formats._labelmaps.colors import ColorTable, color_text
 from jaccard_eval.formats._labelmaps.images import EncodedImage, LabelImage
 from jaccard_eval.formats._labelmaps.sides import MapPair

@@ -8,9 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from jaccard_eval.data.dataset import ImageTable, unknown_sizes
-from jaccard_eval.data.imagekeys import counted
 from jaccard_eval.data.imagenames import path_ends, posix, without_suffix
-from jaccard_eval.errors import FindingLog, Where
+from jaccard_eval.errors import FindingLog, Where, counted
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._labelmaps.images import SUFFIXES
 from jaccard_eval.formats._tree import list_tree

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray
-from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.errors import FindingLog, Severity, Where, counted, shown
 from jaccard_eval.formats._yolo.columns import Columns
 from jaccard_eval.formats._yolo.encoding import FIELDS, HIGH, LOW, PIXEL_LOOK, is_normalised
 from jaccard_eval.formats._yolo.lines import IntArray, LabelLines
@@ -63,7 +63,9 @@ def check_columns(reporter: LineReporter, columns: Columns, numbers: IntArray, *
     good: BoolArray = columns.accepts(_without_name_numbers(lines, columns, numbers) if by_name else numbers)
 
     def detail(line: int) -> str:
-        return f"expected {columns.describe()}, got {_count_text(int(lines.count[line]))}{_explain(reporter, line)}"
+        return (
+            f"expected {columns.describe()}, got {counted(int(lines.count[line]), 'column')}{_explain(reporter, line)}"
+        )
 
     fix = f"Give every line the same columns; where all have others, name them with --{reporter.role}-columns."
     reporter.report("columns", np.flatnonzero(~good), detail, fix)
@@ -136,9 +138,7 @@ def check_units(reporter: LineReporter, boxes: LineBoxes) -> None:
     fix = f"Mend the line, or pass --{reporter.role}-units px if the whole set is in pixels."
     reporter.report("coordinate-range", rows[far], describe, fix)
     near = rows[outside & ~far]
-    summary = (
-        f"{len(near):,} {'box leaves its image' if len(near) == 1 else 'boxes leave their images'}; kept as written"
-    )
+    summary = f"{counted(len(near), 'box leaves its image', 'boxes leave their images')}; kept as written"
     reporter.warn("coordinate-range", near, describe, summary)
 
 
@@ -150,10 +150,6 @@ def _without_name_numbers(lines: LabelLines, columns: Columns, numbers: IntArray
     names = {line: lines.values[end[line] - numbers[line] : end[line] - expected] for line in spare.tolist()}
     belongs = [line for line, part in names.items() if (np.isfinite(part) & (part == np.floor(part))).all()]
     return np.where(np.isin(np.arange(len(numbers)), belongs), expected, numbers)
-
-
-def _count_text(count: int) -> str:
-    return "1 column" if count == 1 else f"{count} columns"
 
 
 def _explain(reporter: LineReporter, line: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.explanation import MISSED, ExplanationResult, Fix
 from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.errors import counted
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import UNDEFINED, delta_text, metric_text, side_text, threshold_text
 from jaccard_eval.report.kinds._parts import findings_section, inputs_section
@@ -47,9 +48,10 @@ def promise(result: ExplanationResult) -> str:
 def _number(result: ExplanationResult) -> Section:
     one = result.metric
     reason = f" ({one.reason})" if one.reason else ""
-    objects = "1 object" if one.n == 1 else f"{one.n:,} objects"
     parts = ((part.ref, _value_text(part)) for part in result.parts)
-    return Section("Number", (KeyValues(((one.ref, f"{_value_text(one)}{reason}, of {objects}"), *parts)),))
+    return Section(
+        "Number", (KeyValues(((one.ref, f"{_value_text(one)}{reason}, of {counted(one.n, 'object')}"), *parts)),)
+    )
 
 
 def _value_text(one: MetricValue) -> str:
