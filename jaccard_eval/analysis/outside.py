@@ -96,13 +96,14 @@ def _report_outside(images: _Images, boxes: BoxTable, rows: IntArray, findings: 
     centre = xywh[:, :2] + xywh[:, 2:] / 2
     far = int(np.count_nonzero(((centre < 0) | (centre > size)).any(axis=1)))
     beyond = f"; the centre of {far:,} lies outside" if far else ""
+    leave = "leaves its image" if len(rows) == 1 else "leave their image"
     is_wrong = len(rows) > MANY * len(boxes) or (images.side.role == "gt" and far > 0)
     findings.add_rows(
         Severity.WARNING if is_wrong else Severity.NOTE,
         "box-outside",
         rows,
         lambda row: images.describe(boxes, row),
-        summary=f"{len(rows):,} of {images.count(boxes)} leave their image ({edges}){beyond}",
+        summary=f"{len(rows):,} of {images.count(boxes)} {leave} ({edges}){beyond}",
         fix=FIX if is_wrong else "",
     )
 
@@ -110,12 +111,13 @@ def _report_outside(images: _Images, boxes: BoxTable, rows: IntArray, findings: 
 def _report_large(images: _Images, boxes: BoxTable, rows: IntArray, findings: FindingLog) -> None:
     size = images.sizes[boxes.image[rows]]
     large = rows[boxes.xywh[rows, 2] * boxes.xywh[rows, 3] > LARGER * size[:, 0] * size[:, 1]]
+    larger = "is larger than its image" if len(large) == 1 else "are larger than their image"
     is_wrong = images.side.role == "gt" or len(large) > MANY * len(boxes)
     findings.add_rows(
         Severity.WARNING if is_wrong else Severity.NOTE,
         "box-gigantic",
         large,
         lambda row: images.describe(boxes, row),
-        summary=f"{len(large):,} of {images.count(boxes)} are larger than their image",
+        summary=f"{len(large):,} of {images.count(boxes)} {larger}",
         fix=FIX if is_wrong else "",
     )

@@ -55,11 +55,11 @@ def test_an_object_whose_centre_is_out_of_its_image_is_a_warning_told_once() -> 
     findings = said_of_boxes(lost, GOOD, "box-outside", "gt-unmatchable")
     (warning,) = (one for one in findings if one.severity is Severity.WARNING)
     assert warning.code == "box-outside"
-    assert "1 of 20 boxes leave their image (1 at the right); the centre of 1 lies outside" in warning.message
+    assert "1 of 20 boxes leaves its image (1 at the right); the centre of 1 lies outside" in warning.message
 
 
 def test_boxes_larger_than_their_image_are_counted() -> None:
     (note,) = said_of_boxes(GOOD, [*GOOD[:19], [-50, -50, 800, 700]], "box-gigantic")
     assert (note.severity, note.count) == (Severity.NOTE, 1)
-    assert "1 of 20 boxes are larger than their image" in note.message
+    assert "1 of 20 boxes is larger than its image" in note.message
     assert said_of_boxes(GOOD, [*GOOD[:19], [-20, -10, 660, 500]], "box-gigantic") == []  # 1.07 times the image

@@ -112,7 +112,7 @@ def _spreads_of(side: Description) -> list[tuple[str, ...]]:
 def _classes(result: Inspection, *, every: bool) -> Section:
     rows = _class_rows(result)
     shown = rows if every or len(rows) <= SHOWN_CLASSES else sorted(rows, key=_weight)[:SHOWN_CLASSES]
-    titles = [f"{side.role} {what}" for side in result.sides for what in ("boxes", "share", "images")]
+    titles = [title for side in result.sides for title in (side.role, f"{side.role} %", f"{side.role} images")]
     columns = (Column("class", free_text=True), *map(Column, titles))
     totals = [side.boxes.total for side in result.sides]
     table = Table(columns, tuple((_name(row), *_class_cells(row, totals)) for row in shown))
