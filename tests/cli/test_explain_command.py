@@ -99,3 +99,11 @@ def test_a_missing_side_is_no_metric(tmp_path: Path, capsys: pytest.CaptureFixtu
     gt, _ = map(str, write_pair(tmp_path))
     assert _run.run(["explain", gt, str(tmp_path / "none.json")]) == 3
     assert "none.json" in capsys.readouterr().err
+
+
+def test_a_perfect_result_is_said_to_have_no_box_to_fix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gt, pred = write_pair(tmp_path)
+    argv = [str(gt), str(pred), "precision[iou=0.5,score=0.85]"]
+    assert _run.run(["explain", *argv]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[lines.index("Boxes that cost most") + 1] == "  no single box can be fixed to raise it"

@@ -65,8 +65,10 @@ def _types(errors: ErrorReport) -> Section:
     columns = (Column("type", free_text=True), Column("count"), Column("AP given back"))
     rows = [_type_row(one) for one in (*errors.types, errors.false_positives, errors.false_negatives)]
     ious = f"IoU {threshold_text(errors.iou)}, background below {threshold_text(errors.background_iou)}"
-    note = Note(f"{ious}, AP {metric_text(errors.ap)}; each type is repaired alone, so that gains do not add up")
-    return Section("Errors", (Table(columns, tuple(rows)), note))
+    notes = [Note(f"{ious}, AP {metric_text(errors.ap)}; each type is repaired alone, so that gains do not add up")]
+    if math.isnan(errors.false_negatives.gain) and not math.isnan(errors.ap):
+        notes.append(Note(f"{UNDEFINED}: without these boxes there is no ground truth left"))
+    return Section("Errors", (Table(columns, tuple(rows)), *notes))
 
 
 def _type_row(one: ErrorType) -> tuple[Cell, ...]:
@@ -85,10 +87,10 @@ def _types_by_class(errors: ErrorReport, *, per_class: bool) -> list[Section]:
 def _confusion(matrix: ConfusionMatrix) -> Section:
     title = f"Confusion (score >= {threshold_text(matrix.score)}, IoU >= {threshold_text(matrix.iou)})"
     if len(matrix.names) > FEW_CLASSES:
-        note = "the JSON report has the whole matrix, and -o confusion.csv writes it"
-        return Section(title, (_most_confused(matrix), Note(note)))
-    note = "rows are ground truth, columns are predictions"
-    return Section(title, (_matrix_table(matrix), Note(note)))
+        table = _most_confused(matrix)
+        note = Note("the JSON report has the whole matrix, and -o confusion.csv writes it")
+        return Section(title, (table if table.rows else Note("no class is taken for another"), note))
+    return Section(title, (_matrix_table(matrix), Note("rows are ground truth, columns are predictions")))
 
 
 def _matrix_table(matrix: ConfusionMatrix) -> Table:

@@ -70,6 +70,8 @@ def _curve(result: ExplanationResult) -> list[Section]:
 
 
 def _boxes(result: ExplanationResult) -> Section:
+    if not result.fixes:
+        return Section("Boxes that cost most", (Note(promise(result)),))
     texts = {"image", "class", "fix"}
     columns = tuple(Column(name, free_text=name in texts, left=name == "error") for name in FIX_COLUMNS)
     rows = tuple(
