@@ -24,24 +24,9 @@ def close_pairs(
 ) -> tuple[Rows, Rows, FloatArray]:
     """Return those of the pairs (i, j) whose closeness reaches a threshold, with it; as `box.overlapping_pairs`.
 
-    Parameters
-    ----------
-    first, second : Corners
-        Predictions and ground truth.
-    i, j : ndarray of int, shape (p,)
-        Rows in `first` and `second`.
-    crowd : ndarray of bool, shape (len(second),), optional
-        Where set, the distance is how far the first box reaches out of the second one: what lies inside a crowd is
-        at distance 0, as its IoA is 1.
-    threshold : float
-        Of closeness, see `closeness`.
-
-    Returns
-    -------
-    i, j : ndarray of int, shape (q,)
-        The pairs that remain, in their order.
-    closeness : ndarray of float64, shape (q,)
-        1 / (1 + d) with d the largest distance in px between an edge and its counterpart.
+    Parameters and returns are those of `overlapping_pairs`, with closeness for overlap: 1 / (1 + d), where d is the
+    largest distance in px between an edge and its counterpart. Of crowds it is how far the first box reaches out of
+    the second one: what lies inside is at distance 0, as its IoA is 1.
     """
     outward = (
         second.left[j] - first.left[i],
