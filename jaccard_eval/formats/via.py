@@ -1,4 +1,4 @@
-"""VGG Image Annotator 2: annotations as JSON or CSV, or a whole project; the class is an attribute of regions."""
+"""VGG Image Annotator 2 and 3: annotations as JSON or CSV, or a whole project; the class is an attribute of regions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaccard_eval.formats._json.documents import looks_like
 
 FORMAT = Format(
     name="via",
-    summary="VGG Image Annotator 2: JSON, CSV or project; rectangles count, other shapes are set aside",
+    summary="VGG Image Annotator 2: JSON, CSV or project; 3: project; rectangles count, other shapes are set aside",
     source="https://gitlab.com/vgg/via/-/blob/via-2.x.y/via-2.x.y/CodeDoc.md",
     example="""{
   "street.jpg4222": {
@@ -32,6 +32,7 @@ FORMAT = Format(
 
 _CSV_COLUMN = b"region_shape_attributes"
 _PROJECT = "_via_img_metadata"
+_SECTIONS = frozenset({"project", "file", "view", "metadata"})  # of version 3
 
 
 def sniff(path: Path) -> bool:
@@ -57,7 +58,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 
 def _is_export(outer: set[str], inner: set[str], head: bytes) -> bool:
-    if _PROJECT in outer or "_via_settings" in outer:
+    if _PROJECT in outer or "_via_settings" in outer or outer >= _SECTIONS:
         return True
     marked = b'"shape_attributes"' in head or b'"file_attributes"' in head
     return not inner and marked and b'"filename"' in head

@@ -81,3 +81,42 @@ def test_a_table_that_was_cut_off_is_an_error_with_its_line(row: str, told: str,
     with pytest.raises(DataError) as caught:
         load(write(tmp_path / "via.csv", HEADER + row))
     assert told in str(caught.value)
+
+
+def project_of_three(path: Path, *regions: list[Any], value: str = "0", options: dict[str, str] | None = None) -> Path:
+    """A project of version 3 with two files, whose regions are of the first."""
+    attribute = {"aname": "fruit", "anchor_id": "FILE1_Z0_XY1", "type": 4, "options": options or {"0": "apple"}}
+    metadata = {
+        f"1_{at}": {"vid": "1", "flg": 0, "z": [], "xy": xy, "av": {"1": value}} for at, xy in enumerate(regions)
+    }
+    document = {
+        "project": {"pid": "p", "data_format_version": "3.1.1"},
+        "config": {},
+        "attribute": {"1": attribute},
+        "file": {"1": {"fid": "1", "fname": "a.jpg", "type": 2}, "2": {"fid": "2", "fname": "b.jpg", "type": 2}},
+        "metadata": metadata,
+        "view": {"1": {"fid_list": ["1"]}, "2": {"fid_list": ["2"]}},
+    }
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_projects_of_version_three_have_regions_beside_the_files(tmp_path: Path) -> None:
+    path = project_of_three(tmp_path / "p.json", [2, 10, 20, 30, 40], [7, 1, 2, 3, 4, 5, 6], [])
+    dataset = load(path)
+    assert (dataset.format, dataset.images.keys, dataset.labels.names) == ("via", ("a.jpg", "b.jpg"), ("apple",))
+    assert dataset.boxes.xywh.tolist() == [[10, 20, 30, 40]]
+    assert dataset.ignored == {"shape": 1}
+    assert load(project_of_three(tmp_path / "t.json", [2, 1, 2, 3, 4], value="pear")).labels.names == ("pear",)
+
+
+def test_problems_of_a_project_of_version_three_are_told_with_their_region(tmp_path: Path) -> None:
+    path = project_of_three(tmp_path / "p.json", [2, 10, 20, 30], [2, 1, "2", 3, 4])
+    text = path.read_text()
+    with pytest.raises(DataError) as caught:
+        load(path)
+    assert "metadata.1_0.xy: has 4 values; expected 2 and 4 numbers" in str(caught.value)
+    assert "metadata.1_1.shape_attributes.y: is '2' (a text), not a number" in str(caught.value)
+    path.write_text(text.replace('"fid_list": ["1"]', '"fid_list": ["9"]'))
+    with pytest.raises(DataError, match=r"metadata\.1_0\.vid: leads to no file"):
+        load(path)

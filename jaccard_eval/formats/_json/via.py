@@ -16,6 +16,7 @@ from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._json.record import Record
 from jaccard_eval.formats._json.scene import Scene
 from jaccard_eval.formats._json.values import parse_json
+from jaccard_eval.formats._json.via3 import files_and_regions, is_project_of_three
 
 _PROJECT = "_via_img_metadata"
 _SIDES = ("x", "y", "width", "height")
@@ -34,6 +35,9 @@ class _Export:
 def read_json(path: Path, text: str, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and rectangles of JSON."""
     document = Record.of(parse_json(path, text), Where(str(path)), draft.findings)
+    if is_project_of_three(set(document.values)):
+        _hand_over(_export_of_three(document), draft, options)
+        return
     files = document.record(_PROJECT) if document.has(_PROJECT) else document
     export = _Export()
     for key in files.values:
@@ -42,6 +46,16 @@ def read_json(path: Path, text: str, draft: Draft, options: ReadOptions) -> None
         export.images.append(image)
         export.regions += [(image, region) for region in _regions(file)]
     _hand_over(export, draft, options)
+
+
+def _export_of_three(project: Record) -> _Export:
+    """Take a project of version 3 for an export."""
+    export = _Export()
+    for image, regions in files_and_regions(project):
+        export.images.append(image)
+        cells = [({_SHAPE: shape, _ATTRIBUTES: attributes}, region) for shape, attributes, region in regions]
+        export.regions += [(image, Record(values, region.where, region.findings)) for values, region in cells]
+    return export
 
 
 def read_csv(path: Path, text: str, draft: Draft, options: ReadOptions) -> None:
