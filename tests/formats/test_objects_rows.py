@@ -113,6 +113,13 @@ def test_objects_that_are_no_lists_are_told(objects: object) -> None:
     assert "rows.jsonl:1: objects: is" in refuse({"file_name": "a.jpg", "objects": objects})
 
 
+def test_objects_without_a_box_are_told_and_images_without_objects_are_not() -> None:
+    told = refuse({"file_name": "a.jpg", "objects": {"bbox": [DOG, None], "category": ["dog", None]}})
+    assert "rows.jsonl:1: objects[1].bbox: the object has no box" in told
+    data = read({"file_name": "a.jpg", "objects": []}, {"file_name": "b.jpg", "objects": {"bbox": [], "category": []}})
+    assert (data.images.keys, len(data.boxes)) == (("a.jpg", "b.jpg"), 0)
+
+
 def test_lists_of_other_lengths_are_told_with_the_lengths() -> None:
     told = refuse({"file_name": "a.jpg", "objects": {"bbox": [DOG, CAT], "category": ["dog"]}})
     assert "objects[" not in told

@@ -90,9 +90,12 @@ def _image_sizes(table: Rows, cells: BoxCells, codes: Codes, n_images: int, draf
     sizes = unknown_sizes(n_images)
     if cells.sizes is None:
         return sizes
-    given = np.flatnonzero(np.isfinite(cells.sizes).all(axis=1))
-    sizes[codes[given[::-1]]] = cells.sizes[given[::-1]]  # backwards: the first row is written last and stays
-    other = given[(cells.sizes[given] != sizes[codes[given]]).any(axis=1)]
+    given = np.flatnonzero(np.isfinite(cells.sizes[:, 0]) & np.isfinite(cells.sizes[:, 1]))
+    first = np.full(n_images, -1)
+    first[codes[given[::-1]]] = given[::-1]  # backwards: the first row is written last and stays
+    sizes[first >= 0] = cells.sizes[first[first >= 0]]
+    differs = (cells.sizes != sizes[codes])[given]  # (rows that give a size, 2)
+    other = given[differs[:, 0] | differs[:, 1]]
     draft.findings.add_rows(
         Severity.WARNING,
         "image-size-conflict",

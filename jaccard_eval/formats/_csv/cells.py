@@ -214,7 +214,8 @@ def _read_sizes(reader: _NumberReader, size: tuple[int, int], used: RowIndices) 
 
 def check_image_sizes(table: Rows, sizes: FloatArray, used: RowIndices, findings: FindingLog) -> None:
     """Report sizes (m, 2) of the images of some rows that no image has."""
-    bad = np.flatnonzero(((sizes <= 0) | (sizes > MAX_IMAGE_SIDE)).any(axis=1))
+    is_bad = (sizes <= 0) | (sizes > MAX_IMAGE_SIDE)  # (m, 2)
+    bad = np.flatnonzero(is_bad[:, 0] | is_bad[:, 1])
     findings.add_rows(
         Severity.ERROR,
         "image-size",

@@ -75,10 +75,19 @@ class Rows(Protocol):
 
 def pair_names(ids: CodedKeys, names: CodedKeys) -> dict[Key, str]:
     """Return the name of each id, sorted by id; none unless each has one, and no other has it."""
-    first = np.zeros(len(ids.distinct), dtype=np.int64)  # (ids,) of the rows of names
-    first[ids.codes] = names.codes
+    first = _first_codes(ids, names)
     is_one_to_one = len(ids.distinct) == len(names.distinct) == len(np.unique(first))
-    if not is_one_to_one or (first[ids.codes] != names.codes).any():
-        return {}
-    named = zip(ids.distinct, (str(names.distinct[row]) for row in first.tolist()), strict=True)
+    return first_names(ids, names) if is_one_to_one and bool((first[ids.codes] == names.codes).all()) else {}
+
+
+def first_names(ids: CodedKeys, names: CodedKeys) -> dict[Key, str]:
+    """Return the name that stands beside each id where it is first seen, sorted by id."""
+    rows = _first_codes(ids, names).tolist()
+    named = zip(ids.distinct, (str(names.distinct[row]) for row in rows), strict=True)
     return dict(sorted(named, key=lambda pair: key_order(pair[0])))
+
+
+def _first_codes(ids: CodedKeys, names: CodedKeys) -> Codes:
+    first = np.zeros(len(ids.distinct), dtype=np.int64)  # (ids,) of the rows of names
+    first[ids.codes[::-1]] = names.codes[::-1]  # backwards: the first row is written last and stays
+    return first

@@ -9,7 +9,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.errors import Severity, Where
 from jaccard_eval.formats._csv.cells import BoxCells, check_image_sizes, report_empty, rows_with_box
-from jaccard_eval.formats._csv.columns import Columns
+from jaccard_eval.formats._csv.columns import SCORE, Columns, position_of
 from jaccard_eval.formats._csv.table import Codes
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._objects.table import Table
@@ -28,10 +28,12 @@ def read_cells(table: Table, columns: Columns, draft: Draft) -> BoxCells:
     has_image = table.has_value(columns.image, every)
     report_empty(table, columns.image, np.flatnonzero(~has_image), "the row names no image", draft.findings)
     used = every[has_image]
-    filled = np.stack([table.has_value(column, used) for column in columns.box], axis=1)  # (m, 1 or 4)
+    filled = np.stack([table.has_value(column, used) for column in columns.box]).T  # (m, 1 or 4)
+    _check_boxes(table, columns, used[~filled.any(axis=1)])
     rows = rows_with_box(table, columns, used, filled, draft.findings)
     _check_keys(table, columns.image, used)
     _check_keys(table, columns.label, rows[table.has_value(columns.label, rows)])
+    _set_scores_aside(table, rows, draft)
     return BoxCells(
         used=used,
         sizes=_sizes(table, columns, used),
@@ -43,6 +45,13 @@ def read_cells(table: Table, columns: Columns, draft: Draft) -> BoxCells:
         flags={flag: _flags(table, column, rows) for flag, column in columns.flags.items()},
         decimal_commas=False,
     )
+
+
+def _check_boxes(table: Table, columns: Columns, without_box: Codes) -> None:
+    """Report objects without a box, which are no images without objects."""
+    if table.bare is not None:
+        objects = without_box[~table.bare[without_box]]
+        report_empty(table, columns.box[0], objects, "the object has no box", table.findings)
 
 
 def _check_keys(table: Table, column: int, rows: Codes) -> None:
@@ -82,6 +91,14 @@ def _scores(table: Table, column: int | None, rows: Codes) -> FloatArray | None:
     missing = rows[~table.has_value(column, rows)]
     report_empty(table, column, missing, "the box has no score", table.findings)
     return scores
+
+
+def _set_scores_aside(table: Table, rows: Codes, draft: Draft) -> None:
+    """Count the scores of ground truth."""
+    column = position_of(table.header, SCORE)
+    if draft.options.role == "gt" and column is not None and table.has_value(column, rows).any():
+        draft.ignored["score"] += int(table.has_value(column, rows).sum())
+        draft.findings.note("gt-scores", Where(draft.path), "the scores of ground truth are not used")
 
 
 def _numbers(table: Table, column: int | None, rows: Codes) -> FloatArray | None:

@@ -86,7 +86,7 @@ class ValueColumn:
 
     def keys(self, rows: Codes) -> tuple[CodedKeys, Codes]:
         """Return some cells as whole numbers or texts that are not empty (m,)."""
-        found = [_key(self.values[row]) for row in rows]
+        found = [read_key(self.values[row]) for row in rows]
         at: dict[Key, int] = {}
         codes = [at.setdefault("" if key is None else key, len(at)) for key in found]
         bad = [row for row, key in enumerate(found) if key is None]
@@ -105,7 +105,7 @@ def key_of_number(number: float) -> int | None:
     return int(number) if int(number) in _INT64 else None
 
 
-def _key(value: Any) -> Key | None:
+def read_key(value: Any) -> Key | None:
     """Return a key; None of what is none. A float is one where it is whole: tables with gaps have no other numbers."""
     if isinstance(value, str):
         return value if value.strip() else None

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from jaccard_eval.errors import Where
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._json.values import described_json
@@ -22,11 +24,12 @@ SINGULAR = {
     "bboxes": "bbox", "boxes": "bbox", "box": "bbox", "categories": "category", "labels": "label", "classes": "class",
     "category_ids": "category_id", "class_ids": "class_id", "category_names": "category_name", "areas": "area",
 }  # fmt: skip
+USUAL = ("bbox", "category")  # what objects have where there are none
 OF_THE_IMAGE = {"width": "image_width", "height": "image_height"}  # beside lists of objects they can be nothing else
 
 Place = Callable[[int], Where]
 
-_FIX = "Write 'objects' as lists of equal length by field, or as a list of objects."
+OBJECTS_FIX = "Write 'objects' as lists of equal length by field, or as a list of objects."
 
 
 def add_object_rows(rows: Sequence[Mapping[str, Any]], place: Place, draft: Draft) -> None:
@@ -59,19 +62,23 @@ class _Flat:
     positions: list[int] = field(default_factory=list)  # of the box among its image's
     outer: list[dict[str, Any]] = field(default_factory=list)
     inner: list[dict[str, Any]] = field(default_factory=list)
+    bare: list[bool] = field(default_factory=list)  # whether the row stands for an image without boxes
 
     def add_row(self, row: int, values: Mapping[str, Any]) -> None:
         """Add the boxes of an image."""
         about = outer_fields(values)
-        boxes = self._boxes(row, values.get(OBJECTS)) or [{}]
-        self.parents += [row] * len(boxes)
-        self.positions += range(len(boxes))
-        self.outer += [about] * len(boxes)
-        self.inner += map(inner_fields, boxes)
+        boxes = self._boxes(row, values.get(OBJECTS))
+        places = max(len(boxes), 1)
+        self.parents += [row] * places
+        self.positions += range(places)
+        self.outer += [about] * places
+        self.bare += [not boxes] * places
+        self.inner += map(inner_fields, boxes or [{}])
 
     def table(self) -> Table:
         """Return everything as columns; a field of the box hides one of its image."""
         inner_names = dict.fromkeys(name for one in self.inner for name in one)
+        inner_names = inner_names or dict.fromkeys(USUAL if all(self.bare) else ())
         outer_names = dict.fromkeys(name for one in self.outer for name in one if name not in inner_names)
         cells = {name: ValueColumn([one.get(name) for one in self.outer]) for name in outer_names}
         cells |= {name: ValueColumn([one.get(name) for one in self.inner]) for name in inner_names}
@@ -83,7 +90,14 @@ class _Flat:
                 return replace(where, field=column)
             return replace(where, field=f"{box}.{column}")
 
-        return Table(cells=cells, n_rows=len(self.parents), place=place, findings=self.draft.findings, listed=True)
+        return Table(
+            cells=cells,
+            n_rows=len(self.parents),
+            place=place,
+            findings=self.draft.findings,
+            listed=True,
+            bare=np.array(self.bare, dtype=np.bool_),
+        )
 
     def _boxes(self, row: int, objects: Any) -> list[Mapping[str, Any]]:
         """Return the fields of each box; what is neither lists nor objects is told."""
@@ -100,7 +114,7 @@ class _Flat:
         return self._fault(row, f"is {described_json(objects)} that holds something else than lists or objects")
 
     def _fault(self, row: int, detail: str) -> list[Mapping[str, Any]]:
-        self.draft.findings.error("objects-type", replace(self.place(row), field=OBJECTS), detail, fix=_FIX)
+        self.draft.findings.error("objects-type", replace(self.place(row), field=OBJECTS), detail, fix=OBJECTS_FIX)
         return []
 
 

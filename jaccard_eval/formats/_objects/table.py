@@ -10,13 +10,14 @@ from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import FindingLog, Where
 from jaccard_eval.formats._csv.boxes import add_boxes
-from jaccard_eval.formats._csv.columns import CLASS_IDS, IMAGE, Columns, position_of, resolve_columns
-from jaccard_eval.formats._csv.table import Codes, Named, pair_names
+from jaccard_eval.formats._csv.columns import CLASS, CLASS_IDS, IMAGE, Columns, position_of, resolve_columns
+from jaccard_eval.formats._csv.table import Codes, Named, first_names, pair_names
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._keys import CodedKeys
 from jaccard_eval.formats._objects.columns import Column
 
 IMAGE_IDS = tuple(name for name in IMAGE if name.endswith("_id"))
+CLASS_NAMES = tuple(name for name in CLASS if name not in CLASS_IDS)
 IMAGE_NAMES = tuple(name for name in IMAGE if name not in IMAGE_IDS)
 
 
@@ -36,10 +37,14 @@ class Table:
         Whether the rows name all images there are.
     units : {"px", "norm"}, optional
         Of the boxes, where the file says so.
-    class_names : mapping of int or str to str
-        Names of classes by key, in their order.
+    class_names : mapping of str to mapping of int or str to str
+        Names of classes by key, in their order, for the columns that have the keys.
     named : bool
         Whether these names are more than the keys as text.
+    keyed : bool
+        Whether columns of ids are the keys, whatever stands in those of names.
+    bare : ndarray of bool, shape (n,), optional
+        Which rows stand for an image without boxes; where it is not known, those without a box do.
     """
 
     cells: Mapping[str, Column]
@@ -48,8 +53,10 @@ class Table:
     findings: FindingLog
     listed: bool = False
     units: str | None = None
-    class_names: Mapping[Key, str] = field(default_factory=dict)
+    class_names: Mapping[str, Mapping[Key, str]] = field(default_factory=dict)
     named: bool = True
+    keyed: bool = False
+    bare: BoolArray | None = None
 
     def __len__(self) -> int:
         return self.n_rows
@@ -79,31 +86,34 @@ class Table:
     def images(self, columns: Columns, rows: Codes) -> Named:
         """Return the images of some rows: by id where ids and names stand side by side, one for each."""
         ids, names = position_of(self.header, IMAGE_IDS), position_of(self.header, IMAGE_NAMES)
-        paired = None if names is None else self._by_id(ids, names, rows)
+        paired = None if ids is None or names is None else self._by_id(ids, names, rows)
         if paired is None:
             return Named(keys=self._keys(columns.image, rows), names={})
         return replace(paired, beside=ids if columns.image == names else names)
 
     def classes(self, columns: Columns, rows: Codes) -> Named:
         """Return the classes of some rows: by id where ids stand beside names, else with the names of the file."""
-        paired = self._by_id(position_of(self.header, CLASS_IDS), columns.label, rows)
+        ids = position_of(self.header, CLASS_IDS)
+        paired = None if ids is None or ids == columns.label else self._by_id(ids, columns.label, rows)
         if paired is not None:
             return paired
         keys = self._keys(columns.label, rows)
-        numbered = all(isinstance(key, int) for key in keys.distinct)
-        fitting = numbered or self.class_names.keys() >= set(keys.distinct)
-        return Named(keys=keys, names=self.class_names if fitting else {}, named=self.named)
+        given = self.class_names.get(self.header[columns.label], {})
+        fitting = given.keys() >= set(keys.distinct) or all(isinstance(key, int) for key in keys.distinct)
+        beside = position_of(self.header, CLASS_NAMES) if self.keyed and ids == columns.label else None
+        return Named(keys=keys, names=given if fitting else {}, named=self.named, beside=beside)
 
     def _keys(self, column: int, rows: Codes) -> CodedKeys:
         return self.column(column).keys(rows)[0]
 
-    def _by_id(self, ids: int | None, names: int, rows: Codes) -> Named | None:
-        """Return ids and the names beside them, None where there is no column of ids that goes with the names."""
-        if ids is None or ids == names or not self.has_value(ids, rows).all():
+    def _by_id(self, ids: int, names: int, rows: Codes) -> Named | None:
+        """Return ids and the names beside them, None where the two columns do not go together."""
+        if not self.has_value(ids, rows).all():
             return None
         keys, bad = self.column(ids).keys(rows)
         given = rows[self.has_value(names, rows)]
-        paired = {} if len(bad) else pair_names(self._keys(ids, given), self._keys(names, given))
+        pair = first_names if self.keyed else pair_names
+        paired = {} if len(bad) else pair(self._keys(ids, given), self._keys(names, given))
         return Named(keys=keys, names=paired, beside=ids) if paired else None
 
 
@@ -114,17 +124,20 @@ def add_table(table: Table, draft: Draft) -> None:
     columns = resolve_columns(table.header, draft.options, draft.findings, Where(draft.path))
     if columns is None:
         return
-    columns = _with_image_keys(table, columns)
+    columns = _with_ids(table, columns)
     cells = read_cells(table, columns, draft)
     draft.findings.raise_errors()  # what follows takes the cells for good
     add_boxes(table, columns, cells, draft)
 
 
-def _with_image_keys(table: Table, columns: Columns) -> Columns:
-    """Take the column of ids for that of images where some names are missing and no id is."""
-    ids = position_of(table.header, IMAGE_IDS)
-    complete = ids is not None and bool(table.column(ids).filled.all())
-    if ids is None or not complete or table.column(columns.image).filled.all():
-        return columns
-    unused = (columns.image, *(one for one in columns.unused if one != ids))
-    return replace(columns, image=ids, unused=tuple(sorted(unused)))
+def _with_ids(table: Table, columns: Columns) -> Columns:
+    """Take ids for the keys where the table says so; those of images also where some have no name."""
+    image, label = position_of(table.header, IMAGE_IDS), position_of(table.header, CLASS_IDS)
+    named = table.column(columns.image).filled.all()
+    if image is None or not (table.keyed or (table.column(image).filled.all() and not named)):
+        image = columns.image
+    if label is None or not table.keyed:
+        label = columns.label
+    needed = {image, label}
+    unused = {*columns.unused, columns.image, columns.label} - needed
+    return replace(columns, image=image, label=label, unused=tuple(sorted(unused)))

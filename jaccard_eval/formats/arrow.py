@@ -1,0 +1,69 @@
+"""Arrow files, streams and Feather (version 2): the same tables as in Parquet files.
+
+Columns are found by their names, as in delimited text, and have any type that holds what they mean. Rows without a box
+name images without objects. A file written here says in its schema which units, classes and ids it has, and comes back
+as it was. A folder of files is one table; of one that has splits, one is read. Needs the extra ``parquet``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.errors import FindingLog
+from jaccard_eval.formats import Format, ReadOptions, _files
+from jaccard_eval.formats._arrow.magic import ARROW_SUFFIXES, holds_only, is_arrow
+from jaccard_eval.formats._draft import Draft
+
+FORMAT = Format(
+    name="arrow",
+    summary="Arrow or Feather: the same tables as Parquet, as file or stream, as Hugging Face's save_to_disk writes",
+    source="https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc",
+    example="""pandas.DataFrame(
+    {"image": ["a.jpg"], "class": ["dog"], "xmin": [10], "ymin": [20], "xmax": [40], "ymax": [60]}
+).to_feather("gt.arrow")
+""",
+    carries=("images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area"),
+    suffixes=ARROW_SUFFIXES,
+)
+
+
+def sniff(path: Path) -> bool:
+    """Whether `path` is an Arrow file or stream, or a folder of these."""
+    return holds_only(path, ARROW_SUFFIXES) if _files.is_folder(path) else is_arrow(_files.head(path))
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the boxes of a file, or of the files of a folder, to the draft.
+
+    Raises
+    ------
+    DataError
+        When a file cannot be read; what does not fit in its columns is among the draft's findings.
+    MachineError
+        When pyarrow is not installed.
+    """
+    from jaccard_eval.formats._arrow.reader import read_tables  # not needed to look for a format
+
+    read_tables(path, ARROW_SUFFIXES, draft)
+
+
+def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write an Arrow file, or a stream for the suffix ``.arrows``.
+
+    Raises
+    ------
+    MachineError
+        When the file cannot be written, or pyarrow is not installed.
+    """
+    from jaccard_eval.formats._arrow.writer import write_arrow
+
+    write_arrow(dataset, path, findings)
+
+
+def write_example(path: Path) -> None:
+    """Write the example, which is code here and not a text to be read."""
+    import pandas as pd
+
+    corners = {"xmin": [10], "ymin": [20], "xmax": [40], "ymax": [60]}
+    pd.DataFrame({"image": ["a.jpg"], "class": ["dog"], **corners}).to_feather(path)

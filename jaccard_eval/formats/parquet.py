@@ -1,0 +1,69 @@
+"""Parquet files: a row per box in flat columns, or a row per image whose objects are lists (Hugging Face).
+
+Columns are found by their names, as in delimited text, and have any type that holds what they mean. Rows without a box
+name images without objects. A file written here says in its schema which units, classes and ids it has, and comes back
+as it was. A folder of files is one table; of one that has splits, one is read. Needs the extra ``parquet``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.errors import FindingLog
+from jaccard_eval.formats import Format, ReadOptions, _files
+from jaccard_eval.formats._arrow.magic import PARQUET_SUFFIXES, holds_only, is_parquet
+from jaccard_eval.formats._draft import Draft
+
+FORMAT = Format(
+    name="parquet",
+    summary="Parquet: a row per box, or per image with lists of objects as in Hugging Face data sets",
+    source="https://parquet.apache.org/docs/file-format/ and https://huggingface.co/docs/datasets/object_detection",
+    example="""pandas.DataFrame(
+    {"image": ["a.jpg"], "class": ["dog"], "xmin": [10], "ymin": [20], "xmax": [40], "ymax": [60]}
+).to_parquet("gt.parquet")
+""",
+    carries=("images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area"),
+    suffixes=PARQUET_SUFFIXES,
+)
+
+
+def sniff(path: Path) -> bool:
+    """Whether `path` is a Parquet file, or a folder of these."""
+    return holds_only(path, PARQUET_SUFFIXES) if _files.is_folder(path) else is_parquet(_files.head(path))
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the boxes of a file, or of the files of a folder, to the draft.
+
+    Raises
+    ------
+    DataError
+        When a file cannot be read; what does not fit in its columns is among the draft's findings.
+    MachineError
+        When pyarrow is not installed.
+    """
+    from jaccard_eval.formats._arrow.reader import read_tables  # not needed to look for a format
+
+    read_tables(path, PARQUET_SUFFIXES, draft)
+
+
+def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write a Parquet file.
+
+    Raises
+    ------
+    MachineError
+        When the file cannot be written, or pyarrow is not installed.
+    """
+    from jaccard_eval.formats._arrow.writer import write_parquet
+
+    write_parquet(dataset, path, findings)
+
+
+def write_example(path: Path) -> None:
+    """Write the example, which is code here and not a text to be read."""
+    import pandas as pd
+
+    corners = {"xmin": [10], "ymin": [20], "xmax": [40], "ymax": [60]}
+    pd.DataFrame({"image": ["a.jpg"], "class": ["dog"], **corners}).to_parquet(path)
