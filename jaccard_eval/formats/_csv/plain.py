@@ -31,6 +31,8 @@ from jaccard_eval.formats._keys import CodedKeys
 if TYPE_CHECKING:
     import pandas as pd
 
+SAMPLE = 100  # numbers that show most columns not to be true and false
+
 
 @dataclass(frozen=True)
 class PlainRows(TextRows):
@@ -96,9 +98,10 @@ def _parse(file: TextFile, columns: Columns) -> pd.DataFrame | None:
     import pandas as pd
 
     start = 0 if file.headerless else _end_of_line(file.data, file.first_line)
-    table = file.data[start:]
-    kinds = dict.fromkeys(_word_columns(file, columns, table), "category")
-    kinds |= dict.fromkeys(_number_columns(columns), "float64")
+    numbers = _number_columns(columns)
+    kinds: dict[int, Any] = dict.fromkeys(numbers, np.float64) | dict.fromkeys(_words(file, columns, start), "category")
+    table = io.BytesIO(file.data)  # which shares the bytes
+    table.seek(start)
     # The default is exact since pandas 3.1, which deprecates the option.
     has_precision = "float_precision" in (pd.read_csv.__kwdefaults__ or {})
     read_csv: Any = partial(pd.read_csv, float_precision="round_trip") if has_precision else pd.read_csv
@@ -106,13 +109,13 @@ def _parse(file: TextFile, columns: Columns) -> pd.DataFrame | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             frame: pd.DataFrame = read_csv(
-                io.BytesIO(table),
+                table,
                 sep=file.delimiter,
                 header=None,
                 dtype={position: kinds.get(position, object) for position in range(len(file.header))},
-                na_values={position: [""] for position in _number_columns(columns)},
+                na_values={position: [""] for position in numbers},
                 keep_default_na=False,
-                skipinitialspace=True,
+                skipinitialspace=_has_leading_blanks(file.data, file.delimiter),  # a third slower where it is set
             )
     except (ValueError, OverflowError):  # ParserError and EmptyDataError are ValueErrors
         return None
@@ -120,6 +123,13 @@ def _parse(file: TextFile, columns: Columns) -> pd.DataFrame | None:
     delimiters = np.count_nonzero(np.frombuffer(file.data, dtype=np.uint8) == ord(file.delimiter))
     is_even = delimiters == (len(frame) + (not file.headerless)) * (n_fields - 1)  # pandas fills short rows
     return frame if is_even and len(frame) and frame.shape[1] == n_fields else None
+
+
+def _has_leading_blanks(table: bytes, delimiter: str) -> bool:
+    """Whether a cell may start with a blank."""
+    text = np.frombuffer(table, dtype=np.uint8)
+    before = text[np.flatnonzero(text[1:] == ord(" "))]
+    return b"\t" in table or table.startswith(b" ") or bool(((before == ord(delimiter)) | (before == ord("\n"))).any())
 
 
 def _end_of_line(data: bytes, number: int) -> int:
@@ -135,9 +145,13 @@ def _text_columns(file: TextFile, columns: Columns) -> set[int]:
     return {columns.image, columns.label, *([] if beside is None else [beside])}
 
 
-def _word_columns(file: TextFile, columns: Columns, table: bytes) -> list[int]:
-    """Return the columns of texts that start with a letter in the first row; pandas makes numbers of some others."""
-    first = table[: table.find(b"\n")].decode("utf-8", "replace").split(file.delimiter)
+def _words(file: TextFile, columns: Columns, start: int) -> list[int]:
+    """Return the columns of texts that start with a letter in the first row: categories, as objects take more time.
+
+    Of categories that are all numbers pandas makes numbers.
+    """
+    end = file.data.find(b"\n", start)
+    first = file.data[start : None if end < 0 else end].decode("utf-8").split(file.delimiter)
     return [one for one in _text_columns(file, columns) if one < len(first) and first[one].lstrip()[:1].isalpha()]
 
 
@@ -211,5 +225,9 @@ def _given(numbers: Mapping[int, FloatArray], column: int | None, rows: RowIndic
 
 def _is_plain(numbers: FloatArray) -> bool:
     """Whether numbers are finite where given, and may not stand for a column of true and false."""
-    given = numbers[~np.isnan(numbers)]
-    return not bool(np.isinf(given).any()) and not (len(given) and bool(((given == 0) | (given == 1)).all()))
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        numbers, finite = numbers[~np.isnan(numbers)], finite[~np.isnan(numbers)]
+    first = numbers[:SAMPLE]
+    may_be_flags = len(first) > 0 and bool(((first == 0) | (first == 1)).all())
+    return bool(finite.all()) and not (may_be_flags and bool(((numbers == 0) | (numbers == 1)).all()))

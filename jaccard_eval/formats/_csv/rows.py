@@ -161,7 +161,7 @@ def open_table(path: Path, findings: FindingLog) -> TextFile:
     """
     data = _files.read_bytes(path)
     text = _files.decode(path, data)
-    if (data.startswith(b"#") or b"\n#" in data) and data.count(b"\r") == data.count(b"\r\n"):
+    if b"#" in data and (data.startswith(b"#") or b"\n#" in data) and data.count(b"\r") == data.count(b"\r\n"):
         text = _without_comments(text, Where(str(path)), findings)
         data = text.encode("utf-8")
     line, start = first_line(text)
