@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.errors import Where
-from jaccard_eval.formats import ReadOptions, _files
+from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.record import Record
+from jaccard_eval.formats._json.documents import listed_records
 from jaccard_eval.formats._json.scene import Scene
-from jaccard_eval.formats._json.values import parse_json
 
 _SIDES = ("center_x", "center_y", "width", "height")
 
@@ -17,8 +15,7 @@ _SIDES = ("center_x", "center_y", "width", "height")
 def read_list(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a list to the draft."""
     scene = Scene(draft)
-    document = Record({"": parse_json(path, _files.read_text(path))}, Where(str(path)), draft.findings)
-    for frame in document.records(""):
+    for frame in listed_records(path, draft):
         image = frame.text("filename")
         scene.add_image(image)
         for one in frame.records("objects"):

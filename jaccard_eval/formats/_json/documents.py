@@ -10,6 +10,7 @@ from jaccard_eval.errors import DataError, Where
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._json.keys import record_keys
+from jaccard_eval.formats._json.record import Record
 from jaccard_eval.formats._json.values import parse_json
 from jaccard_eval.formats._tree import list_tree, scan_folder
 
@@ -45,6 +46,17 @@ def documents(path: Path, draft: Draft, *, besides: frozenset[str] = frozenset()
     """
     files = _list_files(path, draft, besides) if _files.is_folder(path) else {path.stem: path}
     yield from _files.read_each(files, lambda file: parse_json(file, _files.read_text(file)), draft.findings)
+
+
+def listed_records(path: Path, draft: Draft) -> Iterator[Record]:
+    """Return the objects of a file that is a list of them; what is none is told and left out.
+
+    Raises
+    ------
+    DataError
+        When it cannot be read or is no JSON.
+    """
+    return Record.list_of(parse_json(path, _files.read_text(path)), Where(str(path)), draft.findings)
 
 
 def _is_one(file: Path, recognise: Recognise) -> bool:

@@ -26,8 +26,7 @@ def read_outputs(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _add_output(scene: Scene, image: str, output: Any, where: Where, draft: Draft) -> None:
     scene.add_image(image)
-    holder = Record({"": output}, where, draft.findings)
-    for one in holder.records(""):
+    for one in Record.list_of(output, where, draft.findings):
         box = one.record("box")
         coords = [box.number(corner) for corner in _CORNERS]
         score = one.number("score") if one.has("score") else math.nan

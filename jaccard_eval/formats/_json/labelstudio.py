@@ -12,11 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from jaccard_eval.data.imagenames import is_image_name
 from jaccard_eval.errors import Where
-from jaccard_eval.formats import ReadOptions, _files
+from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._json.documents import listed_records
 from jaccard_eval.formats._json.record import Record
 from jaccard_eval.formats._json.scene import UNKNOWN_SIZE, Scene
-from jaccard_eval.formats._json.values import parse_json
 
 _LABELS = "rectanglelabels"
 _SHARED_LABELS = (
@@ -30,8 +30,7 @@ _PICTURE = ("image", "img", "image_url", "url")
 
 def read_tasks(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of an export to the draft."""
-    document = Record({"": parse_json(path, _files.read_text(path))}, Where(str(path)), draft.findings)
-    tasks = list(document.records(""))
+    tasks = list(listed_records(path, draft))
     addresses = [_address(task) for task in tasks]
     scene, left_out = Scene(draft), Counter[str]()
     for task, key in zip(tasks, _keys(addresses, draft), strict=True):

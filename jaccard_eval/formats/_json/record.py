@@ -35,6 +35,11 @@ class Record:
             findings.error("key-duplicate", place, f"duplicate key {shown(key)} in one object", fix="Keep one of them.")
         return cls(value, where, findings)
 
+    @classmethod
+    def list_of(cls, value: Any, where: Where, findings: FindingLog) -> Iterator[Record]:
+        """Take a value as a list of objects; what is none is told and left out."""
+        return cls({"": value}, where, findings).records("")
+
     def has(self, field: str) -> bool:
         """Whether a field is given and not null."""
         return self.values.get(field) is not None
@@ -84,7 +89,7 @@ class Record:
         return value
 
     def records(self, field: str) -> Iterator[Record]:
-        """Read an array of objects; what is none is told and left out. The field "" is the record itself."""
+        """Read an array of objects; what is none is told and left out."""
         for at, value in enumerate(self.array(field)):
             record = Record.of(value, self._inner(f"{field}[{at}]"), self.findings)
             if isinstance(value, dict):

@@ -6,13 +6,13 @@ import math
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Key
-from jaccard_eval.errors import Where
-from jaccard_eval.formats import ReadOptions, _files
+from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._csv.columns import IMAGE
 from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._json.documents import listed_records
 from jaccard_eval.formats._json.record import Record
 from jaccard_eval.formats._json.scene import Scene
-from jaccard_eval.formats._json.values import is_number, parse_json
+from jaccard_eval.formats._json.values import is_number
 
 _CORNERS = ("x_min", "y_min", "x_max", "y_max")
 _NAME, _NUMBER = "class_name", "class_id"
@@ -21,8 +21,7 @@ _NAME, _NUMBER = "class_name", "class_id"
 def read_rows(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a list to the draft."""
     scene = Scene(draft)
-    document = Record({"": parse_json(path, _files.read_text(path))}, Where(str(path)), draft.findings)
-    for row in document.records(""):
+    for row in listed_records(path, draft):
         coords = [row.number(corner) for corner in _CORNERS]
         scored = row.values.get("confidence") not in (None, "")  # empty where the detections have none
         score = row.number("confidence") if scored else math.nan

@@ -26,7 +26,7 @@ def read_results(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _add_output(scene: Scene, image: str, output: Any, where: Where, draft: Draft) -> None:
     scene.add_image(image)
-    for one in Record({"": output}, where, draft.findings).records(""):
+    for one in Record.list_of(output, where, draft.findings):
         box = one.record("box")
         is_oriented = box.has("x3")
         if is_oriented:
