@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from jaccard_eval.formats._csv.columns import position_of_strings
 
 NEEDED = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")
-GROUP = "IsGroupOf"
 
 _NEEDED = frozenset(name.lower() for name in NEEDED)
 
