@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -15,6 +16,7 @@ from jaccard_eval.analysis.answers import answers_of
 from jaccard_eval.analysis.gatenoise import PairedRuns, weigh_noise
 from jaccard_eval.analysis.gates import judge
 from jaccard_eval.analysis.resample import draw_weights, percentile_interval
+from jaccard_eval.api.bootstrapping import with_intervals
 from jaccard_eval.data.bootstrap import Bootstrap, Resamples
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.verdict import Status
@@ -86,7 +88,7 @@ def brute_force(seed: int, ref: str, images: Sequence[int] = range(6)) -> list[f
 
 AT_SCORE = "iou=0.5,score=0.4"
 RESAMPLED = ["AP", "AP50", "AR100", "AP_small", "AP[class=dog]", "AP75[class=fox]", f"recall[{AT_SCORE}]"]
-RESAMPLED += [f"precision[{AT_SCORE},class=cat]", "F1[iou=0.75]", "TP[iou=0.5,class=dog]"]
+RESAMPLED += [f"recall[{AT_SCORE},class=dog]", f"precision[{AT_SCORE},class=cat]", "F1[iou=0.75]", "TP[iou=0.5]"]
 
 
 @pytest.mark.parametrize("ref", RESAMPLED)
@@ -248,6 +250,63 @@ def test_false_positives_per_image_are_those_of_as_many_images_as_there_are() ->
     values = [repeat_images(_less(3), weights)["FPPI[iou=0.5,score=0.4]"] for weights in drawn]
     assert verdict.spread is not None
     assert verdict.spread.interval == pytest.approx(percentile_interval(np.array(values), 0.95), abs=1e-12)
+
+
+def test_groups_of_different_sizes_change_how_many_images_are_drawn() -> None:
+    # Groups i0 i1 i2 i3 and i4 i5: a resample has 8, 6 or 4 images.
+    names = [f"g{int(i > 3)}/i{i}" for i in range(6)]
+    boxes = [[replace(box, image=names[int(box.image[1:])]) for box in side] for side in _less(3)]
+    run = evaluate(*boxes, images=names, names=("cat", "dog", "fox"))
+    gates = Gates(
+        rules=(Rule(metric="FPPI", iou=0.5, max=9.0),),
+        bootstrap=Bootstrap(n_resamples=20, rng=7, group_by="folder"),
+    )
+    (verdict,) = gate(run, gates)
+    drawn = [draw_weights(np.array([0, 0, 0, 0, 1, 1]), 2, (7, i)).tolist() for i in range(20)]
+    assert {sum(weights) for weights in drawn} == {8, 6, 4}
+    values = [repeat_images(_less(3), weights)["FPPI[iou=0.5]"] for weights in drawn]
+    assert verdict.spread is not None
+    assert verdict.spread.interval == pytest.approx(percentile_interval(np.array(values), 0.95), abs=1e-12)
+
+
+def test_resamples_that_are_there_are_used_only_when_they_were_drawn_as_asked() -> None:
+    _, run = pair_of(3)
+    resampled = with_intervals(run, FEW)
+    rule, on_some = Rule(metric="AP", min=0.0), Rule(metric="AP", min=0.0, id="some", slice="some")
+    slices = (Slice(name="some", patterns=("i[1245]",)),)
+    for settings in (FEW, replace(FEW, rng=8)):
+        fresh, known = (
+            gate(one, Gates(rules=(rule, on_some), slices=slices, bootstrap=settings)) for one in (run, resampled)
+        )
+        assert [one.spread for one in known] == [one.spread for one in fresh]
+
+
+def test_support_on_the_limit_is_enough() -> None:
+    base, run = pair_of(3)
+    n = {name: run.measured.value(MetricRef.parse(f"AP[class={name}]")).n for name in ("cat", "dog", "fox")}
+    rule = Rule(
+        metric="AP",
+        classes=("*",),
+        aggregate="mean",
+        min_support=max(n.values()),
+        max_drop=0.9,
+        significance="non-inferior",
+    )
+    assert judged(run, base, rule)[0].spread is not None
+
+
+@pytest.mark.parametrize(("policy", "status"), [("warn", Status.WARN), ("pass", Status.PASS)])
+def test_undefined_classes_that_are_left_out_warn_where_that_is_asked_for(policy: str, status: Status) -> None:
+    run = evaluate(DOGS, BOTH, names=("cat", "dog"))  # no cat anywhere
+    rule = Rule(
+        metric="AP50",
+        classes=("*",),
+        aggregate="mean",
+        max_drop=0.1,
+        significance="non-inferior",
+        missing_metric=policy,
+    )
+    assert judged(run, run, rule)[0].status is status
 
 
 @pytest.mark.parametrize("metric", ["recall[iou=0.5,score=best-f1]", "F1[iou=0.5,score=best-f1,class=dog]"])
