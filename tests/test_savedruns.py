@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from command_line import box, write_json, write_pair
 
-from jaccard_eval import DataError, UsageError, compare, evaluate
+from jaccard_eval import Bootstrap, CompareOptions, DataError, UsageError, compare, evaluate
 from jaccard_eval.api.savedruns import is_saved_run, load_run
 from jaccard_eval.cli import _run
 from jaccard_eval.report import ReportOptions
@@ -48,6 +48,28 @@ def test_a_run_is_read_back_with_all_its_numbers(three: tuple[Path, ...]) -> Non
 def test_a_run_is_saved_in_the_same_bytes_every_time(three: tuple[Path, ...]) -> None:
     first, second = (render(evaluate(*three[:2]), ReportOptions()) for _ in range(2))
     assert first == second
+
+
+@pytest.mark.parametrize("what", ["boxes", "classes"])
+def test_runs_on_one_ground_truth_in_two_orders_are_not_compared_row_by_row(three: tuple[Path, ...], what: str) -> None:
+    gt, before, after = three
+    first, document = saved(gt, before), json.loads(gt.read_text())
+    boxes, classes = document["annotations"][::-1], [*document["categories"], {"id": 3, "name": "fox"}]
+    changes = {"annotations": boxes} if what == "boxes" else {"categories": classes}
+    turned = write_json(gt.parent / "turned.json", document | changes)
+    with pytest.raises(
+        DataError, match=f"{what}: the {what} of the ground truth are not the same, or in another order"
+    ):
+        compare(None, first, saved(turned, after))
+
+
+def test_images_may_be_in_two_orders(three: tuple[Path, ...]) -> None:
+    gt, before, after = three
+    first, document = saved(gt, before), json.loads(gt.read_text())
+    turned = write_json(gt.parent / "turned.json", document | {"images": document["images"][::-1]})
+    options = CompareOptions(bootstrap=Bootstrap(n_resamples=20))
+    whole = compare(gt, before, after, options=options).to_dict()
+    assert compare(None, first, saved(turned, after), options=options).to_dict()["comparisons"] == whole["comparisons"]
 
 
 def test_saved_runs_compare_as_their_inputs_do(three: tuple[Path, ...]) -> None:

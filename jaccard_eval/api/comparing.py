@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from jaccard_eval.analysis.changes import MOVED_IOU
 from jaccard_eval.analysis.compare import BEST_F1, box_threshold, contender, detection_metrics, versus, with_intervals
 from jaccard_eval.analysis.gaterules import Slice
@@ -18,6 +20,7 @@ from jaccard_eval.data.comparison import ComparisonResult, Versus
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields, without_fields
 from jaccard_eval.errors import Finding, FindingLog, UsageError, Where, shown
+from jaccard_eval.metrics.detection import DetectionMetrics
 
 if TYPE_CHECKING:
     from jaccard_eval.api.inputs import Source
@@ -166,7 +169,33 @@ def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationR
                     f" {baseline.pred.path}",
                     fix="Compare results of one ground truth by the same rules: evaluate again where they differ.",
                 )
+        _require_same_rows(baseline, one, findings)
     findings.raise_errors()
+
+
+def _require_same_rows(baseline: EvaluationResult, other: EvaluationResult, findings: FindingLog) -> None:
+    """Refuse ground truth in another order: boxes are compared by their row, classes by their place."""
+    ours, theirs = detection_metrics(baseline), detection_metrics(other)
+    what = "classes" if ours.class_names != theirs.class_names else "boxes"
+    if what == "classes" or not _has_equal_rows(ours, theirs):
+        findings.error(
+            "comparison-unequal",
+            Where(other.pred.path, field=what),
+            f"the {what} of the ground truth are not the same, or in another order, for {baseline.pred.path}",
+            fix="Evaluate both on one file.",
+        )
+
+
+def _has_equal_rows(ours: DetectionMetrics, theirs: DetectionMetrics) -> bool:
+    """Whether the boxes of the ground truth are the same row by row; images may be in any order."""
+    row = {name: i for i, name in enumerate(ours.image_names)}
+    place = np.array([row.get(name, -1) for name in theirs.image_names], dtype=np.int64)
+    pairs = (
+        (ours.table.gt_label, theirs.table.gt_label),
+        (ours.table.gt_xywh, theirs.table.gt_xywh),
+        (ours.table.gt_image, place[theirs.table.gt_image]),
+    )
+    return all(np.array_equal(one, other) for one, other in pairs)
 
 
 def _what(name: str) -> str:
