@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.errors import DataError, Where, did_you_mean, shown
+from jaccard_eval.errors import Where
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._json.metadata import find_metadata
 from jaccard_eval.formats._json.record import Record
 from jaccard_eval.formats._json.values import looks_like_json_lines, parse_json, parse_json_lines
 from jaccard_eval.formats._objects.rows import add_object_rows
-from jaccard_eval.formats._splits import split_of
+from jaccard_eval.formats._splits import choose_split
 
 
 def read_rows(path: Path, draft: Draft) -> None:
@@ -40,11 +40,6 @@ def _file_of_split(folder: Path, draft: Draft) -> Path:
     files, asked = find_metadata(folder), draft.options.split
     if "" in files:
         return files[""]
-    split = split_of(asked)
-    if split in files:
-        draft.details.append(f"split {split}")
-        return files[split]
-    detail = f"there is no split {shown(asked)}; there are: {', '.join(files) or 'none'}"
-    raise DataError.single(
-        "split-missing", Where(str(folder)), detail, fix=f"Name one with --split.{did_you_mean(asked, files)}"
-    )
+    split = choose_split(asked, files, Where(str(folder)), draft.findings)
+    draft.details.append(f"split {split}")
+    return files[split]

@@ -6,12 +6,11 @@ import contextlib
 import os
 from pathlib import Path
 
-from jaccard_eval.errors import DataError, Severity, Where, did_you_mean, printable, shown
+from jaccard_eval.errors import Severity, Where, shown
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._splits import choose_split
 from jaccard_eval.formats._tree import is_folder_entry
-
-DEFAULT_SPLIT = "val"
 
 _ANNOTATIONS = "Annotations"
 _MAIN = "ImageSets/Main"
@@ -44,7 +43,7 @@ def take_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str, Pat
     lists = _image_sets(kit)
     if not lists:
         return None
-    name = _choose(kit, lists, draft)
+    name = choose_split(draft.options.split, lists, Where(str(kit / _MAIN)), draft.findings)
     listed = _read_list(lists[name], draft)
     missing = [key for key in listed if key not in files]
     draft.findings.add_rows(
@@ -75,22 +74,6 @@ def _image_sets(kit: Path) -> dict[str, Path]:
 def _is_of_class(path: Path) -> bool:
     first = _files.head(path).decode("utf-8", "replace").strip().partition("\n")[0].split()
     return len(first) > 1 and first[-1] in _JUDGEMENTS
-
-
-def _choose(kit: Path, lists: dict[str, Path], draft: Draft) -> str:
-    """Return the asked split; the only one there is, where none was asked for by name."""
-    asked = draft.options.split
-    if asked in lists:
-        return asked
-    where = Where(str(kit / _MAIN))
-    if asked == DEFAULT_SPLIT and len(lists) == 1:
-        (only,) = lists
-        detail = f"there is no split {shown(asked)}; {shown(only)}, the only one, is read"
-        draft.findings.note("split-train", where, detail)
-        return only
-    detail = f"there is no split {shown(asked)}; there are: {', '.join(map(printable, lists))}"
-    fix = f"Name one with --split.{did_you_mean(asked, lists)}"
-    raise DataError.single("split-missing", where, detail, fix=fix)
 
 
 def _read_list(path: Path, draft: Draft) -> list[str]:
