@@ -93,31 +93,31 @@ RESAMPLED += [f"recall[{AT_SCORE},class=dog]", f"precision[{AT_SCORE},class=cat]
 
 @pytest.mark.parametrize("ref", RESAMPLED)
 def test_the_interval_is_that_of_plain_evaluations_of_the_images_drawn(ref: str) -> None:
-    base, run = pair_of(3)
+    base, run = pair_of(5)
     (verdict,) = judged(run, base, Rule(metric=ref, max_drop=0.9, significance="non-inferior"))
     assert verdict.spread is not None
-    expected = percentile_interval(np.array(brute_force(3, ref)), FEW.confidence_level)
+    expected = percentile_interval(np.array(brute_force(5, ref)), FEW.confidence_level)
     assert verdict.spread.interval == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_slice_is_drawn_as_if_its_images_were_all() -> None:
-    base, run = pair_of(3)
+    base, run = pair_of(5)
     rule = Rule(metric="AP", max_drop=0.9, significance="significant-drop", slice="some")
     (verdict,) = judged(run, base, rule, slices=(Slice(name="some", patterns=("i[1245]",)),))
     assert verdict.spread is not None
-    expected = percentile_interval(np.array(brute_force(3, "AP", (1, 2, 4, 5))), FEW.confidence_level)
+    expected = percentile_interval(np.array(brute_force(5, "AP", (1, 2, 4, 5))), FEW.confidence_level)
     assert verdict.spread.interval == pytest.approx(expected, abs=1e-12)
     assert verdict.spread.drawn["n_units"] == 4
 
 
 @pytest.mark.parametrize(("aggregate", "summary"), [("mean", np.mean), ("min", np.min), ("median", np.median)])
 def test_an_aggregate_is_made_of_the_classes_at_each_resample(aggregate: str, summary: Any) -> None:
-    base, run = pair_of(4)
+    base, run = pair_of(5)
     rule = Rule(
         metric="AP", classes=("cat", "dog", "fox"), aggregate=aggregate, max_drop=0.9, significance="non-inferior"
     )
     (verdict,) = judged(run, base, rule)
-    truth, found = draw_scene(4)
+    truth, found = draw_scene(5)
     less = [box for box in found if box.image < "i3"]
     deltas = []
     for i in range(FEW.n_resamples):
@@ -169,7 +169,7 @@ def test_what_may_have_lost_more_than_the_limit_is_not_non_inferior() -> None:
 
 
 def test_a_model_is_not_inferior_to_itself_even_without_any_leeway() -> None:
-    base, _ = pair_of(3)
+    base, _ = pair_of(5)
     (verdict,) = judged(base, base, Rule(metric="AP", max_drop=0.0, significance="non-inferior"))
     assert (verdict.status, verdict.margin) == (Status.PASS, 0.0)
 
@@ -204,7 +204,7 @@ def test_other_limits_of_the_rule_are_judged_by_the_value() -> None:
 
 
 def test_the_defaults_are_those_of_the_bootstrap() -> None:
-    base, run = pair_of(3)
+    base, run = pair_of(5)
     gates = Gates(
         rules=(Rule(metric="AP", max_drop=0.9, significance="significant-drop"), Rule(metric="AP50", min=0.0))
     )
@@ -219,7 +219,7 @@ def test_the_defaults_are_those_of_the_bootstrap() -> None:
 
 
 def test_when_resamples_are_asked_for_every_rule_is_told_with_its_interval() -> None:
-    base, run = pair_of(3)
+    base, run = pair_of(5)
     best = Rule(metric="recall[iou=0.5,score=best-f1]", min=0.0)
     rules = (Rule(metric="AP", max_drop=0.9), Rule(metric="AP", min=0.0), best)
     drop, floor, recall = judged(run, base, *rules)
@@ -227,7 +227,7 @@ def test_when_resamples_are_asked_for_every_rule_is_told_with_its_interval() -> 
     assert floor.spread is not None
     assert drop.spread.paired is not None
     assert floor.spread.paired is None
-    values = [repeat_images(_less(3), draw_weights(np.arange(6), 6, (7, i)).tolist())["AP"] for i in range(20)]
+    values = [repeat_images(_less(5), draw_weights(np.arange(6), 6, (7, i)).tolist())["AP"] for i in range(20)]
     assert floor.spread.interval == pytest.approx(percentile_interval(np.array(values), 0.95), abs=1e-12)
     assert recall.spread is None
 
@@ -238,16 +238,16 @@ def _less(seed: int) -> tuple[Any, Any]:
 
 
 def test_values_below_the_least_support_are_not_resampled() -> None:
-    base, run = pair_of(3)
+    base, run = pair_of(5)
     (verdict,) = judged(run, base, Rule(metric="AP", max_drop=0.1, significance="non-inferior", min_support=1000))
     assert (verdict.status, verdict.spread) == (Status.SKIP, None)
 
 
 def test_false_positives_per_image_are_those_of_as_many_images_as_there_are() -> None:
-    _, run = pair_of(3)
+    _, run = pair_of(5)
     (verdict,) = judged(run, run, Rule(metric="FPPI", iou=0.5, score=0.4, max=9.0))
     drawn = (draw_weights(np.arange(6), 6, (7, i)).tolist() for i in range(20))
-    values = [repeat_images(_less(3), weights)["FPPI[iou=0.5,score=0.4]"] for weights in drawn]
+    values = [repeat_images(_less(5), weights)["FPPI[iou=0.5,score=0.4]"] for weights in drawn]
     assert verdict.spread is not None
     assert verdict.spread.interval == pytest.approx(percentile_interval(np.array(values), 0.95), abs=1e-12)
 
@@ -255,7 +255,7 @@ def test_false_positives_per_image_are_those_of_as_many_images_as_there_are() ->
 def test_groups_of_different_sizes_change_how_many_images_are_drawn() -> None:
     # Groups i0 i1 i2 i3 and i4 i5: a resample has 8, 6 or 4 images.
     names = [f"g{int(i > 3)}/i{i}" for i in range(6)]
-    boxes = [[replace(box, image=names[int(box.image[1:])]) for box in side] for side in _less(3)]
+    boxes = [[replace(box, image=names[int(box.image[1:])]) for box in side] for side in _less(5)]
     run = evaluate(*boxes, images=names, names=("cat", "dog", "fox"))
     gates = Gates(
         rules=(Rule(metric="FPPI", iou=0.5, max=9.0),),
@@ -264,13 +264,13 @@ def test_groups_of_different_sizes_change_how_many_images_are_drawn() -> None:
     (verdict,) = gate(run, gates)
     drawn = [draw_weights(np.array([0, 0, 0, 0, 1, 1]), 2, (7, i)).tolist() for i in range(20)]
     assert {sum(weights) for weights in drawn} == {8, 6, 4}
-    values = [repeat_images(_less(3), weights)["FPPI[iou=0.5]"] for weights in drawn]
+    values = [repeat_images(_less(5), weights)["FPPI[iou=0.5]"] for weights in drawn]
     assert verdict.spread is not None
     assert verdict.spread.interval == pytest.approx(percentile_interval(np.array(values), 0.95), abs=1e-12)
 
 
 def test_resamples_that_are_there_are_used_only_when_they_were_drawn_as_asked() -> None:
-    _, run = pair_of(3)
+    _, run = pair_of(5)
     resampled = with_intervals(run, FEW)
     rule, on_some = Rule(metric="AP", min=0.0), Rule(metric="AP", min=0.0, id="some", slice="some")
     slices = (Slice(name="some", patterns=("i[1245]",)),)
@@ -282,7 +282,7 @@ def test_resamples_that_are_there_are_used_only_when_they_were_drawn_as_asked() 
 
 
 def test_support_on_the_limit_is_enough() -> None:
-    base, run = pair_of(3)
+    base, run = pair_of(5)
     n = {name: run.measured.value(MetricRef.parse(f"AP[class={name}]")).n for name in ("cat", "dog", "fox")}
     rule = Rule(
         metric="AP",
@@ -311,7 +311,7 @@ def test_undefined_classes_that_are_left_out_warn_where_that_is_asked_for(policy
 
 @pytest.mark.parametrize("metric", ["recall[iou=0.5,score=best-f1]", "F1[iou=0.5,score=best-f1,class=dog]"])
 def test_a_score_that_other_images_would_move_is_refused(metric: str) -> None:
-    base, run = pair_of(3)
+    base, run = pair_of(5)
     with pytest.raises(UsageError, match="with other images the score of the best F1 is another one; name a score"):
         judged(run, base, Rule(metric=metric, max_drop=0.1, significance="significant-drop"))
 
