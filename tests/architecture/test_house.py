@@ -76,6 +76,11 @@ def test_help_and_version_load_no_heavy_library(arguments: list[str]) -> None:
     assert _heavy_after(code) == []
 
 
+def test_choosing_how_a_file_is_written_loads_no_way_to_draw() -> None:
+    loaded = _heavy_after("from jaccard_eval.report import reporter_for\nreporter_for('result.json')")
+    assert {"PIL", "pandas", "rich"}.isdisjoint(loaded)
+
+
 def test_no_committed_text_names_a_path_of_one_machine() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{number}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 from jaccard_eval.atomic import replace_folder
 from jaccard_eval.data.boxtable import FloatArray
@@ -96,7 +96,7 @@ def _corners(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
 
 def _objects(dataset: Dataset, corners: FloatArray) -> list[list[str]]:
     """Return the elements of the objects of each image."""
-    boxes, names = dataset.boxes, list(map(escape, dataset.labels.names))
+    boxes, names = dataset.boxes, [escape(name, quote=False) for name in dataset.labels.names]
     objects: list[list[str]] = [[] for _ in range(len(dataset.images))]
     columns = boxes.image.tolist(), boxes.label.tolist(), boxes.difficult.tolist(), corners.tolist()
     for image, label, difficult, box in zip(*columns, strict=True):
@@ -116,7 +116,7 @@ def _document(dataset: Dataset, row: int, objects: Sequence[str]) -> str:
     """Return the text of a file; what is not known of an image is left out."""
     key, name = dataset.images.keys[row], dataset.images.file_names[row]
     named = name or (key if isinstance(key, str) and is_image_name(key) else "")
-    file_name = f"  <filename>{escape(named)}</filename>\n" if named else ""
+    file_name = f"  <filename>{escape(named, quote=False)}</filename>\n" if named else ""
     width, height = dataset.images.sizes[row].tolist()
     known = math.isfinite(width) and math.isfinite(height)
     size = f"<width>{_number(width)}</width><height>{_number(height)}</height><depth>3</depth>" if known else ""
