@@ -53,10 +53,14 @@ def read_content(path: Path, findings: FindingLog) -> Content:
     try:
         with _files.open_regular(path) as file, _files.unchanging(path, file):
             return _read(path, file, findings)
+    except MemoryError:
+        if path.stat().st_size > _files.UNPACKED_FLOOR:
+            raise
+        reason = "it asks for more memory than there is"
     except (arrow.ArrowException, OSError, ValueError, LookupError, ArithmeticError, NotImplementedError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
-        fix = "Copy or export the file again."
-        raise DataError.single("arrow-damaged", Where(str(path)), f"cannot be read: {reason}", fix=fix) from None
+    fix = "Copy or export the file again."
+    raise DataError.single("arrow-damaged", Where(str(path)), f"cannot be read: {reason}", fix=fix)
 
 
 def _read(path: Path, file: BinaryIO, findings: FindingLog) -> Content:
@@ -70,7 +74,8 @@ def _read(path: Path, file: BinaryIO, findings: FindingLog) -> Content:
     content = Content()
     first_row = 0
     for table in _parquet(file, content, budget) if is_parquet(start) else _arrow(file, start, content, budget):
-        table.validate(full=True)
+        budget.require(ROW_BYTES * table.num_rows)
+        table.validate(full=True)  # before anything else is asked of it: pyarrow trusts what it reads
         content.batches.append(flatten(table, first_row, str(path), findings))
         budget.spend(table.nbytes)
         first_row += table.num_rows
@@ -99,14 +104,14 @@ def _parquet(file: BinaryIO, content: Content, budget: _Budget) -> Iterator[Any]
     opened = parquet.ParquetFile(file)
     schema, about = opened.schema_arrow, opened.metadata
     content.metadata = schema.metadata or {}
-    leaves = [(at, opened.schema.column(at)) for at in range(len(opened.schema))]
-    read = [(at, leaf) for at, leaf in leaves if is_wanted(_parts(leaf.path)) and _is_readable(leaf)]
-    paths = {leaf.path for _, leaf in read}
-    content.unread = list(dict.fromkeys(_title(leaf.path) for _, leaf in leaves if leaf.path not in paths))
-    groups = [about.row_group(group) for group in range(about.num_row_groups)]
-    budget.require(sum(group.column(at).total_uncompressed_size for group in groups for at, _ in read))
-    budget.require(ROW_BYTES * about.num_rows)
-    texts = [leaf.path for _, leaf in read if leaf.physical_type == "BYTE_ARRAY"]
+    leaves = [opened.schema.column(at) for at in range(len(opened.schema))]
+    read = [leaf for leaf in leaves if is_wanted(_parts(leaf.path)) and _is_readable(leaf)]
+    paths = {leaf.path for leaf in read}
+    content.unread = list(dict.fromkeys(_title(leaf.path) for leaf in leaves if leaf.path not in paths))
+    # Not that of the columns in it: to ask for these ends the process where the file is damaged (pyarrow 26).
+    groups = [about.row_group(group).total_byte_size for group in range(about.num_row_groups)]
+    budget.require(max(sum(groups), ROW_BYTES * about.num_rows))
+    texts = [leaf.path for leaf in read if leaf.physical_type == "BYTE_ARRAY"]
     opened = parquet.ParquetFile(file, metadata=about, read_dictionary=texts)
     if not groups:
         yield opened.read(columns=sorted(paths))
@@ -126,9 +131,7 @@ def _arrow(file: BinaryIO, start: bytes, content: Content, budget: _Budget) -> I
     content.unread = [one.name for at, one in enumerate(schema) if at not in chosen]
     reader = open_one(file, options=ipc.IpcReadOptions(included_fields=chosen, use_threads=True))
     yield arrow.schema([schema.field(at) for at in chosen]).empty_table()
-    for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
-        budget.require(max(batch.nbytes, ROW_BYTES * batch.num_rows))
-        yield batch
+    yield from map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
 
 
 def _parts(path: str) -> tuple[str, ...]:
