@@ -132,7 +132,7 @@ def test_an_unknown_category_is_a_warning_with_its_id_and_count(write_json: Writ
     gt = write_json("gt.json", _coco((1, 1, BOX)))
     pred = write_json("pred.json", _results((1, 1, BOX), (1, 99, BOX), (2, 99, OTHER)))
     (warning,) = _messages(evaluate(gt, pred), Severity.WARNING)
-    assert "2 predictions of 1 class (category) unknown to the ground truth set aside: '99'" in warning
+    assert "2 predictions of 1 class that is no category of the ground truth set aside: '99'" in warning
 
 
 def test_categories_counted_from_0_are_a_warning_that_names_0(write_json: Writer) -> None:
@@ -146,7 +146,7 @@ def test_categories_counted_from_0_are_a_warning_that_names_0(write_json: Writer
 def test_no_category_in_common_is_an_error(write_json: Writer) -> None:
     gt = write_json("gt.json", _coco((1, 1, BOX)))
     pred = write_json("pred.json", _results((1, 7, BOX)))
-    with pytest.raises(DataError, match=r"no prediction class \(category\) exists in the ground truth"):
+    with pytest.raises(DataError, match=r"no prediction class is a category of the ground truth"):
         evaluate(gt, pred)
 
 

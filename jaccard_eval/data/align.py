@@ -129,15 +129,15 @@ def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: Fi
         findings.error(
             "class-none",
             where,
-            f"no prediction class (category) exists in the ground truth: predictions have {example_keys(names)}, "
+            f"no prediction class is a category of the ground truth: predictions have {example_keys(names)}, "
             f"ground truth has {example_keys(gt.labels.names)} (ids {example_keys(gt.labels.keys)})",
             fix="Name the classes by index with --pred-names or --gt-names, or map them with --class-map.",
         )
     elif boxes:
-        what = f"{counted(len(unknown), 'class', 'classes')} (category) unknown to the ground truth"
-        findings.warning(
-            "class-unknown", where, f"{boxes:,} predictions of {what} set aside: {example_keys(names, 10)}"
-        )
+        are = "is" if len(unknown) == 1 else "are"
+        what = f"{counted(boxes, 'prediction')} of {counted(len(unknown), 'class', 'classes')}"
+        detail = f"{what} that {are} no category of the ground truth set aside: {example_keys(names, 10)}"
+        findings.warning("class-unknown", where, detail)
 
 
 def _move(boxes: BoxTable, rows: RowArray) -> BoxTable:

@@ -57,7 +57,7 @@ def test_predictions_of_unknown_classes_are_set_aside_and_counted() -> None:
     (warning,) = aligned.findings
     assert len(aligned.pred) == 1
     assert (warning.severity, warning.code) == (Severity.WARNING, "class-unknown")
-    assert "pred.file: class: 3 predictions of 2 classes (category) unknown to the ground truth" in warning.message
+    assert "pred.file: class: 3 predictions of 2 classes that are no category of the ground truth" in warning.message
     assert "'zebra', 'gnu'" in warning.message
 
 
@@ -72,7 +72,7 @@ def test_no_class_in_common_is_an_error_with_both_sides_and_the_fix() -> None:
     with pytest.raises(DataError) as caught:
         _align(ours, theirs)
     assert str(caught.value) == (
-        "error[class-none]: pred.file: class: no prediction class (category) exists in the ground truth: predictions "
+        "error[class-none]: pred.file: class: no prediction class is a category of the ground truth: predictions "
         "have '0', '1', ground truth has 'cat', 'dog' (ids 17, 18). "
         "Name the classes by index with --pred-names or --gt-names, or map them with --class-map."
     )
