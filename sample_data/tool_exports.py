@@ -35,6 +35,7 @@ def ground_truth_files(scene: Pictures) -> Files:
         "via/gt.json": _json({f"{p.file_name}-1": _via_file(p) for p in scene}),
         "torchvision/gt.json": _json({p.file_name: _tensors(p.boxes) for p in scene}),
         "npz/gt.npz": _archive(scene, scored=False),
+        "ultralytics/gt.ndjson": _lines([_platform_set(), *map(_platform_image, scene)]),
     }
 
 
@@ -186,6 +187,24 @@ def _hf_detection(box: Box) -> dict[str, Any]:
     return {"score": box.score, "label": box.name, "box": corners}
 
 
+def _platform_set() -> dict[str, Any]:
+    names = {str(index): name for index, name in enumerate(CATEGORIES)}
+    return {"type": "dataset", "task": "detect", "name": "street", "class_names": names}
+
+
+def _platform_image(p: Picture) -> dict[str, Any]:
+    """Return an image of a data set of Ultralytics' platform: centres and sizes as fractions."""
+    boxes = [[_index(box), *_fractions(p, box)] for box in p.boxes]
+    about = {"type": "image", "file": p.file_name, "width": p.width, "height": p.height, "split": "val"}
+    return {**about, "annotations": {"boxes": boxes}}
+
+
+def _fractions(p: Picture, box: Box) -> list[float]:
+    """Return centre and size as fractions of the picture."""
+    centre = ((box.left + box.width / 2) / p.width, (box.top + box.height / 2) / p.height)
+    return [*centre, box.width / p.width, box.height / p.height]
+
+
 def _yolo_result(box: Box) -> dict[str, Any]:
     corners = dict(zip(("x1", "y1", "x2", "y2"), _corners(box), strict=True))
     return {"name": box.name, "class": _index(box), "confidence": box.score, "box": corners}
@@ -193,16 +212,12 @@ def _yolo_result(box: Box) -> dict[str, Any]:
 
 def _frame(number: int, p: Picture) -> dict[str, Any]:
     """Return a picture as darknet writes it: fractions of its size."""
+    sides = ("center_x", "center_y", "width", "height")
     objects = [
         {
             "class_id": _index(box),
             "name": box.name,
-            "relative_coordinates": {
-                "center_x": (box.left + box.width / 2) / p.width,
-                "center_y": (box.top + box.height / 2) / p.height,
-                "width": box.width / p.width,
-                "height": box.height / p.height,
-            },
+            "relative_coordinates": dict(zip(sides, _fractions(p, box), strict=True)),
             "confidence": box.score,
         }
         for box in p.boxes

@@ -28,7 +28,7 @@ FORMAT = Format(
 _OUTER_KEYS = frozenset({"images", "annotations", "categories", "image_id", "bbox"})
 _RESULT_KEYS = frozenset({"image_id", "bbox"})
 _WRAPPER_KEYS = frozenset({"results", "predictions"})  # refused by the reader, which says what to pass instead
-_DATUMARO_KEYS = frozenset({"items"})  # beside "categories"
+_OTHER_KEYS = frozenset({"items", "class_names"})  # of Datumaro, of Ultralytics' data sets
 _ROWS_KEY = "objects"  # of images in rows that hold their boxes as lists
 _CORNER_KEY = "x_min"  # of rows of supervision, which may have an image_id
 _JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
@@ -42,7 +42,7 @@ def sniff(path: Path) -> bool:
     outer, inner = record_keys(head) if head[:1] in (b"{", b"[") else (frozenset[str](), frozenset[str]())
     if outer or inner:
         wrapped = outer & _WRAPPER_KEYS and b'"image_id"' in head
-        is_other = outer & _DATUMARO_KEYS or _ROWS_KEY in outer | inner or _CORNER_KEY in inner
+        is_other = outer & _OTHER_KEYS or _ROWS_KEY in outer | inner or _CORNER_KEY in inner
         return bool(outer & _OUTER_KEYS or inner & _RESULT_KEYS or wrapped) and not is_other
     return head.strip() == b"[]" or _JSON_NAME.search(path.name) is not None
 

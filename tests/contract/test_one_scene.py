@@ -26,7 +26,7 @@ SAMPLE = Path(__file__).parents[2] / "sample_data"
 NAMES = format_names()
 SIDES = {"gt": "gt", "pred": "better"}  # by role, what the files of a format are called
 
-OUTPUTS = {"darknet", "roboflow", "supervision", "ultralytics"}  # of models: nobody annotates in them
+OUTPUTS = {"darknet", "roboflow", "supervision"}  # of models: nobody annotates in them
 WITHOUT_EMPTY_IMAGES = {"openimages"}  # a row needs a box
 NUMBERED = {"torchvision"}  # classes, with COCO's ids
 BY_ID = tuple({number: name for name, number in CATEGORIES.items()}.get(at, f"unused {at}") for at in range(19))
