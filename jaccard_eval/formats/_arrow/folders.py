@@ -12,10 +12,10 @@ from jaccard_eval.errors import DataError, Where, shown
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._arrow.magic import is_besides
 from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._splits import SPLIT_NAMES, split_of
 from jaccard_eval.formats._tree import list_tree
 
 SPLIT = "split"
-SPLIT_NAMES = {"train": "train", "val": "val", "validation": "val", "valid": "val", "test": "test"}
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _SHARD = re.compile(r"([a-z]+)(?:-\d{5}-of-\d{5})?", re.IGNORECASE)  # of the Hub: validation-00000-of-00002.parquet
@@ -65,7 +65,7 @@ def _part(folder: Path, name: str) -> Part:
     *folders, file = name.split("/")
     columns = dict(_hive_pair(one) for one in folders if "=" in one.strip("="))
     named = columns.get(SPLIT) if SPLIT in columns else _split_of_names(folders, Path(file).stem)
-    split = None if named is None else SPLIT_NAMES.get(named.lower(), named)
+    split = split_of(named.lower()) if named and named.lower() in SPLIT_NAMES else named
     return Part(folder / name, {key: value for key, value in columns.items() if key != SPLIT}, split)
 
 
@@ -86,7 +86,7 @@ def _of_split(path: Path, parts: list[Part], draft: Draft) -> list[Part]:
     there = list(dict.fromkeys(part.split for part in parts if part.split is not None))
     if not there or any(part.split is None for part in parts):
         return parts
-    wanted = SPLIT_NAMES.get(draft.options.split, draft.options.split)
+    wanted = split_of(draft.options.split)
     chosen = [part for part in parts if part.split == wanted]
     if not chosen and len(there) > 1:
         detail = f"there is no split {shown(wanted)}; there are: {', '.join(map(shown, there))}"
