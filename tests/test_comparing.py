@@ -87,6 +87,24 @@ def test_differences_have_intervals_by_paired_resamples() -> None:
     assert result.signature.endswith("|bootstrap=50,0.95,0")
 
 
+def test_slices_have_intervals_of_their_own_images() -> None:
+    # On ten images A finds the box of each, B that of none; on ten others both find it: no doubt within a slice.
+    truth = [gt("cat 0 0 10 10", f"{i // 10}/{i}") for i in range(20)]
+    found = [det("cat 0 0 10 10", 0.9, f"{i // 10}/{i}") for i in range(20)]
+    slices = [Slice(name=name, patterns=(glob,)) for name, glob in (("lost", "0/*"), ("same", "1/*"), ("one", "1/10"))]
+    options = CompareOptions(slices=slices, bootstrap=Bootstrap(n_resamples=30))
+    runs = [evaluate(truth, found), evaluate(truth, found[10:], images=[f"0/{i}" for i in range(10)])]
+    (versus,) = compare_results(runs, options, version="0.1.0").others
+    assert [part.deltas[0].interval for part in versus.slices] == [
+        (pytest.approx(-1), pytest.approx(-1)),
+        (0.0, 0.0),
+        None,
+    ]
+    assert versus.deltas[0].interval is not None
+    assert "|slices=lost[" in compare_results(runs, options, version="0.1.0").signature
+    assert -1 < versus.deltas[0].interval[0] < versus.deltas[0].interval[1] < 0
+
+
 def test_few_images_are_warned_of_once() -> None:
     runs = [evaluate(TRUTH, [DOG]), evaluate(TRUTH, [CAT])]
     result = compare_results(runs, CompareOptions(bootstrap=Bootstrap(n_resamples=9)), version="0.1.0")

@@ -91,6 +91,12 @@ def with_intervals(one: Versus, paired: Iterable[PairedDelta]) -> Versus:
     return replace(one, deltas=tuple(_with_interval(delta, found.get(_ref(delta))) for delta in one.deltas))
 
 
+def slice_with_intervals(part: SliceDeltas, paired: Iterable[PairedDelta]) -> SliceDeltas:
+    """Return a slice whose metrics have the intervals of a paired bootstrap over its images."""
+    found = {delta.ref: delta for delta in paired}
+    return replace(part, deltas=tuple(_with_interval(delta, found.get(delta.metric)) for delta in part.deltas))
+
+
 def _ref(delta: Delta) -> str:
     return str(replace(MetricRef.parse(delta.metric), class_name=delta.class_name))
 

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaccard_eval.analysis.changes import MOVED_IOU
-from jaccard_eval.analysis.compare import BEST_F1, box_threshold, contender, detection_metrics, versus, with_intervals
+from jaccard_eval.analysis.compare import BEST_F1, box_threshold, contender, detection_metrics, versus
 from jaccard_eval.analysis.gaterules import Slice
-from jaccard_eval.analysis.resample import Run, paired_deltas
-from jaccard_eval.api.bootstrapping import remarks, resample_alike
+from jaccard_eval.analysis.resample import Run
+from jaccard_eval.api.comparednoise import Noise, resample_comparison
 from jaccard_eval.api.inputs import Input
-from jaccard_eval.data.bootstrap import Bootstrap, Resamples
+from jaccard_eval.api.slicing import slices_choice
+from jaccard_eval.data.bootstrap import Bootstrap
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.comparison import ComparisonResult, Versus
+from jaccard_eval.data.comparison import ComparisonResult
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields, without_fields
-from jaccard_eval.errors import Finding, FindingLog, UsageError, Where, shown
+from jaccard_eval.errors import FindingLog, UsageError, Where, shown
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class CompareOptions:
     def chosen(self, level: float) -> tuple[str, ...]:
         """Return what a signature says of them; `level` is the IoU threshold that was taken."""
         score = self.score if isinstance(self.score, str) else repr(float(self.score))
-        return f"box_iou={float(level)!r}", f"moved_iou={float(self.moved_iou)!r}", f"box_score={score}"
+        slices = [slices_choice(self.slices)] if self.slices else []
+        return f"box_iou={float(level)!r}", f"moved_iou={float(self.moved_iou)!r}", f"box_score={score}", *slices
 
 
 def compare_inputs(
@@ -110,42 +112,27 @@ def compare_results(
         versus(baseline, one, (first, name), threshold=threshold, moved_iou=options.moved_iou, slices=options.slices)
         for one, name in zip(others, rest, strict=True)
     )
-    drawn = _resampled(results, options.bootstrap, run)
-    noise = [] if drawn is None else [drawn[0].choice]
+    if options.bootstrap is None:
+        noise = Noise(others=others_beside)
+    else:
+        noise = resample_comparison(others_beside, results, options.slices, options.bootstrap, run=run)
     return ComparisonResult(
         version=version,
-        signature="|".join([_rules(baseline), f"against={against}", *options.chosen(level), *noise]),
+        signature="|".join([_rules(baseline), f"against={against}", *options.chosen(level), *noise.choices]),
         protocol=baseline.protocol.name,
         gt=baseline.gt.path,
         baseline=first,
         box_iou=level,
         moved_iou=options.moved_iou,
-        others=others_beside if drawn is None else _with_resamples(others_beside, drawn),
-        findings=_findings(results, drawn),
-        bootstrap=None if drawn is None else drawn[0],
+        others=noise.others,
+        findings=tuple(dict.fromkeys([*(finding for one in results for finding in one.findings), *noise.findings])),
+        bootstrap=noise.drawn,
     )
 
 
 def _rules(baseline: EvaluationResult) -> str:
     """Return the signature of the baseline without what is no part of a comparison."""
     return without_fields(baseline.signature, BESIDE_METRICS)
-
-
-def _resampled(results: Sequence[EvaluationResult], settings: Bootstrap | None, run: Run) -> Sequence[Resamples] | None:
-    """Resample all predictions on the same images."""
-    return None if settings is None else resample_alike([detection_metrics(one) for one in results], settings, run=run)
-
-
-def _with_resamples(others: tuple[Versus, ...], drawn: Sequence[Resamples]) -> tuple[Versus, ...]:
-    """Give every difference its interval."""
-    base, *rest = drawn
-    return tuple(with_intervals(one, paired_deltas(base, other)) for one, other in zip(others, rest, strict=True))
-
-
-def _findings(results: Sequence[EvaluationResult], drawn: Sequence[Resamples] | None) -> tuple[Finding, ...]:
-    """Gather what was found in all of them, and what makes the intervals doubtful."""
-    doubts = () if drawn is None else remarks(drawn[0], results[0].pred.path)
-    return tuple(dict.fromkeys([*(finding for one in results for finding in one.findings), *doubts]))
 
 
 def _require_two(count: int) -> None:

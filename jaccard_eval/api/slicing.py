@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from jaccard_eval.analysis.answers import slice_digest
 from jaccard_eval.analysis.gaterules import Slice
 from jaccard_eval.analysis.resample import Run, intervals
 from jaccard_eval.analysis.slices import measure_slices
 from jaccard_eval.api.bootstrapping import FEW_UNITS, count_units, resample_alike
 from jaccard_eval.data.bootstrap import Bootstrap, Interval
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.result import EvaluationResult, SliceRow
+from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import quoted, with_choices
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import FindingLog, Where, shown
@@ -48,16 +49,20 @@ def with_slices(
     """
     noise = None if settings is None else _Noise(settings, partial(map_in_order, workers=workers))
     rows = measure_slices(result.measured, slices, result.protocol, intervals=None if noise is None else noise.of)
-    signed = ",".join(f"{quoted(row.name)}[{row.digest}]" for row in rows)
     findings = FindingLog()
     if noise is not None:
-        _warn_of_few(rows, noise.n_units, findings, result.pred.path)
+        warn_of_few([row.name for row in rows], noise.n_units, findings, result.pred.path)
     return replace(
         result,
         slices=rows,
-        signature=with_choices(result.signature, f"slices={signed}"),
+        signature=with_choices(result.signature, slices_choice(slices)),
         findings=(*result.findings, *findings.findings()),
     )
+
+
+def slices_choice(slices: Sequence[Slice]) -> str:
+    """Name slices as a signature does, each with a digest of what it is made of."""
+    return f"slices={','.join(f'{quoted(one.name)}[{slice_digest(one)}]' for one in slices)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +81,9 @@ class _Noise:
         return intervals(resample_alike([part], self.settings, refs=refs, run=self.run)[0])
 
 
-def _warn_of_few(rows: Sequence[SliceRow], n_units: Sequence[int], findings: FindingLog, path: str) -> None:
-    few = [f"{shown(row.name)} ({n})" for row, n in zip(rows, n_units, strict=True) if n < FEW_UNITS]
+def warn_of_few(names: Sequence[str], n_units: Sequence[int], findings: FindingLog, path: str) -> None:
+    """Warn of slices with few images, or groups of them, to draw from."""
+    few = [f"{shown(name)} ({n})" for name, n in zip(names, n_units, strict=True) if n < FEW_UNITS]
     if few:
         more = f" and {len(few) - SHOWN_SLICES:,} more" if len(few) > SHOWN_SLICES else ""
         findings.warning(

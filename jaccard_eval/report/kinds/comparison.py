@@ -119,10 +119,11 @@ def _slices(result: ComparisonResult, names: Sequence[str]) -> list[Section]:
     slices = list(zip(*(one.slices for one in result.others), strict=True))
     if not slices:
         return []
-    titles = (*_titles(names), "gt", "images")
+    drawn = result.bootstrap if len(result.others) == 1 else None  # beside several, intervals would not fit
+    titles = (*_titles(names, drawn), "gt", "images")
     columns = (Column("slice", free_text=True), Column("metric", free_text=True), *map(Column, titles))
     rows = tuple(
-        (_short(parts[0].name), *_metric_row(deltas), parts[0].images)
+        (_short(parts[0].name), *_metric_row(deltas, drawn), parts[0].images)
         for parts in slices[:SHOWN_SLICES]
         for deltas in zip(*(part.deltas for part in parts), strict=True)
     )
