@@ -68,20 +68,19 @@ class ArrowColumn:
 
     def keys(self, rows: Codes) -> tuple[CodedKeys, Codes]:
         """Return some cells as whole numbers or texts that are not empty (m,)."""
+        if len(rows) == len(self.chunks):
+            return self._all_keys
         distinct, codes = self._coded
-        codes = codes[rows] if len(rows) < len(codes) else codes
-        used = np.flatnonzero(np.bincount(codes, minlength=len(distinct)))
-        places = np.zeros(len(distinct), dtype=np.int64)
-        places[used] = np.arange(len(used))
-        found = [distinct[code] for code in used.tolist()]
-        keys: list[Key] = ["" if key is None else key for key in found]
-        bad = np.flatnonzero(codes == distinct.index(None))
-        return CodedKeys(keys, places[codes]), bad
+        return _used_keys(distinct, codes[rows])
 
     def shown(self, row: int) -> str:
         """Return a cell for a message, with the type of the column."""
         value = self.chunks[row].as_py()
         return "null" if value is None else f"{shown(value)} ({self._plain.type})"
+
+    @cached_property
+    def _all_keys(self) -> tuple[CodedKeys, Codes]:
+        return _used_keys(*self._coded)
 
     @cached_property
     def _plain(self) -> Any:
@@ -111,6 +110,17 @@ class ArrowColumn:
 
     def _all_filled(self, rows: Codes) -> Codes:
         return np.flatnonzero(self.filled[rows])
+
+
+def _used_keys(distinct: list[Key | None], codes: Codes) -> tuple[CodedKeys, Codes]:
+    """Return keys without those that no cell has, and the cells that have none."""
+    used = np.flatnonzero(np.bincount(codes, minlength=len(distinct)))
+    places = np.zeros(len(distinct), dtype=np.int64)
+    places[used] = np.arange(len(used))
+    found = [distinct[code] for code in used.tolist()]
+    keys: list[Key] = ["" if key is None else key for key in found]
+    bad = np.flatnonzero(codes == distinct.index(None))
+    return CodedKeys(keys, places[codes]), bad
 
 
 def _is_number(kind: Any) -> bool:

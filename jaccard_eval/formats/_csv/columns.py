@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from jaccard_eval.errors import FindingLog, Where, shown
 from jaccard_eval.formats import ReadOptions
@@ -175,6 +176,7 @@ def _collect(
     )
 
 
+@lru_cache(maxsize=1024)  # the names above are asked for again and again
 def _compact(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).lower()
 
