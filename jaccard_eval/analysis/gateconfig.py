@@ -23,8 +23,8 @@ from jaccard_eval.analysis.gatekeys import (
 from jaccard_eval.analysis.gaterules import Gates, Rule, Slice, refuse
 from jaccard_eval.data.bootstrap import Bootstrap
 from jaccard_eval.errors import UsageError, Where, did_you_mean, shown
+from jaccard_eval.numerals import is_numeral
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _BOOTSTRAP_FIELDS = {"resamples": "n_resamples", "confidence": "confidence_level", "seed": "rng"}
 _GLOB = re.compile(r"[*?\[]")
 
@@ -193,7 +193,7 @@ def _converted(value: Any, key: Key, *, typed: bool) -> Any:
 
 
 def _number(value: Any, key: Key, *, typed: bool) -> float | int:
-    if not typed and isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+    if not typed and isinstance(value, str) and is_numeral(value.strip()):
         value = float(value)
         value = int(value) if key.type == WHOLE and value.is_integer() else value
     kinds = int if key.type == WHOLE else (int, float)

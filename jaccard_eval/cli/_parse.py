@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.errors import DataError, UsageError, Where, did_you_mean, shown
+from jaccard_eval.numerals import is_numeral
 
 if TYPE_CHECKING:
     from jaccard_eval.data.protocol import AreaRange
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 BEST_F1 = "best-f1"
 SORT_KEYS = ("name", "gt", "pred")
 MAX_THRESHOLDS = 1001  # a step of 0.001 over the whole range; a finer one is a slip
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _SQUARE = re.compile(r"(?P<root>.+?)(²|\^2|\*\*2)")
 _AREA_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _MAP_FIX = "Map each prediction class to one ground-truth class, both as text."
@@ -60,7 +60,7 @@ def parse_number(text: str) -> float:
         When the text is not one; other scripts' digits, underscores, ``nan`` and ``inf`` are refused.
     """
     text = text.strip()
-    number = float(text) if _NUMBER.fullmatch(text) else math.nan
+    number = float(text) if is_numeral(text) else math.nan
     if not math.isfinite(number):
         raise UsageError(f"{shown(text)} is not a number")
     return number
@@ -160,7 +160,7 @@ def parse_score(text: str) -> float | str:
     """Return the score of an operating point: a number, or ``best-f1``."""
     if text == BEST_F1:
         return text
-    if _NUMBER.fullmatch(text.strip()):
+    if is_numeral(text.strip()):
         return parse_number(text)
     raise UsageError(f"expected a number or {BEST_F1}, got {shown(text)}.{did_you_mean(text, [BEST_F1])}")
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from pathlib import Path
 
 from jaccard_eval.formats import Format, ReadOptions, _files
 from jaccard_eval.formats._draft import Draft
+from jaccard_eval.numerals import is_numeral
 
 FORMAT = Format(
     name="kitti",
@@ -25,7 +25,6 @@ SNIFFED_FILES = 20
 COLUMNS = (15, 16)  # without and with a score
 
 _LABELS = "label_2"
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def sniff(path: Path) -> bool:
@@ -60,4 +59,4 @@ def label_folder(path: Path) -> Path:
 
 def _is_object(line: str) -> bool:
     kind, *numbers = line.split()
-    return 1 + len(numbers) in COLUMNS and not _NUMBER.fullmatch(kind) and all(map(_NUMBER.fullmatch, numbers))
+    return 1 + len(numbers) in COLUMNS and not is_numeral(kind) and all(map(is_numeral, numbers))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +14,7 @@ from jaccard_eval.formats._csv.columns import IMAGE, lacks_class, position_of_st
 from jaccard_eval.formats._csv.numbers import RowIndices, TextArray, parse_numbers
 from jaccard_eval.formats._csv.rows import Sheet
 from jaccard_eval.formats._draft import Draft
+from jaccard_eval.numerals import is_numeral
 
 GROUPS = {
     6: ("class", "confidence", "xmin", "ymin", "xmax", "ymax"),  # VinBigData, SIIM-COVID-19, Open Images
@@ -24,7 +24,6 @@ ONE_CLASS = "0"  # an index, as label files of one class have it
 NOTHING = (0.0, 0.0, 1.0, 1.0)  # the box of "14 1 0 0 1 1" and "none 1 0 0 1 1": nothing was found
 
 _SAMPLE = 200  # strings by which the layout of groups is found
-_PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -108,8 +107,8 @@ def _fits(fields: list[str], size: int) -> bool:
     """Whether confidences are at most 1, and classes, if there are any, names or whole numbers."""
     scores = fields[GROUPS[size].index("confidence") :: size]
     classes = fields[::size] if "class" in GROUPS[size] else []
-    numbers = all(_PLAIN.fullmatch(score) and 0 <= float(score) <= 1 for score in scores)
-    return numbers and all(not _PLAIN.fullmatch(one) or float(one).is_integer() for one in classes)
+    numbers = all(is_numeral(score) and 0 <= float(score) <= 1 for score in scores)
+    return numbers and all(not is_numeral(one) or float(one).is_integer() for one in classes)
 
 
 def _report_uneven(sheet: Sheet, at: int, strings: list[list[str]], size: int, draft: Draft) -> None:
