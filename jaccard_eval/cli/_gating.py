@@ -303,7 +303,9 @@ RULE_SOURCES: list[click.Parameter] = [
     _option("--isolated", is_flag=True, help="Look for no configuration."),
 ]
 BASELINE_OPTIONS: list[click.Parameter] = [
-    _option("--baseline", type=PATH, metavar="FILE", help="Result to compare with: a JSON document of an earlier run."),
+    _option(
+        "--baseline", type=PATH, metavar="FILE", help="Result to compare with: a JSON document or saved run (.npz)."
+    ),
     _option(
         "--allow-missing-baseline", is_flag=True, help="Skip rules on changes, and say so, while no baseline exists."
     ),

@@ -47,6 +47,7 @@ Examples:
   jaccard-eval evaluate gt.json detections.json --json | jq .metrics.AP
   jaccard-eval evaluate gt.json detections.json --fail-under AP50=0.5 -o result.json
   jaccard-eval evaluate gt.json detections.json --fail-drop AP=0.01 --baseline main.json
+  jaccard-eval evaluate gt.json detections.json --fail-significant-drop AP=0.01 --baseline main.json
 
 {EXIT_CODES}"""
 
