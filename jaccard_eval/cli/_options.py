@@ -141,7 +141,7 @@ PATH_OPTIONS: list[click.Parameter] = [
 INPUT_OPTIONS: list[click.Parameter] = [
     _both("--names", metavar="FILE|A,B,...", help="Class names by index: a file, or a list."),
     _both("--images", type=PATH, metavar="DIR", help="Folder of the pictures, for their list and sizes."),
-    _both("--split", default="val", show_default=True, help="Split that is read of a data set description."),
+    _both("--split", default="val", show_default=True, help="Split of a data set that is read, where it has splits."),
     _both("--assume-score", **NUMBER, help="Score of predictions that carry none."),
     *_side_options("gt", "ground truth"),
     *_side_options("pred", "predictions"),

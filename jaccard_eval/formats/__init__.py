@@ -75,7 +75,7 @@ class ReadOptions:
     columns : str, optional
         Column layout of text files.
     split : str
-        Which split of a data set description is read.
+        Which split is read of a data set that has splits: by its description, or by the names of its folders or files.
     assume_score : float, optional
         Score of predictions that carry none.
     origin : {0, 1}

@@ -51,6 +51,21 @@ def test_the_document_says_what_was_written(
     assert document["boxes"] == out.read_text().count("\n") - 1
 
 
+@pytest.mark.parametrize("name", ["there.parquet", "there.arrow", "there.feather"])
+@pytest.mark.parametrize("side", ["gt", "better"])
+def test_tables_take_everything_there_and_back(
+    side: str, name: str, sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, there, back = sample_data / f"coco/{side}.json", tmp_path / name, tmp_path / "back.json"
+    assert _run.run(["convert", str(source), str(there)]) == 0
+    assert _run.run(["convert", str(there), str(back)]) == 0
+    assert capsys.readouterr().err == ""
+    again, once = tmp_path / "again.json", tmp_path / "once.json"
+    assert _run.run(["convert", str(source), str(once)]) == 0
+    assert _run.run(["convert", str(back), str(again)]) == 0
+    assert back.read_bytes() == again.read_bytes() == once.read_bytes()
+
+
 def test_options_of_predictions_make_the_input_one(
     sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
