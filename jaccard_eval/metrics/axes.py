@@ -55,6 +55,9 @@ class Axes:
         caps = self.protocol.max_dets
         if ref.max_dets is None:
             return max(len(caps) - 1, 0)
+        if not caps:
+            without = f"protocol {self.protocol.name} has no caps on detections; ask for {ref.name} without one"
+            raise UsageError(f"metric {shown(str(ref))}: {without}")
         if ref.max_dets not in caps:
             raise UsageError(f"metric {shown(str(ref))}: cap {ref.max_dets} is not evaluated; caps are {list(caps)}")
         return caps.index(ref.max_dets)

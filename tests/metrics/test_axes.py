@@ -31,6 +31,8 @@ def test_a_threshold_is_found_whatever_its_last_bit() -> None:
 
 def test_without_caps_there_is_one_place_on_their_axis() -> None:
     assert Axes(VOC2012, ("dog",)).cap(ref("AR")) == 0
+    with pytest.raises(UsageError, match="protocol voc2012 has no caps on detections; ask for AR without one"):
+        Axes(VOC2012, ("dog",)).cap(ref("AR100"))
 
 
 @pytest.mark.parametrize(
