@@ -136,7 +136,7 @@ def shifted(delta: PairedDelta, by: float) -> PairedDelta:
 def drop_margin(significance: str, delta: PairedDelta, allowed: float) -> float:
     """Return how far a difference is from breaking a limit by its interval; negative when it does."""
     low, high = delta.interval or (delta.delta, delta.delta)
-    return low + allowed if significance == NON_INFERIOR else max(delta.delta + allowed, high)
+    return min(low, delta.delta) + allowed if significance == NON_INFERIOR else max(delta.delta + allowed, high)
 
 
 @dataclass(frozen=True, slots=True)

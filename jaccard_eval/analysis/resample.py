@@ -176,8 +176,9 @@ def significant_drop(delta: PairedDelta, limit: float) -> bool:
 
 
 def non_inferior(delta: PairedDelta, margin: float) -> bool:
-    """Whether a metric fell by less than `margin` at the confidence of the interval."""
-    return delta.interval is not None and delta.interval[0] > -margin
+    """Whether a metric fell by less than `margin`, and so it did at the confidence of the interval."""
+    # A percentile interval need not hold the difference itself.
+    return delta.interval is not None and min(delta.delta, delta.interval[0]) > -margin
 
 
 class _Task:

@@ -8,21 +8,45 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pictures import det, evaluate, gt
 from resampled import as_drawn, draw_scene, repeat_images
 
 from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, UsageError, gate
 from jaccard_eval.analysis.answers import answers_of
-from jaccard_eval.analysis.gatenoise import PairedRuns, weigh_noise
+from jaccard_eval.analysis.gatenoise import PairedRuns, drop_breaks, drop_margin, weigh_noise
+from jaccard_eval.analysis.gaterules import SIGNIFICANCES
 from jaccard_eval.analysis.gates import judge
 from jaccard_eval.analysis.resample import draw_weights, percentile_interval
 from jaccard_eval.api.bootstrapping import with_intervals
-from jaccard_eval.data.bootstrap import Bootstrap, Resamples
+from jaccard_eval.data.bootstrap import Bootstrap, PairedDelta, Resamples
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.verdict import Status
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 FEW = Bootstrap(n_resamples=20, rng=7)
+
+PAIR = PairedDelta(
+    ref="AP",
+    base=1.0,
+    value=1.0,
+    delta=0.0,
+    interval=(0.0, 0.0),
+    probability=0.0,
+    detectable=0.0,
+    n_resamples=9,
+)
+DROP = GateVerdict(
+    rule="drop",
+    metric="AP",
+    check="max-drop",
+    status=Status.PASS,
+    severity="error",
+    value=1.0,
+    limit=0.0,
+    n=1,
+)
 
 # A dog on each of two images; the baseline finds both, the run the first alone: its recall of 1/2 covers 51 of 101
 # recall values. Of the four ways to draw two images, aa leaves AP50 as it is, ab and ba lose 50/101, bb loses all.
@@ -339,3 +363,18 @@ def test_a_significance_of_anything_but_a_drop_is_refused(keys: dict[str, Any], 
 def test_a_misspelt_significance_is_refused_with_a_suggestion() -> None:
     with pytest.raises(UsageError, match="Did you mean 'non-inferior'"):
         Rule(metric="AP", max_drop=0.1, significance="noninferior")
+
+
+@given(bounds=st.tuples(*[st.floats(-1, 1)] * 2), delta=st.floats(-1, 1), limit=st.floats(0, 1))
+def test_significance_is_milder_than_the_drop_alone_and_non_inferiority_stricter(
+    bounds: tuple[float, float], delta: float, limit: float
+) -> None:
+    # Even where the interval does not hold the difference, which percentiles do not promise.
+    low, high = sorted(bounds)
+    pair = replace(PAIR, delta=delta, interval=(low, high))
+    plain = -delta > limit
+    broken = {name: drop_breaks(replace(DROP, significance=name), pair, 0.0)(limit) for name in SIGNIFICANCES}
+    assert broken["significant-drop"] <= plain <= (broken["non-inferior"] or -delta == limit)
+    margins = {name: drop_margin(name, pair, limit) for name in SIGNIFICANCES}
+    assert margins["significant-drop"] >= limit + delta >= margins["non-inferior"]
+    assert all((margins[name] < 0) <= broken[name] for name in SIGNIFICANCES)

@@ -150,6 +150,7 @@ def test_non_inferior_is_what_loses_less_than_the_margin_for_sure() -> None:
     assert non_inferior(DROP, 0.06)
     assert not non_inferior(DROP, 0.05)
     assert not non_inferior(replace(DROP, interval=None), 0.06)
+    assert not non_inferior(replace(DROP, interval=(-0.01, 0.0)), 0.02)  # though the interval is above -0.02
 
 
 @pytest.mark.parametrize("wrong", [{"n_resamples": 1}, {"confidence_level": 1.0}, {"rng": -1}])
