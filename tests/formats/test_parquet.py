@@ -250,6 +250,43 @@ def test_hugging_face_rows_are_images_with_named_classes(
     assert data.labels.names == ("cat", "dog")
 
 
+NESTED = [
+    pa.list_(pa.struct([("bbox", pa.list_(pa.float32(), 4)), ("category", pa.int8())])),
+    pa.struct([("bbox", pa.list_(pa.list_(pa.float32(), 4))), ("category", pa.list_(pa.int8()))]),
+    pa.large_list(pa.struct([("bbox", pa.large_list(pa.int16())), ("category", pa.large_string())])),
+    pa.list_(
+        pa.struct([("bbox", pa.struct([(side, pa.int32()) for side in ("x", "y", "w", "h")])), ("label", pa.string())])
+    ),
+]
+
+
+@pytest.mark.parametrize("kind", NESTED, ids=range(len(NESTED)))
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_objects_are_read_from_every_nesting(container: str, kind: pa.DataType, tmp_path: Path) -> None:
+    lists = pa.types.is_struct(kind)
+    inner = kind if lists else kind.value_type
+    label = inner.field(1).name
+    named = "dog" if pa.types.is_string(inner.field(1).type) or pa.types.is_large_string(inner.field(1).type) else 1
+    box: Any = dict(zip("xywh", (10, 20, 30, 40), strict=True)) if pa.types.is_struct(inner.field(0).type) else BOX
+    two = {"bbox": [box, box], label: [named] * 2} if lists else [{"bbox": box, label: named}] * 2
+    none: Any = {"bbox": [], label: []} if lists else []
+    objects = pa.array([none, two, None, none, two], kind)
+    name, save = CONTAINERS[container]
+    save(pa.table({"image_id": [4, 3, 2, 1, 0], "objects": objects}), tmp_path / name)
+    data = read_dataset(tmp_path / name, ReadOptions())
+    assert boxes(data) == [(3, str(named), BOX)] * 2 + [(0, str(named), BOX)] * 2
+    assert data.images.keys == (0, 1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_pictures_as_bare_bytes_are_no_names(container: str, tmp_path: Path) -> None:
+    name, save = CONTAINERS[container]
+    save(pa.table({**DOG, "image": [b"\x89PNG"], "image_id": [7]}), tmp_path / name)
+    data = read_dataset(tmp_path / name, ReadOptions())
+    assert boxes(data) == [(7, "dog", BOX)]
+    assert "columns passed over: 'image (bytes)'" in str(data.findings[0])
+
+
 def test_faults_of_objects_are_told_by_row_and_object(tmp_path: Path) -> None:
     objects = [{"bbox": [BOX], "label": [None]}, {"bbox": [BOX, None], "label": ["dog", "cat"]}, None]
     told = refuse({"image_id": [1, 2, 3], "objects": objects}, tmp_path)

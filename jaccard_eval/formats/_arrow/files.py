@@ -14,6 +14,7 @@ from jaccard_eval.formats import _files
 from jaccard_eval.formats._arrow.columns import EXTRA
 from jaccard_eval.formats._arrow.flatten import Batch, flatten, is_wanted
 from jaccard_eval.formats._arrow.magic import ARROW_MAGIC, is_arrow, is_parquet
+from jaccard_eval.formats._csv.columns import count_known
 
 ROW_BYTES = 32  # of memory that a row takes at least: four coordinates, or an image and what it is repeated for
 
@@ -107,7 +108,7 @@ def _parquet(file: BinaryIO, content: Content, budget: _Budget) -> Iterator[Any]
     leaves = [opened.schema.column(at) for at in range(len(opened.schema))]
     read = [leaf for leaf in leaves if is_wanted(_parts(leaf.path)) and _is_readable(leaf)]
     paths = {leaf.path for leaf in read}
-    content.unread = list(dict.fromkeys(_title(leaf.path) for leaf in leaves if leaf.path not in paths))
+    content.unread = list(dict.fromkeys(_unread_name(_title(leaf.path)) for leaf in leaves if leaf.path not in paths))
     # Not that of the columns in it: to ask for these ends the process where the file is damaged (pyarrow 26).
     groups = [about.row_group(group).total_byte_size for group in range(about.num_row_groups)]
     budget.require(max(sum(groups), ROW_BYTES * about.num_rows))
@@ -128,7 +129,7 @@ def _arrow(file: BinaryIO, start: bytes, content: Content, budget: _Budget) -> I
     file.seek(0)
     content.metadata = schema.metadata or {}
     chosen = [at for at, one in enumerate(schema) if is_wanted((one.name,)) and not _is_binary(one.type)]
-    content.unread = [one.name for at, one in enumerate(schema) if at not in chosen]
+    content.unread = [_unread_name(one.name) for at, one in enumerate(schema) if at not in chosen]
     reader = open_one(file, options=ipc.IpcReadOptions(included_fields=chosen, use_threads=True))
     yield arrow.schema([schema.field(at) for at in chosen]).empty_table()
     yield from map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
@@ -143,6 +144,11 @@ def _parts(path: str) -> tuple[str, ...]:
 def _title(path: str) -> str:
     """Return the name of a column, or with it that of a field."""
     return ".".join(_parts(path)[:2])
+
+
+def _unread_name(title: str) -> str:
+    """Return what a column that is not read is called: bytes do not take the name of what is read."""
+    return f"{title} (bytes)" if count_known([title]) else title
 
 
 def _is_readable(leaf: Any) -> bool:

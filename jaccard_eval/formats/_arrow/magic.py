@@ -55,4 +55,4 @@ def holds_only(folder: Path, suffixes: Collection[str]) -> bool:
 
 
 def _is_other_file(name: str) -> bool:
-    return bool(Path(name).suffix) and "=" not in name and not is_besides(name)
+    return "." in name.strip(".") and "=" not in name and not is_besides(name)
