@@ -84,6 +84,7 @@ CODES = frozenset(
         "group-missing",
         "group-row",
         "group-unknown",
+        "group-unused",
         "gt-duplicate",
         "gt-empty",
         "gt-near-duplicate",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, RowArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.result import ClassRow, EvaluationResult
 from jaccard_eval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ def to_frame(data: EvaluationResult | Dataset | BoxTable | Mapping[str, Any]) ->
     ----------
     data : EvaluationResult, Dataset, BoxTable or mapping of str to array_like
         An evaluation gives one row per class: ``class``, ``gt``, ``ignored``, ``pred`` and its metrics, NaN where
-        undefined. Boxes give one row each: ``image``, ``class``, ``x``, ``y``, ``width``, ``height``, ``score``
-        (predictions only), ``area`` and the flags; image and class are names where the input knows them, else rows.
-        Columns such as ``result.matches`` stay as they are, and one of shape (n, m) becomes ``name_0`` to
-        ``name_{m - 1}``.
+        undefined; with a bootstrap, also the bounds of each, ``AP_low`` and ``AP_high``. Boxes give one row each:
+        ``image``, ``class``, ``x``, ``y``, ``width``, ``height``, ``score`` (predictions only), ``area`` and the flags;
+        image and class are names where the input knows them, else rows. Columns such as ``result.matches`` stay as they
+        are, and one of shape (n, m) becomes ``name_0`` to ``name_{m - 1}``.
 
     Returns
     -------
@@ -75,7 +75,15 @@ def _class_columns(result: EvaluationResult) -> dict[str, Any]:
         name: np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in ("gt", "ignored", "pred")
     }
     metrics = dict.fromkeys(name for row in rows for name in row.values)
-    return counts | {name: np.array([row.values[name].value for row in rows], dtype=np.float64) for name in metrics}
+    values = {name: np.array([row.values[name].value for row in rows], dtype=np.float64) for name in metrics}
+    return counts | values | ({} if result.bootstrap is None else _bound_columns(rows, metrics))
+
+
+def _bound_columns(rows: Sequence[ClassRow], metrics: Iterable[str]) -> dict[str, Any]:
+    """Return the bounds of the intervals; NaN where a class has none."""
+    undefined = (np.nan, np.nan)
+    bounds = {name: np.array([row.values[name].interval or undefined for row in rows]) for name in metrics}
+    return {f"{name}_{end}": both[:, i] for name, both in bounds.items() for i, end in enumerate(("low", "high"))}
 
 
 def _box_columns(boxes: BoxTable) -> dict[str, Any]:

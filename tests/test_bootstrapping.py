@@ -9,7 +9,7 @@ import pytest
 from command_line import write_pair
 from resampled import as_drawn, draw_scene
 
-from jaccard_eval import compare, evaluate, verify
+from jaccard_eval import compare, evaluate, to_frame, verify
 from jaccard_eval.api.bootstrapping import image_groups, resample_alike, with_intervals
 from jaccard_eval.cli import _run
 from jaccard_eval.data.bootstrap import Bootstrap
@@ -69,6 +69,45 @@ def test_groups_are_signed_and_found_again(tmp_path: Path) -> None:
     groups.write_text("a.jpg,day\nb.jpg,dusk\n", encoding="utf-8")
     assert [one.name for one in verify(path, *pair).differences] == ["signature.bootstrap", "bootstrap.grouping"]
     assert _run.run([*argv, "-o", str(groups)]) == 2
+
+
+def test_a_file_of_groups_may_name_other_images_which_is_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair, groups = write_pair(tmp_path), tmp_path / "groups.csv"
+    groups.write_text("a.jpg,day\nb.jpg,night\nz.jpg,night\ny.jpg,day\n", encoding="utf-8")
+    assert _run.run(["evaluate", *map(str, pair), "--bootstrap", "9", "--group-by", str(groups)]) == 0
+    told = f"note[group-unused]: {groups}: 2 images are not among those that are evaluated, such as 'y.jpg': left out"
+    assert told in capsys.readouterr().err
+
+
+def test_a_cell_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "groups.csv"
+    path.write_text(f"1.jpg,day\n2.jpg,{'x' * 200_000}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"group-row.*groups\.csv:2: field larger than field limit"):
+        image_groups(["1.jpg"], str(path))
+
+
+def test_tables_have_the_bounds_of_each_class() -> None:
+    result = with_intervals(as_drawn(draw_scene(3)), FEW)
+    frame = to_frame(result)
+    for row, low, high in zip(result.per_class, frame["AP50_low"], frame["AP50_high"], strict=True):
+        assert (low, high) == row.values["AP50"].interval
+    assert "AP_low" not in to_frame(as_drawn(draw_scene(3))).columns
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--bootstrap", "1"], "--bootstrap must be a whole number from 2 on, got 1"),
+        (["--bootstrap", "9", "--confidence", "95"], "--confidence must be between 0 and 1, got 95.0"),
+    ],
+)
+def test_settings_out_of_range_are_named_by_their_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str
+) -> None:
+    assert _run.run(["evaluate", *map(str, write_pair(tmp_path)), *argv]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_a_result_without_bootstrap_says_nothing_of_intervals() -> None:

@@ -68,6 +68,10 @@ def test_slices_and_resamples_are_signed_and_recorded_as_they_were_asked_for(pai
     }
 
 
+def test_a_path_of_groups_is_recorded_as_text(tmp_path: Path) -> None:
+    assert Bootstrap(group_by=tmp_path / "a.csv") == Bootstrap(group_by=str(tmp_path / "a.csv"))  # type: ignore[arg-type]
+
+
 def test_a_result_with_slices_and_intervals_is_the_same_when_it_is_run_again(
     pair: tuple[Path, Path], tmp_path: Path
 ) -> None:

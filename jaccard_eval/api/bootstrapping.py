@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -17,7 +17,7 @@ from jaccard_eval.data.metricref import MetricRef, qualified
 from jaccard_eval.data.result import ClassRow, EvaluationResult
 from jaccard_eval.data.signature import with_choices
 from jaccard_eval.engine.threads import map_in_order
-from jaccard_eval.errors import Finding, FindingLog, UsageError, Where, shown
+from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, shown
 from jaccard_eval.formats._files import read_text
 from jaccard_eval.metrics.detection import DetectionMetrics
 
@@ -55,7 +55,7 @@ def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: in
         metrics={name: replace(one, interval=found.get(one.ref)) for name, one in result.metrics.items()},
         per_class=tuple(_with_interval(row, found) for row in result.per_class),
         signature=with_choices(result.signature, resamples.choice),
-        findings=(*result.findings, *remarks(resamples, result.pred.path)),
+        findings=(*result.findings, *remarks(resamples, metrics.image_names, result.pred.path)),
         bootstrap=resamples,
     )
 
@@ -127,10 +127,9 @@ _GROUP_FIX = "Give every image a row of its name and its group, such as a/001.jp
 
 def _read_groups(path: Path) -> Mapping[str, str]:
     """Read rows of image and group; blank lines are left out, any other row is refused."""
-    rows = [(number, row) for number, row in enumerate(csv.reader(read_text(path).splitlines()), start=1) if row]
     findings = FindingLog()
     groups: dict[str, str] = {}
-    for number, row in rows:
+    for number, row in _rows(path):
         cells = [cell.strip() for cell in row]
         if len(cells) != 2 or not all(cells) or groups.get(cells[0], cells[1]) != cells[1]:
             what = "expected an image and its group, and one group per image"
@@ -141,6 +140,24 @@ def _read_groups(path: Path) -> Mapping[str, str]:
     return groups
 
 
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row that is not blank, with its number."""
+    reader = csv.reader(read_text(path).splitlines())
+    try:
+        yield from ((reader.line_num, row) for row in reader if row)
+    except csv.Error as error:
+        raise DataError.single(
+            "group-row", Where(str(path), line=reader.line_num), str(error), fix=_GROUP_FIX
+        ) from None
+
+
+def _note_unused(path: Path, names: Sequence[str], findings: FindingLog) -> None:
+    unused = sorted(set(_read_groups(path)) - set(names))
+    if unused:
+        detail = f"{len(unused):,} images are not among those that are evaluated, such as {shown(unused[0])}: left out"
+        findings.note("group-unused", Where(str(path)), detail)
+
+
 def _with_interval(row: ClassRow, found: Mapping[str, Interval | None]) -> ClassRow:
     values: dict[str, MetricValue] = {}
     for name, one in row.values.items():
@@ -148,9 +165,11 @@ def _with_interval(row: ClassRow, found: Mapping[str, Interval | None]) -> Class
     return replace(row, values=values)
 
 
-def remarks(resamples: Resamples, path: str) -> tuple[Finding, ...]:
-    """Say what makes intervals doubtful."""
+def remarks(resamples: Resamples, names: Sequence[str], path: str) -> tuple[Finding, ...]:
+    """Say what makes intervals doubtful, and which rows of the file of groups name no image."""
     findings = FindingLog()
+    if resamples.settings.group_by not in (None, BY_FOLDER):
+        _note_unused(Path(str(resamples.settings.group_by)), names, findings)
     if resamples.n_units < FEW_UNITS:
         findings.warning(
             "bootstrap-few",

@@ -73,9 +73,11 @@ def resample_comparison(
         n_units.append(count_units(parts[0].image_names, settings))
         if n_units[-1] > 1:
             weighed = _with_slice(weighed, i, _of_parts(parts, settings, run))
-    path = results[0].pred.path
+    path, names = results[0].pred.path, runs[0].image_names
     warn_of_few([one.name for one in slices], n_units, findings, path)
-    return Noise(others=tuple(weighed), drawn=drawn[0], findings=(*remarks(drawn[0], path), *findings.findings()))
+    return Noise(
+        others=tuple(weighed), drawn=drawn[0], findings=(*remarks(drawn[0], names, path), *findings.findings())
+    )
 
 
 def _of_parts(parts: Sequence[DetectionMetrics], settings: Bootstrap, run: Run) -> Paired:

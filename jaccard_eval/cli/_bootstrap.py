@@ -61,4 +61,14 @@ def read_bootstrap(options: dict[str, Any]) -> Bootstrap | None:
         return None
     from jaccard_eval.data.bootstrap import Bootstrap
 
-    return Bootstrap(n_resamples=options["bootstrap"], **given)
+    try:
+        return Bootstrap(n_resamples=options["bootstrap"], **given)
+    except UsageError as error:
+        raise UsageError(_by_option(str(error))) from None
+
+
+def _by_option(message: str) -> str:
+    """Name the option where a message names the setting."""
+    setting, _, rest = message.partition(" ")
+    options = {field: name for name, field in FIELDS.items()} | {"n_resamples": "bootstrap"}
+    return f"--{options[setting]} {rest}" if setting in options else message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,9 +36,11 @@ class Bootstrap:
     group_by: str | None = None
 
     def __post_init__(self) -> None:
-        _require(self.n_resamples >= 2, "n_resamples", "a whole number from 2 on", self.n_resamples)
+        _require(_is_whole(self.n_resamples, 2), "n_resamples", "a whole number from 2 on", self.n_resamples)
         _require(0 < self.confidence_level < 1, "confidence_level", "between 0 and 1", self.confidence_level)
-        _require(self.rng >= 0, "rng", "a whole number from 0 on", self.rng)
+        _require(_is_whole(self.rng, 0), "rng", "a whole number from 0 on", self.rng)
+        if self.group_by is not None:
+            object.__setattr__(self, "group_by", os.fspath(self.group_by))  # documents keep it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -119,6 +122,10 @@ class PairedDelta:
     probability: float
     detectable: float
     n_resamples: int
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 def _require(holds: bool, name: str, expected: str, value: object) -> None:

@@ -153,7 +153,7 @@ def test_non_inferior_is_what_loses_less_than_the_margin_for_sure() -> None:
     assert not non_inferior(replace(DROP, interval=(-0.01, 0.0)), 0.02)  # though the interval is above -0.02
 
 
-@pytest.mark.parametrize("wrong", [{"n_resamples": 1}, {"confidence_level": 1.0}, {"rng": -1}])
+@pytest.mark.parametrize("wrong", [{"n_resamples": 1}, {"n_resamples": 9.5}, {"confidence_level": 1.0}, {"rng": -1}])
 def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
         Bootstrap(**wrong)
