@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 from jaccard_eval.errors import DataError, FindingLog, Where
@@ -72,11 +73,9 @@ def scan_folder(folder: Path, is_wanted: Callable[[str], bool], most: int) -> tu
     folders: list[str] = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if is_wanted(entry.name):
-                files.append(entry.name)
-            elif is_folder_entry(entry):
-                folders.append(entry.name)
-    return [folder / name for name in sorted(files)[:most]], [folder / name for name in sorted(folders)[:most]]
+            (folders if is_folder_entry(entry) else files).append(entry.name)
+    wanted = islice(filter(is_wanted, sorted(files)), most)
+    return [folder / name for name in wanted], [folder / name for name in sorted(folders)[:most]]
 
 
 def _list_folder(folder: Path, seen: set[tuple[int, int]]) -> tuple[list[str], list[str]]:

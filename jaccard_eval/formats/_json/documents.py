@@ -89,7 +89,7 @@ def _first_files(folder: Path) -> list[Path]:
 
 
 def _is_own_document(name: str) -> bool:
-    return _is_document(name) and name != "meta.json"
+    return name[-len(SUFFIX) :].lower() == SUFFIX and _is_document(name) and name != "meta.json"
 
 
 def _is_document(name: str) -> bool:
