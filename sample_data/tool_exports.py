@@ -34,6 +34,7 @@ def ground_truth_files(scene: Pictures) -> Files:
         "sagemaker/gt.manifest": _lines(_manifest_line(p) for p in scene),
         "via/gt.json": _json({f"{p.file_name}-1": _via_file(p) for p in scene}),
         "torchvision/gt.json": _json({p.file_name: _tensors(p.boxes) for p in scene}),
+        **{f"dota/gt/{p.stem}.txt": _text(_dota_lines(p)) for p in scene},
         "npz/gt.npz": _archive(scene, scored=False),
         "ultralytics/gt.ndjson": _lines([_platform_set(), *map(_platform_image, scene)]),
     }
@@ -49,6 +50,7 @@ def prediction_files(name: str, seen: Pictures) -> Files:
         f"sagemaker/{name}.manifest": _lines(_manifest_line(p, scored=True) for p in seen),
         f"supervision/{name}.json": _json([_sink_row(p, box) for p in seen for box in p.boxes]),
         f"ultralytics/{name}.json": _json({p.file_name: [_yolo_result(box) for box in p.boxes] for p in seen}),
+        **{f"dota/{name}/Task1_{one}.txt": _text(_dota_results(one, seen)) for one in CATEGORIES},
         f"darknet/{name}.json": _json([_frame(row, p) for row, p in enumerate(seen, start=1)]),
         f"torchvision/{name}.json": _json({p.file_name: _tensors(p.boxes, scored=True) for p in seen}),
         f"npz/{name}.npz": _archive(seen, scored=True),
@@ -185,6 +187,24 @@ def _hf_row(p: Picture) -> dict[str, Any]:
 def _hf_detection(box: Box) -> dict[str, Any]:
     corners = dict(zip(("xmin", "ymin", "xmax", "ymax"), _corners(box), strict=True))
     return {"score": box.score, "label": box.name, "box": corners}
+
+
+def _dota_lines(p: Picture) -> list[str]:
+    return ["imagesource:sample", "gsd:0.1", *(f"{_points(box)} {box.name} 0" for box in p.boxes)]
+
+
+def _dota_results(name: str, seen: Pictures) -> list[str]:
+    return [f"{p.stem} {box.score!r} {_points(box)}" for p in seen for box in p.boxes if box.name == name]
+
+
+def _points(box: Box) -> str:
+    """Return four points, clockwise from the left top, as DOTA has them."""
+    left, top, right, bottom = _corners(box)
+    return " ".join(f"{side:g}" for side in (left, top, right, top, right, bottom, left, bottom))
+
+
+def _text(lines: Sequence[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _platform_set() -> dict[str, Any]:

@@ -36,7 +36,7 @@ _DESCRIPTION_SUFFIXES = (".yaml", ".yml", ".data")
 _SPLIT_FOLDERS = ("train", "val", "valid", "test")
 _YAML_NAMES = re.compile(rb"^names\s*:", re.MULTILINE)
 _DARKNET_NAMES = re.compile(rb"^\s*names\s*=", re.MULTILINE)
-_VOC_RESULTS = re.compile(r"comp\d_det_", re.IGNORECASE)
+_RESULTS = re.compile(r"comp\d_det_|Task1_", re.IGNORECASE)  # of Pascal VOC, of DOTA: a file per class
 _NUMBER = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
@@ -96,7 +96,7 @@ def _first_label_files(folder: Path) -> Iterator[Path]:
     for place in places:
         with contextlib.suppress(OSError), os.scandir(place) as entries:
             names = sorted(entry.name for entry in entries)
-            labels = (name for name in names if is_label_name(name) and not _VOC_RESULTS.match(name))
+            labels = (name for name in names if is_label_name(name) and not _RESULTS.match(name))
             yield from (place / name for name in islice(labels, SNIFFED_FILES))
 
 

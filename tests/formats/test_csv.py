@@ -94,7 +94,19 @@ def test_every_spelling_of_a_box_gives_the_same_box(load: Load, names: str, numb
 
 @pytest.mark.parametrize(
     "image",
-    ["image", "image_id", "ImageID", "img", "File Name", "filename", "path", "file", "frame_number", "source-ref"],
+    [
+        "image",
+        "image_id",
+        "ImageID",
+        "img",
+        "File Name",
+        "filename",
+        "path",
+        "file",
+        "frame_number",
+        "patientId",
+        "source-ref",
+    ],
 )
 @pytest.mark.parametrize("label", ["class", "LabelName", "category_id", "cls", "name", "target"])
 def test_image_and_class_columns_go_by_many_names(load: Load, image: str, label: str) -> None:

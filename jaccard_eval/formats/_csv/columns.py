@@ -14,7 +14,7 @@ from jaccard_eval.formats import ReadOptions
 # the first in the list counts: paths before ids, class names before class numbers.
 IMAGE = (
     "image", "image_path", "path", "file_path", "filename", "file", "image_name", "frame", "frame_number", "source-ref",
-    "image_id", "img", "img_id",
+    "image_id", "img", "img_id", "patient_id",
 )  # fmt: skip
 CLASS_IDS = ("class_id", "category_id", "label_id")
 CLASS = (

@@ -1,0 +1,56 @@
+"""Which files an input of DOTA means, and what their lines look like."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from pathlib import Path
+
+from jaccard_eval.formats import _files
+
+HEADERS = ("imagesource:", "gsd:")  # of a picture: where it is from, metres per pixel
+SIDES = 8  # numbers of four points
+
+_SNIFFED_FILES = 20
+_LABELS = "labelTxt"
+_RESULT = re.compile(r"Task1_(?P<label>.+)\.txt", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_MARKS = re.compile(r"[,\s]+")
+
+
+def label_folder(path: Path) -> Path:
+    """Return the folder of label files: labelTxt, where it lies beside the pictures, else the path itself."""
+    inner = path / _LABELS
+    return inner if _files.is_folder(inner) else path
+
+
+def result_files(folder: Path) -> dict[str, Path]:
+    """Return the result files of a folder by class, sorted; none where it has none. Never raises."""
+    found = ((name, _RESULT.fullmatch(name)) for name in _names(folder))
+    return {match["label"]: folder / name for name, match in found if match}
+
+
+def first_lines(folder: Path) -> list[str]:
+    """Return the first line about an object of a few files. Never raises."""
+    names = [name for name in _names(folder) if name.lower().endswith(".txt")][:_SNIFFED_FILES]
+    heads = (_files.head(folder / name).decode("utf-8", "replace").splitlines() for name in names)
+    firsts = (next((line for line in head if split_line(line)), "") for head in heads)
+    return [line for line in firsts if line]
+
+
+def split_line(line: str) -> list[str]:
+    """Return the fields of a line, which blanks or commas separate; none of a header."""
+    return [] if line.strip().lower().startswith(HEADERS) else [field for field in _MARKS.split(line) if field]
+
+
+def is_object(line: str) -> bool:
+    """Whether a line is eight numbers and a category."""
+    fields = split_line(line)
+    return len(fields) > SIDES and all(map(_NUMBER.fullmatch, fields[:SIDES])) and not _NUMBER.fullmatch(fields[SIDES])
+
+
+def _names(folder: Path) -> list[str]:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries)
+    return []
