@@ -26,7 +26,7 @@ Values = dict[Hashable, MetricValue]
 
 
 class SavedAnswers:
-    """The summary, the classes, the operating points and the cells of the gates that a JSON document holds.
+    """The summary, the classes, the operating points, the slices and the cells of the gates that a JSON document holds.
 
     Parameters
     ----------
@@ -53,6 +53,8 @@ class SavedAnswers:
         for gate in document["gates"]:
             of_slice = self._slices.setdefault(gate["slice_digest"], {})
             self._remember(gate["cells"], of_slice if gate["slice"] else self._values)
+        for row in document.get("slices", ()):
+            self._remember(_slice_cells(row), self._slices.setdefault(row["digest"], {}))
 
     def value(self, ref: str) -> MetricValue:
         """Look a reference up; see ``Answers.value`` for the errors."""
@@ -63,7 +65,7 @@ class SavedAnswers:
         return value
 
     def on(self, images: Slice) -> SavedAnswers:
-        """Return what the gates of the saved run measured on a slice."""
+        """Return what the saved run and its gates measured on a slice."""
         values = self._slices.get(slice_digest(images))
         if values is None:
             raise UsageError(
@@ -74,7 +76,7 @@ class SavedAnswers:
         return part
 
     def _remember(self, cells: Iterable[Mapping[str, Any]], values: Values) -> None:
-        """Add what gates measured beyond the summary."""
+        """Add what was measured beyond the summary."""
         for cell in cells:
             one = _value(cell["metric"], cell["value"], cell["n"], cell["reason"])
             values.setdefault(self._key(one.ref), one)
@@ -128,6 +130,12 @@ class RunAnswers:
     def on(self, images: Slice) -> Answers:
         """Evaluate some of the images alone."""
         return self._table.on(images)
+
+
+def _slice_cells(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what was measured on a slice, as the cells of gates have it."""
+    for name, n in row["support"].items():
+        yield {"metric": name, "value": row[name], "n": n, "reason": "no detections" if n else "no ground truth"}
 
 
 def _summary(document: Mapping[str, Any]) -> Iterator[MetricValue]:

@@ -113,6 +113,16 @@ def test_all_that_gates_asked_for_is_in_the_file() -> None:
     assert "does not hold" in refused(again, "FPPI[iou=0.5]")  # only on the slice
 
 
+def test_slices_of_an_evaluation_are_answered_without_gates() -> None:
+    slices = (Slice(name="cats", patterns=("a",)), Slice(name="none", patterns=("c",)))
+    result = evaluate(TRUTH, FOUND, images=["c"], slices=slices)
+    again = saved(result)
+    for one in slices:
+        for ref in ("AP", "AP50", "AP[iou=0.5]"):
+            assert repr(again.on(one).value(ref)) == repr(answers_of(result).on(one).value(ref))  # NaN is no NaN
+    assert again.on(slices[1]).value("AP").reason == "no ground truth"
+
+
 def test_a_slice_that_was_made_otherwise_is_another() -> None:
     with pytest.raises(UsageError, match="holds nothing of slice 'dogs'"):
         saved(evaluate(TRUTH, FOUND)).on(Slice(name="dogs", patterns=("c*",)))
