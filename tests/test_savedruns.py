@@ -10,7 +10,8 @@ import pytest
 from command_line import box, write_json, write_pair
 
 from jaccard_eval import Bootstrap, CompareOptions, DataError, UsageError, compare, evaluate
-from jaccard_eval.api.savedruns import is_saved_run, load_run
+from jaccard_eval.api.documents import is_saved_run
+from jaccard_eval.api.savedruns import load_run
 from jaccard_eval.cli import _run
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.npz import DOCUMENT, render
@@ -165,6 +166,9 @@ def test_a_document_without_its_run_cannot_be_compared(
     assert _run.run(["compare", str(document), str(document)]) == 3
     assert "holds no match table, and there is no run.npz beside it" in capsys.readouterr().err
     saved(gt, after).rename(document.with_suffix(".npz"))
+    assert _run.run(["compare", str(document), str(document)]) == 3
+    assert "is of another evaluation than run.npz beside it" in capsys.readouterr().err
+    document.write_text('{"bootstrap": {}}')  # begins as that of an evaluation, and is none
     assert _run.run(["compare", str(document), str(document)]) == 3
     assert "is of another evaluation than run.npz beside it" in capsys.readouterr().err
 

@@ -201,7 +201,7 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
     [('lost', 0), ('found', 1)]
     """
     from jaccard_eval.api.comparing import CompareOptions, compare_inputs
-    from jaccard_eval.api.savedruns import saved_run_of
+    from jaccard_eval.api.documents import saved_run_of
     from jaccard_eval.engine.threads import map_in_order
 
     if gt is not None and preds and all(saved_run_of(pred) is not None for pred in preds):
@@ -212,7 +212,8 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
 
 
 def _saved_or_evaluated(gt: Source | None, pred: Source, **rules: Any) -> EvaluationResult:
-    from jaccard_eval.api.savedruns import load_run, saved_run_of
+    from jaccard_eval.api.documents import saved_run_of
+    from jaccard_eval.api.savedruns import load_run
 
     saved = saved_run_of(pred)
     if saved is not None:

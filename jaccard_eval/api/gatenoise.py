@@ -10,7 +10,8 @@ from jaccard_eval.analysis.compare import detection_metrics
 from jaccard_eval.analysis.gatenoise import PairedRuns, weigh_noise
 from jaccard_eval.analysis.gaterules import Gates
 from jaccard_eval.api.bootstrapping import FEW_UNITS, count_units, resample_alike
-from jaccard_eval.api.savedruns import is_saved_run, load_run
+from jaccard_eval.api.documents import is_saved_run
+from jaccard_eval.api.savedruns import load_run
 from jaccard_eval.data.bootstrap import Bootstrap
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import BESIDE_METRICS, without_fields

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -12,16 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.api.documents import read_document
+from jaccard_eval.api.documents import invalid_run
 from jaccard_eval.api.verifying import saved_protocol
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import Correspondence, EvaluationResult, InputSummary
-from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown
-from jaccard_eval.formats import _files
+from jaccard_eval.errors import FindingLog, UsageError, shown
 from jaccard_eval.formats._npz.arrays import load_archive
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
-from jaccard_eval.report.npz import COLUMNS, DOCUMENT, RUN_SCHEMA, SUFFIXES
+from jaccard_eval.report.npz import COLUMNS, DOCUMENT, RUN_SCHEMA
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -33,65 +31,8 @@ _LENGTHS = {  # column -> the column that is as long, along its last axis but fo
     **dict.fromkeys(("pair_gt", "pair_overlap"), "pair_detection"),
     "choice": "candidate",
 }
-_FIRST_KEY = re.compile(rb'\s*{\s*"(bootstrap|correspondence)"')
 _BOXES = ("xywh", "gt_xywh")
 _POINTERS = {"candidate": "image", "pair_detection": "image", "pair_gt": "gt_image", "choice": "pair_detection"}
-
-
-def is_saved_run(source: object) -> bool:
-    """Whether a source is the path of a saved run; predictions may be archives as well."""
-    import zipfile
-
-    path = Path(source) if isinstance(source, str | Path) else None
-    if path is None or path.suffix.lower() not in SUFFIXES or not path.is_file():
-        return False
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return f"{DOCUMENT}.npy" in archive.namelist()
-    except (zipfile.BadZipFile, OSError):
-        return False
-
-
-def saved_run_of(source: object) -> Path | None:
-    """Return the saved run that a source stands for: itself, or that beside its JSON document; None for anything else.
-
-    Raises
-    ------
-    DataError
-        When the document of an evaluation has no run beside it, or that of another evaluation.
-    """
-    if is_saved_run(source):
-        return Path(source)  # type: ignore[arg-type]
-    path = Path(source) if isinstance(source, str | Path) else None
-    if path is None or not _is_evaluation(path):
-        return None
-    beside = path.with_suffix(SUFFIXES[0])
-    if not is_saved_run(beside):
-        raise _without_run(path, f"holds no match table, and there is no {beside.name} beside it")
-    if saved_document(beside)["signature"] != read_document(path)["signature"]:
-        raise _without_run(path, f"is of another evaluation than {beside.name} beside it")
-    return beside
-
-
-def saved_document(path: Path) -> dict[str, Any]:
-    """Return the JSON document within a saved run.
-
-    Raises
-    ------
-    DataError
-        When it cannot be read back.
-    """
-    try:
-        run = json.loads(load_archive(path, FindingLog()).arrays[DOCUMENT].tobytes())
-        document: dict[str, Any] = {**run["result"]}
-        return document | {"signature": str(document["signature"])}
-    except (KeyError, TypeError, ValueError) as error:
-        raise _invalid(path, f"cannot be read back: {type(error).__name__}: {error}") from None
-
-
-def _is_evaluation(path: Path) -> bool:
-    """Whether a file begins as the JSON document of an evaluation does, the keys of which are sorted."""
-    return path.suffix.lower() == ".json" and _FIRST_KEY.match(_files.head(path)) is not None
 
 
 def load_run(path: Path) -> EvaluationResult:
@@ -107,14 +48,14 @@ def load_run(path: Path) -> EvaluationResult:
     try:
         run = json.loads(arrays[DOCUMENT].tobytes())
         if run["run_schema"] != RUN_SCHEMA:
-            raise _invalid(path, f"has run schema {shown(run['run_schema'])}; expected {RUN_SCHEMA}")
+            raise invalid_run(path, f"has run schema {shown(run['run_schema'])}; expected {RUN_SCHEMA}")
         protocol = saved_protocol(run["result"]["protocol"])
         problems = list(_problems(arrays, protocol, run))
         if problems:
-            raise _invalid(path, "; ".join(problems))
+            raise invalid_run(path, "; ".join(problems))
         return _result(run, arrays, protocol)
     except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
-        raise _invalid(path, f"cannot be read back: {type(error).__name__}: {error}") from None
+        raise invalid_run(path, f"cannot be read back: {type(error).__name__}: {error}") from None
 
 
 def _result(run: Mapping[str, Any], arrays: Arrays, protocol: Protocol) -> EvaluationResult:
@@ -166,15 +107,3 @@ def _problems(arrays: Arrays, protocol: Protocol, run: Mapping[str, Any]) -> Ite
             yield f"{name} points to rows that do not exist"
     if any(not np.isfinite(arrays[name]).all() for name in _FLOATS):
         yield "numbers are not finite"
-
-
-def _invalid(path: Path, detail: str) -> DataError:
-    fix = "Write it with 'jaccard-eval evaluate ... -o run.npz'."
-    return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)
-
-
-def _without_run(path: Path, detail: str) -> DataError:
-    fix = (
-        "Write both: 'jaccard-eval evaluate ... -o run.json -o run.npz'; or name the ground truth and the predictions."
-    )
-    return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)

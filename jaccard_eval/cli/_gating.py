@@ -202,7 +202,7 @@ def _has_table(gates: Gates | None, baseline: Path) -> bool:
     table = baseline.with_suffix(TABLE_SUFFIX)
     if table == baseline or not table.exists():
         return table != baseline and gates is not None and gates.needs_tables
-    from jaccard_eval.api.savedruns import is_saved_run
+    from jaccard_eval.api.documents import is_saved_run
 
     return is_saved_run(table)
 

@@ -75,7 +75,7 @@ def _compare_options(options: dict[str, Any]) -> CompareOptions:
 
 def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path | None, list[Path]]:
     """Take the ground truth from its option, else from the first path unless that is a saved run; compare the rest."""
-    from jaccard_eval.api.savedruns import saved_run_of
+    from jaccard_eval.api.documents import saved_run_of
 
     context = click.get_current_context()
     if len(gt) > 1:
