@@ -17,9 +17,10 @@ from jaccard_eval.formats._arrow.flatten import Batch
 from jaccard_eval.formats._arrow.folders import Part, find_parts
 from jaccard_eval.formats._arrow.metadata import Remarks, read_remarks
 from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._objects.adding import add_table
 from jaccard_eval.formats._objects.columns import Column, ValueColumn
 from jaccard_eval.formats._objects.rows import OBJECTS
-from jaccard_eval.formats._objects.table import Table, add_table
+from jaccard_eval.formats._objects.table import Table
 
 
 def read_tables(path: Path, suffixes: Collection[str], draft: Draft) -> None:

@@ -14,8 +14,9 @@ import numpy as np
 from jaccard_eval.errors import Where
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._json.values import described_json
+from jaccard_eval.formats._objects.adding import add_table
 from jaccard_eval.formats._objects.columns import ValueColumn
-from jaccard_eval.formats._objects.table import Table, add_table
+from jaccard_eval.formats._objects.table import Table
 
 OBJECTS = "objects"
 IMAGE = "image"

@@ -1,4 +1,4 @@
-"""A table of typed columns on its way to a draft: which column is what, and ids that stand beside names."""
+"""A table of typed columns: its cells as a sheet has them, and ids that stand beside names."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from functools import cached_property
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import FindingLog, Where
-from jaccard_eval.formats._csv.boxes import add_boxes
-from jaccard_eval.formats._csv.columns import CLASS, CLASS_IDS, IMAGE, Columns, position_of, resolve_columns
+from jaccard_eval.formats._csv.columns import CLASS, CLASS_IDS, IMAGE, Columns, position_of
 from jaccard_eval.formats._csv.table import Codes, Named, first_names, pair_names
-from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._keys import CodedKeys
 from jaccard_eval.formats._objects.columns import Column
 
@@ -115,29 +113,3 @@ class Table:
         pair = first_names if self.keyed else pair_names
         paired = {} if len(bad) else pair(self._keys(ids, given), self._keys(names, given))
         return Named(keys=keys, names=paired, beside=ids) if paired else None
-
-
-def add_table(table: Table, draft: Draft) -> None:
-    """Add images, classes and boxes to the draft; what cannot be used is among its findings."""
-    from jaccard_eval.formats._objects.cells import read_cells
-
-    columns = resolve_columns(table.header, draft.options, draft.findings, Where(draft.path))
-    if columns is None:
-        return
-    columns = _with_ids(table, columns)
-    cells = read_cells(table, columns, draft)
-    draft.findings.raise_errors()  # what follows takes the cells for good
-    add_boxes(table, columns, cells, draft)
-
-
-def _with_ids(table: Table, columns: Columns) -> Columns:
-    """Take ids for the keys where the table says so; those of images also where some have no name."""
-    image, label = position_of(table.header, IMAGE_IDS), position_of(table.header, CLASS_IDS)
-    named = table.column(columns.image).filled.all()
-    if image is None or not (table.keyed or (table.column(image).filled.all() and not named)):
-        image = columns.image
-    if label is None or not table.keyed:
-        label = columns.label
-    needed = {image, label}
-    unused = {*columns.unused, columns.image, columns.label} - needed
-    return replace(columns, image=image, label=label, unused=tuple(sorted(unused)))
