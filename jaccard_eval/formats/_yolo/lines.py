@@ -101,17 +101,18 @@ def _split(files: list[tuple[int, bytes]]) -> LabelLines:
     """Split a batch of files into lines and fields, in whole-array steps."""
     joined = b"\n" + b"".join(data + b"\n" for _, data in files)
     buffer = np.frombuffer(joined, dtype=np.uint8)
-    blank = _IS_BLANK[buffer]
-    token_at = np.flatnonzero(blank[:-1] & ~blank[1:]) + 1
+    is_plain = not joined.translate(None, _PLAIN_TEXT)
+    blank = buffer <= ord(" ") if is_plain else _IS_BLANK[buffer]
+    token_at = np.flatnonzero(blank[:-1] > blank[1:]) + 1
     feed_at = np.flatnonzero(buffer == ord("\n"))
-    count = np.bincount(np.searchsorted(feed_at, token_at), minlength=len(feed_at))  # by the feeds before the token
+    count = np.diff(np.searchsorted(token_at, feed_at), prepend=0)  # of the tokens before each feed
     used = np.flatnonzero(count)
     count = count[used]
     first = np.cumsum(count) - count
     starts = np.cumsum([1, *(len(data) + 1 for _, data in files[:-1])])  # of the files in the text
     file = np.searchsorted(starts, token_at[first], side="right") - 1
     tokens: list[bytes] = []
-    values = None if joined.translate(None, _PLAIN_TEXT) else _parse_plain(joined, token_at)
+    values = _parse_plain(joined, token_at) if is_plain else None
     if values is None:
         tokens = joined.split()
         values = _parse_tokens(tokens)
