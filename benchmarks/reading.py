@@ -1,8 +1,9 @@
 """Time reading 200,000 boxes of 5,000 images as CSV, Parquet, Arrow, YOLO labels and Pascal VOC, beside others.
 
-The least code that reads each returns columns of numbers and checks nothing: pandas for CSV, pyarrow for Parquet
-and Arrow, a loop over lines as trainers have it for YOLO, ElementTree for VOC. The libraries globox and supervision take part where they are installed;
-they read YOLO labels with the pictures, for their sizes, and so does jaccard-eval beside them.
+The least code that reads each returns columns of numbers and checks nothing: pandas for CSV, pyarrow for Parquet and
+Arrow, a loop over lines as trainers have it for YOLO, ElementTree for VOC. The libraries globox and supervision take
+part where they are installed; they read YOLO labels with the pictures, for their sizes, and so does jaccard-eval beside
+them.
 
 With ``--label-files N`` also folders of N / 10 and N label files are read, each in a process of its own, whose start
 counts: time per file tells whether reading is linear.
