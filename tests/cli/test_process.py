@@ -55,6 +55,11 @@ def test_a_run_on_coco_json_loads_no_pandas(tmp_path: Path) -> None:
     assert "pandas" not in loaded_modules(*map(str, write_pair(tmp_path)))
 
 
+@pytest.mark.parametrize(("gt", "pred"), [("yolo/data.yaml", "yolo/better"), ("voc/gt", "voc/better")])
+def test_a_run_on_label_files_loads_no_pandas(gt: str, pred: str, sample_data: Path) -> None:
+    assert "pandas" not in loaded_modules(str(sample_data / gt), str(sample_data / pred))
+
+
 def test_a_run_on_coco_json_loads_nothing_of_other_formats_gates_and_failures(tmp_path: Path) -> None:
     assert loaded_modules(*map(str, write_pair(tmp_path)), among=OTHER_WORK) == set()
 
