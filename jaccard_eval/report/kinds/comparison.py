@@ -136,7 +136,8 @@ def _movers(one: Versus, name: str, bootstrap: Resamples | None, limit: int | No
         return []
     columns = (Column("class", free_text=True), *map(Column, _titles(("A", name), bootstrap)), Column("gt"))
     rows = tuple((_short(delta.class_name or ""), *_metric_row([delta], bootstrap)[1:]) for delta in moved[:limit])
-    return [Section(f"Classes that moved most, {MAIN_METRIC} of {name}", (Table(columns, rows), *_more(moved, limit, "--per-class lists all")))]
+    more = _more(moved, limit, "--per-class lists all")
+    return [Section(f"Classes that moved most, {MAIN_METRIC} of {name}", (Table(columns, rows), *more))]
 
 
 def _counts(result: ComparisonResult, names: Sequence[str]) -> Section:
