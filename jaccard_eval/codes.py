@@ -196,6 +196,7 @@ CODES = frozenset(
         "write-formula",
         "write-loss",
         "write-name",
+        "write-origin",
         "write-pixels",
         "write-rounded",
         "wrong-content",

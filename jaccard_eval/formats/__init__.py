@@ -230,6 +230,10 @@ def write_dataset(
     writer = format_writer(format_name or dataset.format)
     require_free(Path(path), inputs, replace=replace)
     findings = FindingLog() if lossy else LossErrors()
+    if dataset.reading.origin:
+        detail = f"pixels are counted from 0 here, from {dataset.reading.origin} in {dataset.path}"
+        fix = f"Read it without --{dataset.role}-origin."
+        findings.note("write-origin", Where(str(path), field="box"), detail, fix=fix)
     writer.write(dataset, Path(path), findings)
     return findings.findings()
 

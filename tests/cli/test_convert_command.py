@@ -80,3 +80,13 @@ def test_with_strict_a_warning_of_the_input_leaves_the_target_unwritten(tmp_path
     source.write_text("image,class,xmin,ymin,xmax,ymax\na.jpg,dog,0,0,0,10\n")
     assert _run.run(["convert", str(source), str(tmp_path / "out.json"), "--strict"]) == 3
     assert not (tmp_path / "out.json").exists()
+
+
+def test_pixels_that_were_counted_from_one_are_written_from_zero_and_that_is_said(
+    sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "gt.json"
+    assert _run.run(["convert", str(sample_data / "voc/gt"), str(out), "--gt-origin", "1"]) == 0
+    assert "note[write-origin]: " in capsys.readouterr().err
+    # The first car of the scene: left 40, top 250, width 210, height 110.
+    assert [39, 249, 210, 110] in [one["bbox"] for one in json.loads(out.read_text())["annotations"]]

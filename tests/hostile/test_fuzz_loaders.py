@@ -26,6 +26,8 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     *({"units": units} for units in ("px", "norm")),
     *({"columns": columns} for columns in ("box", "conf-box", "polygon")),
     {"assume_score": 1.0},
+    {"origin": 1},
+    {"split": "train"},
 )
 bytes_of_every_kind = st.one_of(st.binary(max_size=300), st.lists(st.sampled_from(TOKENS)).map(b" ".join))
 soup = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
