@@ -143,6 +143,12 @@ def test_the_ground_truth_is_read_once(tmp_path: Path) -> None:
     assert isinstance(reads[0], Dataset)
 
 
+def test_resamples_of_a_comparison_are_asked_for_in_its_options(tmp_path: Path) -> None:
+    gt, pred = write_pair(tmp_path)
+    with pytest.raises(UsageError, match=r"options=CompareOptions\(bootstrap=\.\.\.\)"):
+        compare(gt, pred, pred, bootstrap=9)
+
+
 def test_one_set_of_predictions_is_no_comparison() -> None:
     with pytest.raises(UsageError, match="two or more predictions, got 1"):
         compare_results([evaluate(TRUTH, [DOG])], CompareOptions(), version="0.1.0")

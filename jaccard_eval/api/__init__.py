@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaccard_eval import __version__
 from jaccard_eval.api.inputs import Input, load
-from jaccard_eval.api.measuring import measure, protocol_rules
+from jaccard_eval.api.measuring import bootstrap_settings, measure, protocol_rules, with_parts
 from jaccard_eval.api.recording import record_options
 from jaccard_eval.api.sides import SideOptions, bring_together, require_numbers
 from jaccard_eval.data.protocol import AreaRange, Protocol
@@ -138,31 +138,10 @@ def evaluate(
         gt_options=gt_options,
         pred_options=pred_options,
     )
-    drawn = _settings(bootstrap)
+    drawn = bootstrap_settings(bootstrap)
     result = measure(bring_together(gt, pred, **options), rules, score=score, errors=errors, version=__version__)
     recorded = record_options(options, score=score, bootstrap=drawn, slices=slices)
-    return _with_parts(replace(result, options=recorded), drawn, slices)
-
-
-def _settings(bootstrap: Bootstrap | int | None) -> Bootstrap | None:
-    if not isinstance(bootstrap, int):
-        return bootstrap
-    from jaccard_eval.data.bootstrap import Bootstrap
-
-    return Bootstrap(n_resamples=bootstrap)
-
-
-def _with_parts(result: EvaluationResult, drawn: Bootstrap | None, slices: Sequence[Slice]) -> EvaluationResult:
-    """Add the slices and intervals that were asked for."""
-    if slices:
-        from jaccard_eval.api.slicing import with_slices
-
-        result = with_slices(result, slices, drawn)
-    if drawn is not None:
-        from jaccard_eval.api.bootstrapping import with_intervals
-
-        result = with_intervals(result, drawn)
-    return result
+    return with_parts(replace(result, options=recorded), drawn, slices)
 
 
 def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = None, **rules: Any) -> ComparisonResult:
@@ -204,6 +183,8 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
     from jaccard_eval.api.documents import saved_run_of
     from jaccard_eval.engine.threads import map_in_order
 
+    for name in (one for one in ("bootstrap", "slices") if one in rules):
+        raise UsageError(f"{name} is one of the options of a comparison: options=CompareOptions({name}=...)")
     if gt is not None and preds and all(saved_run_of(pred) is not None for pred in preds):
         raise UsageError("all predictions are saved runs, which hold their ground truth: leave the other one out")
     truth = None if gt is None else Input(gt, rules.get("gt_format"), rules.get("gt_options"))

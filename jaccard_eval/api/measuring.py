@@ -14,7 +14,9 @@ from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 
 if TYPE_CHECKING:
+    from jaccard_eval.analysis.gaterules import Slice
     from jaccard_eval.data.align import Alignment
+    from jaccard_eval.data.bootstrap import Bootstrap
     from jaccard_eval.data.errorreport import ErrorReport
 
 
@@ -88,6 +90,28 @@ def protocol_rules(
     if areas is not None:
         changes["areas"] = tuple(areas)
     return rules.with_options(**changes)
+
+
+def bootstrap_settings(bootstrap: Bootstrap | int | None) -> Bootstrap | None:
+    """Return how to resample; a number says how often."""
+    if not isinstance(bootstrap, int):
+        return bootstrap
+    from jaccard_eval.data.bootstrap import Bootstrap
+
+    return Bootstrap(n_resamples=bootstrap)
+
+
+def with_parts(result: EvaluationResult, drawn: Bootstrap | None, slices: Sequence[Slice]) -> EvaluationResult:
+    """Add the slices and intervals that were asked for."""
+    if slices:
+        from jaccard_eval.api.slicing import with_slices
+
+        result = with_slices(result, slices, drawn)
+    if drawn is not None:
+        from jaccard_eval.api.bootstrapping import with_intervals
+
+        result = with_intervals(result, drawn)
+    return result
 
 
 def _point(score: float | str | None) -> list[str]:
