@@ -47,7 +47,7 @@ class _Lines:
         if not category:
             self.uneven.append((Where(place[0], line=place[1]), f"expected 9 or 10 columns, got {len(fields)}"))
             return
-        self._add(image, place, category, fields[:SIDES])
+        self._add_row(image, place, category, fields[:SIDES])
         self.difficult.append(flag not in ("", "0"))
 
     def add_result(self, label: str, place: tuple[str, int], fields: list[str]) -> None:
@@ -56,10 +56,10 @@ class _Lines:
             detail = f"expected 10 columns (image score x1 y1 ... x4 y4), got {len(fields)}"
             self.uneven.append((Where(place[0], line=place[1]), detail))
             return
-        self._add(" ".join(fields[: -SIDES - 1]), place, label, fields[-SIDES:])
+        self._add_row(" ".join(fields[: -SIDES - 1]), place, label, fields[-SIDES:])
         self.scores.append(fields[-SIDES - 1])
 
-    def _add(self, image: str, place: tuple[str, int], label: str, numbers: list[str]) -> None:
+    def _add_row(self, image: str, place: tuple[str, int], label: str, numbers: list[str]) -> None:
         self.places.append(place)
         self.images.append(image)
         self.labels.append(label)
