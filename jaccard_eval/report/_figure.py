@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 
 from jaccard_eval.extras import require
 from jaccard_eval.report import Reportable
@@ -34,7 +35,8 @@ def render_figure(result: Reportable, file_format: str) -> bytes:
     matplotlib = require("matplotlib", extra=EXTRA)
     figures = require("matplotlib.figure", extra=EXTRA)
     file = io.BytesIO()
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # it is drawn as a box, and names vary
         matplotlib.rcdefaults()  # a user's matplotlibrc changes no picture
         matplotlib.rcParams.update(_STYLE)
         figure = figures.Figure(layout="constrained")

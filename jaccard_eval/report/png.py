@@ -7,8 +7,9 @@ from jaccard_eval.report._figure import EXTRA, MODULES, render_figure
 
 SUFFIXES = (".png",)
 REQUIRES = MODULES
+ERRORS = True
 
-__all__ = ["EXTRA", "REQUIRES", "SUFFIXES", "render"]
+__all__ = ["ERRORS", "EXTRA", "REQUIRES", "SUFFIXES", "render"]
 
 
 def render(result: Reportable, options: ReportOptions) -> bytes:

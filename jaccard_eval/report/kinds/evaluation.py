@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import LARGEST_AREA, AreaRange, Protocol
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
+from jaccard_eval.errors import UsageError
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report._numbers import threshold_text, thresholds_text
 from jaccard_eval.report.kinds._gates import gates_section
@@ -22,6 +24,9 @@ from jaccard_eval.report.kinds._parts import (
 )
 from jaccard_eval.report.kinds._slices import slices_section, with_slice_rows
 from jaccard_eval.report.model import Cell, Column, Note, Report, Section, Sheet, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FEW_THRESHOLDS = 4  # up to this many, operating points are shown at every IoU threshold, else at the lowest
 ALL_CLASSES = "all"
@@ -66,6 +71,21 @@ def build_sheet(result: EvaluationResult, options: ReportOptions) -> Sheet:
     rows = ((row.name, *_counts(row), *cells(row.values, row.name)) for row in classes)
     header = ("class", *COUNTS, *metrics, *bound_columns(bounded), *error_columns(result.errors))
     return with_slice_rows(Sheet(header, (pooled, *rows)), result.slices, ALL_CLASSES)
+
+
+def draw(figure: Figure, result: EvaluationResult) -> None:
+    """Draw the errors of an evaluation.
+
+    Raises
+    ------
+    UsageError
+        When they were not found.
+    """
+    if result.errors is None:
+        raise UsageError("the picture of an evaluation shows its errors; leave out --no-errors")
+    from jaccard_eval.report.kinds._errorsplot import draw_errors
+
+    draw_errors(figure, result.errors)
 
 
 def _errors(result: EvaluationResult, *, per_class: bool) -> list[Section]:
