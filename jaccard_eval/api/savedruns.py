@@ -45,6 +45,8 @@ def load_run(path: Path) -> EvaluationResult:
     """
     log = FindingLog()
     arrays = load_archive(path, log).arrays
+    if DOCUMENT not in arrays:
+        raise invalid_run(path, "is an archive of arrays, and no saved run")
     try:
         run = json.loads(arrays[DOCUMENT].tobytes())
         if run["run_schema"] != RUN_SCHEMA:
