@@ -240,7 +240,7 @@ def _opened(
         from jaccard_eval.api.savedruns import load_run
 
         run = load_run(path)
-        return answers_of(run), run
+        return RunAnswers(read_answers(path), answers_of(run)), run
     answers = read_answers(path)
     if not gates.asks_noise:
         return answers, None

@@ -151,7 +151,8 @@ def test_the_match_table_of_a_baseline_answers_what_its_document_does_not_hold(b
     for path in ("main.json", "result.json"):
         assert bench.evaluate("pred.json", *ms, "-o", path, "-o", path.replace("json", "npz")) == 0
     bench.configure('[[gates.rules]]\nmetric = "external.ms"\nmax-rise = 1\n')
-    assert bench.run("gate", "result.json", *SIGNIFICANT) == 0  # both documents remember what was measured elsewhere
+    for path in ("result.json", "result.npz"):
+        assert bench.run("gate", path, *SIGNIFICANT) == 0  # both documents remember what was measured elsewhere
 
 
 def test_strict_takes_a_rule_below_the_noise_for_an_error(bench: Bench) -> None:
