@@ -73,7 +73,26 @@ HIGH = st.one_of(
 ODD = st.sampled_from(
     ["", "nan", "inf", "1_0", "1,5", "True", "dog", "0x1", '"3"', "\uff11", "1.2.3", "1e400", "é", "\t2"]
 )
-TEXTS = st.sampled_from(["a.jpg", "b.jpg", "b", "7", "007", "dog", "traffic light", " cat", "é", "NA", "nan", "1.0"])
+TEXTS = st.sampled_from(
+    [
+        '"a,b"',
+        '"c;d"',
+        '" e"',
+        '"f ""g"""',
+        "a.jpg",
+        "b.jpg",
+        "b",
+        "7",
+        "007",
+        "dog",
+        "traffic light",
+        " cat",
+        "é",
+        "NA",
+        "nan",
+        "1.0",
+    ]
+)
 HEADERS = (
     SIDES,
     "image,width,height,class,xmin,ymin,xmax,ymax,score",
@@ -145,6 +164,20 @@ def test_the_sample_takes_the_short_way(name: str, role: str) -> None:
 def test_a_cell_that_is_not_plain_takes_the_long_way(row: str, tmp_path: Path) -> None:
     assert short_way(table(tmp_path, "b.jpg,cat,1.5,2,30,40", "b.jpg,cat,1,2.5,30,40")) is not None
     assert short_way(table(tmp_path, "b.jpg,cat,1.5,2,30,40", row)) is None
+
+
+def test_quotes_around_plain_cells_are_no_reason_for_the_long_way(tmp_path: Path) -> None:
+    path = table(tmp_path, '"a, b.jpg","traffic ""light""","1.5",2,30,40', "b.jpg,dog,1,2,30,40")
+    short = short_way(path)
+    assert isinstance(short, Dataset)
+    assert (short.images.keys, short.labels.names) == (("a, b.jpg", "b.jpg"), ("dog", 'traffic "light"'))
+    assert told(short) == told(long_way(path))
+
+
+def test_a_row_that_is_short_of_a_field_is_not_made_up_for_by_a_quoted_delimiter(tmp_path: Path) -> None:
+    path = table(tmp_path, '"a,b",dog,1,2,30,40', header=f"{SIDES},extra")
+    assert short_way(path) is None
+    assert "expected 7 fields, got 6" in str(long_way(path))
 
 
 def test_columns_of_true_and_false_are_no_numbers(tmp_path: Path) -> None:

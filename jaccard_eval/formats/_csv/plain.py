@@ -1,15 +1,15 @@
 """The short way through a table in which every cell that matters is a plain number or text, as in most files.
 
-Rows may name images without boxes. Whatever else a cell may be (quoted, with a decimal comma, infinite, packed with
-others, missing) is read the long way, which tells each cell apart and says what is wrong with it. Both give the same,
-to the last bit.
+Rows may name images without boxes. Whatever else a cell may be (with a decimal comma, infinite, packed with others,
+missing) is read the long way, which tells each cell apart and says what is wrong with it. Both give the same, to the
+last bit.
 """
 
 from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -84,7 +84,9 @@ def add_plain_boxes(file: TextFile, draft: Draft) -> bool:
 
 def _plain_columns(file: TextFile, options: ReadOptions) -> Columns | None:
     """Return what the columns are; None where something is to be said of them, or a cell holds more than one value."""
-    if b'"' in file.data or (b"\r" in file.data and file.data.count(b"\r") != file.data.count(b"\r\n")):
+    if b"\r" in file.data and file.data.count(b"\r") != file.data.count(b"\r\n"):
+        return None
+    if file.data.count(b'"', 0, _end_of_line(file.data, file.first_line)) % 2:  # a line break within quotes
         return None
     if is_kaggle(file.header) or (options.role == "gt" and position_of(file.header, SCORE) is not None):
         return None
@@ -119,10 +121,17 @@ def _parse(file: TextFile, columns: Columns) -> pd.DataFrame | None:
             )
     except (ValueError, OverflowError):  # ParserError and EmptyDataError are ValueErrors
         return None
-    n_fields = len(file.header)
-    delimiters = np.count_nonzero(np.frombuffer(file.data, dtype=np.uint8) == ord(file.delimiter))
-    is_even = delimiters == (len(frame) + (not file.headerless)) * (n_fields - 1)  # pandas fills short rows
-    return frame if is_even and len(frame) and frame.shape[1] == n_fields else None
+    return frame if len(frame) and _is_rectangular(frame, file, numbers) else None
+
+
+def _is_rectangular(frame: pd.DataFrame, file: TextFile, numbers: Collection[int]) -> bool:
+    """Whether no row was short: pandas refuses long rows and fills short ones, so the delimiters must add up."""
+    n_fields, n_lines = len(file.header), len(frame) + (not file.headerless)
+    between = np.count_nonzero(np.frombuffer(file.data, dtype=np.uint8) == ord(file.delimiter))
+    if b'"' in file.data:
+        texts = (frame[position] for position in range(frame.shape[1]) if position not in numbers)
+        between -= sum("".join(map(str, text)).count(file.delimiter) for text in texts)
+    return frame.shape[1] == n_fields and between == n_lines * (n_fields - 1)
 
 
 def _has_leading_blanks(table: bytes, delimiter: str) -> bool:
