@@ -180,6 +180,15 @@ def test_a_row_that_is_short_of_a_field_is_not_made_up_for_by_a_quoted_delimiter
     assert "expected 7 fields, got 6" in str(long_way(path))
 
 
+def test_scores_of_ground_truth_are_counted_the_short_way_unless_all_are_1(tmp_path: Path) -> None:
+    rows = "a.jpg,dog,1,2,30,40,0.5", "a.jpg,dog,2,3,40,50,"
+    short = short_way(table(tmp_path, *rows, header=f"{SIDES},score"))
+    assert isinstance(short, Dataset)
+    assert short.ignored == {"score": 1}
+    assert told(short) == told(long_way(tmp_path / "a.csv"))
+    assert short_way(table(tmp_path, rows[0].replace("0.5", "1.0"), rows[1], header=f"{SIDES},score")) is None
+
+
 def test_columns_of_true_and_false_are_no_numbers(tmp_path: Path) -> None:
     path = table(tmp_path, "a.jpg,dog,1,2,30,40,True", "a.jpg,dog,2,3,40,50,False", header=f"{SIDES},score")
     assert short_way(path, "pred") is None

@@ -196,8 +196,13 @@ def _set_scores_aside(sheet: Sheet, rows: RowIndices, draft: Draft) -> None:
         return
     given = [cell for cell in sheet.columns[column][rows] if cell.strip()]
     if not {*given} <= {"1", "1.0"}:
-        draft.ignored["score"] += len(given)
-        draft.findings.note("gt-scores", Where(draft.path), "the scores of ground truth are not used")
+        mention_unused_scores(len(given), draft)
+
+
+def mention_unused_scores(count: int, draft: Draft) -> None:
+    """Say that ground truth has scores, and count them."""
+    draft.ignored["score"] += count
+    draft.findings.note("gt-scores", Where(draft.path), "the scores of ground truth are not used")
 
 
 def _unless_empty(sheet: Sheet, column: int | None, rows: RowIndices) -> int | None:

@@ -21,7 +21,7 @@ from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import FindingLog, Where
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._csv.boxes import add_boxes
-from jaccard_eval.formats._csv.cells import BoxCells, check_image_sizes
+from jaccard_eval.formats._csv.cells import BoxCells, check_image_sizes, mention_unused_scores
 from jaccard_eval.formats._csv.columns import CLASS_IDS, SCORE, Columns, is_kaggle, position_of, resolve_columns
 from jaccard_eval.formats._csv.numbers import RowIndices, parse_flags
 from jaccard_eval.formats._csv.rows import TextFile, TextRows, factorise
@@ -74,8 +74,11 @@ def add_plain_boxes(file: TextFile, draft: Draft) -> bool:
     rows = PlainRows(
         file.path, file.data, file.delimiter, file.header, file.first_line, file.headerless, len(frame), texts
     )
-    if not rows.has_value(columns.label, cells.rows).all():
+    scores = _unused_scores(frame, file, columns, cells.rows)
+    if scores is None or not rows.has_value(columns.label, cells.rows).all():
         return False
+    if len(scores):
+        mention_unused_scores(len(scores), draft)
     if cells.sizes is not None:
         check_image_sizes(rows, cells.sizes, cells.used, draft.findings)
     add_boxes(rows, columns, cells, draft)
@@ -88,7 +91,7 @@ def _plain_columns(file: TextFile, options: ReadOptions) -> Columns | None:
         return None
     if file.data.count(b'"', 0, _end_of_line(file.data, file.first_line)) % 2:  # a line break within quotes
         return None
-    if is_kaggle(file.header) or (options.role == "gt" and position_of(file.header, SCORE) is not None):
+    if is_kaggle(file.header):
         return None
     findings = FindingLog()
     columns = resolve_columns(file.header, options, findings, Where(file.path))
@@ -100,7 +103,7 @@ def _parse(file: TextFile, columns: Columns) -> pd.DataFrame | None:
     import pandas as pd
 
     start = 0 if file.headerless else _end_of_line(file.data, file.first_line)
-    numbers = _number_columns(columns)
+    numbers = [*_number_columns(columns), *_unused_score(file, columns)]
     kinds: dict[int, Any] = dict.fromkeys(numbers, np.float64) | dict.fromkeys(_words(file, columns, start), "category")
     table = io.BytesIO(file.data)  # which shares the bytes
     table.seek(start)
@@ -167,6 +170,21 @@ def _words(file: TextFile, columns: Columns, start: int) -> list[int]:
 def _number_columns(columns: Columns) -> list[int]:
     optional = [column for column in (columns.score, columns.area) if column is not None]
     return [*columns.box, *(columns.size or ()), *optional]
+
+
+def _unused_score(file: TextFile, columns: Columns) -> list[int]:
+    """Return the column of the scores that ground truth has."""
+    position = position_of(file.header, SCORE)
+    return [] if position is None or columns.score is not None else [position]
+
+
+def _unused_scores(frame: pd.DataFrame, file: TextFile, columns: Columns, rows: RowIndices) -> FloatArray | None:
+    """Return the scores of ground truth; None where they may say nothing, as those of Open Images, which are all 1."""
+    for position in _unused_score(file, columns):
+        given = frame[position].to_numpy()[rows]
+        given = given[~np.isnan(given)]
+        return given if _is_plain(given) else None
+    return np.empty(0)
 
 
 def _texts(frame: pd.DataFrame, file: TextFile, columns: Columns) -> dict[int, CodedKeys] | None:
