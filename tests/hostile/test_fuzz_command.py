@@ -14,7 +14,7 @@ from jaccard_eval.cli import _run
 
 N_MUTANTS = 250  # of each pair
 SECONDS = 4.0
-SECONDS_EACH = 3.0
+SECONDS_EACH = 3.0  # of processor time
 SHARE_OF_OTHERS = 0.3
 
 PAIRS = {  # of the sample: ground truth, predictions, and the files that are damaged
@@ -69,9 +69,9 @@ def test_damaged_inputs_end_with_a_result_or_an_explanation(
 
 
 def require_result_or_explanation(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     code = _run.run(argv)
-    seconds = time.monotonic() - start
+    seconds = time.process_time() - start
     shown = capsys.readouterr()
     assert code in (0, 2, 3), f"{argv}\n{shown.err}"
     assert "Traceback" not in shown.err
