@@ -40,7 +40,7 @@ def class_precisions(ranking: Ranking, protocol: Protocol) -> FloatArray:
 
     The arithmetic is that of `curves`: precision ``tp / ((fp + tp) + epsilon)``, recall values reached as there.
     """
-    order = np.lexsort((-ranking.score, ranking.label))  # stable: equal scores stay in their order
+    order = _order(ranking)
     bounds = np.searchsorted(ranking.label[order], np.arange(len(ranking.positives) + 1))
     needed = required_hits(ranking.positives, protocol.recall_grid)  # (K, R)
     result = np.full(len(ranking.positives), np.nan)
@@ -60,6 +60,15 @@ def mean_precision(ranking: Ranking, protocol: Protocol) -> float:
     values = class_precisions(ranking, protocol)
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else float("nan")
+
+
+def _order(ranking: Ranking) -> IntArray:
+    """Return rows by class, then by descending score, equal scores in their order; rows that are so are not sorted."""
+    label, score = ranking.label, ranking.score
+    same, later = label[1:] == label[:-1], label[1:] > label[:-1]
+    if np.all(later | (same & (score[1:] <= score[:-1]))):
+        return np.arange(len(label))
+    return np.lexsort((-score, label))
 
 
 def _envelope(hit: BoolArray, epsilon: float) -> FloatArray:
