@@ -190,6 +190,7 @@ def test_all_that_cannot_be_used_is_told_with_row_column_and_value(tmp_path: Pat
         ({"iscrowd": ["yes"]}, "row 0.iscrowd: 'yes' (string) is neither 0 nor 1"),
         ({"image_width": [0], "image_height": [5]}, "image-size"),
         ({"xmin": [[[1]]]}, "is not a number"),
+        ({"xmin": [{"left": 1}]}, "row 0.xmin: {'left': 1} (struct<left: int64>) is not a number"),
     ],
 )
 def test_values_of_the_wrong_kind_are_told(columns: dict[str, Any], told: str, tmp_path: Path) -> None:
@@ -329,6 +330,19 @@ def test_a_small_file_that_unpacks_to_gigabytes_is_refused_without_doing_so(tmp_
     pq.write_table(table, path, compression="zstd")
     assert path.stat().st_size < 20_000
     with pytest.raises(DataError, match="unpacks to far more than its size"):
+        read_dataset(path, ReadOptions())
+
+
+def test_lists_that_claim_billions_of_objects_are_refused_without_counting_them_out(tmp_path: Path) -> None:
+    n = 2_000_000_000
+    lists = pa.ListArray.from_arrays(pa.array([0, n], pa.int32()), pa.nulls(n))
+    objects = pa.StructArray.from_arrays([lists, lists], ["bbox", "category"])
+    save_file(pa.table({"image_id": [1], "objects": objects}), path := tmp_path / "bomb.arrow")
+    assert path.stat().st_size < 10_000
+    with pytest.raises(DataError, match="the lists of objects claim 2,000,000,000 entries"):
+        read_dataset(path, ReadOptions())
+    save_file(pa.table({"image": ["a.jpg"], "class": ["dog"], "bbox": lists}), path)
+    with pytest.raises(DataError, match=r"row 0\.bbox: a list of 2,000,000,000 entries .* is not four numbers"):
         read_dataset(path, ReadOptions())
 
 

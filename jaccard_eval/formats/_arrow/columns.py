@@ -17,6 +17,7 @@ from jaccard_eval.formats._keys import CodedKeys
 from jaccard_eval.formats._objects.columns import read_key
 
 EXTRA = "parquet"
+MAX_SHOWN_ENTRIES = 20  # of a list that a message repeats
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,11 @@ class ArrowColumn:
 
     def shown(self, row: int) -> str:
         """Return a cell for a message, with the type of the column."""
-        value = self.chunks[row].as_py()
+        cell = self.chunks[row]
+        is_list = isinstance(cell, require("pyarrow", extra=EXTRA).ListScalar) and cell.is_valid
+        if is_list and len(cell.values) > MAX_SHOWN_ENTRIES:  # one of nulls claims billions in a few bytes
+            return f"a list of {len(cell.values):,} entries ({self._plain.type})"
+        value = cell.as_py()
         return "null" if value is None else f"{shown(value)} ({self._plain.type})"
 
     @cached_property

@@ -77,7 +77,7 @@ def _read(path: Path, file: BinaryIO, findings: FindingLog) -> Content:
     for table in _parquet(file, content, budget) if is_parquet(start) else _arrow(file, start, content, budget):
         budget.require(ROW_BYTES * table.num_rows)
         table.validate(full=True)  # before anything else is asked of it: pyarrow trusts what it reads
-        content.batches.append(flatten(table, first_row, str(path), findings))
+        content.batches.append(flatten(table, first_row, str(path), findings, most=budget.left // ROW_BYTES))
         budget.spend(table.nbytes)
         first_row += table.num_rows
     return content

@@ -56,7 +56,7 @@ def is_wanted(path: tuple[str, ...]) -> bool:
     return count_known([SINGULAR.get(name, name)]) > 0
 
 
-def flatten(table: Any, first_row: int, path: str, findings: FindingLog) -> Batch:
+def flatten(table: Any, first_row: int, path: str, findings: FindingLog, *, most: int) -> Batch:
     """Give every box of a batch a row of its own, and every image without boxes one.
 
     Parameters
@@ -67,6 +67,13 @@ def flatten(table: Any, first_row: int, path: str, findings: FindingLog) -> Batc
     path : str
     findings : FindingLog
         Takes what is wrong with the lists.
+    most : int
+        Objects that the lists may hold.
+
+    Raises
+    ------
+    ValueError
+        When they claim to hold more: lists of nothing claim any number in a few bytes.
     """
     columns = dict(_outer_columns(table))
     rows = np.arange(first_row, first_row + table.num_rows)
@@ -75,6 +82,8 @@ def flatten(table: Any, first_row: int, path: str, findings: FindingLog) -> Batc
         return Batch(columns, rows, np.full(len(rows), -1), np.ones(len(rows), dtype=np.bool_))
     columns = {OF_THE_IMAGE.get(name, name): values for name, values in columns.items()}
     lengths, inner = _objects(objects, rows, path, findings)
+    if int(lengths.sum()) > most:
+        raise ValueError(f"the lists of objects claim {int(lengths.sum()):,} entries")
     parents = np.repeat(np.arange(len(rows)), np.maximum(lengths, 1))
     starts = np.cumsum(np.maximum(lengths, 1)) - np.maximum(lengths, 1)
     positions = np.arange(len(parents)) - starts[parents]
