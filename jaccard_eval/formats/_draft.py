@@ -137,14 +137,12 @@ class Draft:
             "image", raw.image, given.keys, raw.place, closed=self._images is not None and given.listed
         )
         at = {key: row for row, key in enumerate(given.keys)}
-        names: list[str | None] = []
-        sizes = unknown_sizes(len(universe.keys))
-        for row, key in enumerate(universe.keys):
-            source = at.get(key)
-            names.append(None if source is None else given.file_names[source])
-            if source is not None:
-                sizes[row] = given.sizes[source]
-        return ImageTable(tuple(universe.keys), tuple(names), sizes, given.listed), universe.rows
+        sources = [at.get(key, -1) for key in universe.keys]
+        names = tuple(None if source < 0 else given.file_names[source] for source in sources)
+        is_given = np.array(sources, dtype=np.int64) >= 0
+        sizes = unknown_sizes(len(sources))
+        sizes[is_given] = given.sizes[[source for source in sources if source >= 0]]
+        return ImageTable(tuple(universe.keys), names, sizes, given.listed), universe.rows
 
     def _build_labels(self, raw: RawBoxes) -> tuple[LabelMap, RowArray]:
         keys, names, named = self._classes or ([], [], False)

@@ -225,7 +225,7 @@ def _cells(frame: pd.DataFrame, columns: Columns) -> BoxCells | None:
     empty = np.isnan(coords)
     without = empty[:, 0] & empty[:, 1] & empty[:, 2] & empty[:, 3]
     rows = np.flatnonzero(~without)
-    if np.isnan(coords[rows]).any() or not all(map(_is_plain, numbers.values())):
+    if (empty.any() and empty[rows].any()) or not all(map(_is_plain, numbers.values())):
         return None
     flags = {flag: parse_flags(frame[position].to_numpy()[rows]) for flag, position in columns.flags.items()}
     score, area = (_given(numbers, column, rows) for column in (columns.score, columns.area))
@@ -236,7 +236,7 @@ def _cells(frame: pd.DataFrame, columns: Columns) -> BoxCells | None:
         sizes=None if columns.size is None else np.stack([numbers[one] for one in columns.size], axis=1),
         without_box=np.flatnonzero(without),
         rows=rows,
-        coords=coords[rows],
+        coords=_of_rows(coords, rows),
         score=score,
         area=area,
         flags={flag: values for flag, (values, _) in flags.items()},
@@ -246,8 +246,12 @@ def _cells(frame: pd.DataFrame, columns: Columns) -> BoxCells | None:
 
 def _given(numbers: Mapping[int, FloatArray], column: int | None, rows: RowIndices) -> FloatArray | None:
     """Return the numbers of some rows of a column, None where all are empty or there is none."""
-    values = None if column is None else numbers[column][rows]
+    values = None if column is None else _of_rows(numbers[column], rows)
     return None if values is None or np.isnan(values).all() else values
+
+
+def _of_rows(values: FloatArray, rows: RowIndices) -> FloatArray:
+    return values if len(rows) == len(values) else values[rows]
 
 
 def _is_plain(numbers: FloatArray) -> bool:
