@@ -67,7 +67,7 @@ def add_boxes(table: Rows, columns: Columns, cells: BoxCells, draft: Draft) -> N
 
 def _drop_zero_rows(table: Rows, cells: BoxCells, codes: Codes, draft: Draft) -> BoxCells:
     """Take rows with a box of four zeros as images without boxes, where the image has no other box (DeepForest)."""
-    zero = (cells.coords == 0).all(axis=1)
+    zero = np.logical_and.reduce([column == 0 for column in cells.coords.T])
     if not zero.any():
         return cells
     has_box = np.bincount(codes[~zero], minlength=int(codes.max()) + 1) > 0
@@ -94,8 +94,9 @@ def _image_sizes(table: Rows, cells: BoxCells, codes: Codes, n_images: int, draf
     first = np.full(n_images, -1)
     first[codes[given[::-1]]] = given[::-1]  # backwards: the first row is written last and stays
     sizes[first >= 0] = cells.sizes[first[first >= 0]]
-    differs = (cells.sizes != sizes[codes])[given]  # (rows that give a size, 2)
-    other = given[differs[:, 0] | differs[:, 1]]
+    width, height = cells.sizes.T
+    other = np.flatnonzero((width != sizes[codes, 0]) | (height != sizes[codes, 1]))
+    other = other[np.isfinite(cells.sizes[other]).all(axis=1)]  # those that give a size
     draft.findings.add_rows(
         Severity.WARNING,
         "image-size-conflict",
