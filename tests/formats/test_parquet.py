@@ -412,7 +412,15 @@ def test_one_split_of_a_folder_is_read(names: dict[str, str], tmp_path: Path) ->
     folder = place(tmp_path / "gt", **{name: {**DOG, "image": [image]} for name, image in names.items()})
     assert read_dataset(folder, ReadOptions()).images.keys == ("v.jpg",)
     assert read_dataset(folder, ReadOptions(split="train")).images.keys == ("t.jpg",)
-    with pytest.raises(DataError, match="there is no split 'test'; there are: 'train', 'val'"):
+    with pytest.raises(DataError, match="there is no split 'test'; there are: train, val"):
+        read_dataset(folder, ReadOptions(split="test"))
+
+
+def test_the_only_split_is_read_in_place_of_the_usual_one_and_of_no_other(tmp_path: Path) -> None:
+    folder = place(tmp_path / "gt", train=DOG)
+    dataset = read_dataset(folder, ReadOptions())
+    assert [finding.code for finding in dataset.findings] == ["split-train"]
+    with pytest.raises(DataError, match="there is no split 'test'; there are: train"):
         read_dataset(folder, ReadOptions(split="test"))
 
 

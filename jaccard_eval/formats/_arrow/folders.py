@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from jaccard_eval.errors import DataError, Where, shown
+from jaccard_eval.errors import DataError, Where
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._arrow.magic import is_besides
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._splits import SPLIT_NAMES, split_of
+from jaccard_eval.formats._splits import SPLIT_NAMES, choose_split, split_of
 from jaccard_eval.formats._tree import list_tree
 
 SPLIT = "split"
@@ -86,10 +86,6 @@ def _of_split(path: Path, parts: list[Part], draft: Draft) -> list[Part]:
     there = list(dict.fromkeys(part.split for part in parts if part.split is not None))
     if not there or any(part.split is None for part in parts):
         return parts
-    wanted = split_of(draft.options.split)
-    chosen = [part for part in parts if part.split == wanted]
-    if not chosen and len(there) > 1:
-        detail = f"there is no split {shown(wanted)}; there are: {', '.join(map(shown, there))}"
-        raise DataError.single("split-missing", Where(str(path)), detail, fix="Name one with --split.")
-    draft.details.append(f"split {wanted if chosen else there[0]}")
-    return chosen or parts
+    split = choose_split(draft.options.split, there, Where(str(path)), draft.findings)
+    draft.details.append(f"split {split}")
+    return [part for part in parts if part.split == split]
