@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,12 @@ from jaccard_eval.errors import UsageError
 if TYPE_CHECKING:
     from jaccard_eval.data.bootstrap import Bootstrap
 
-FIELDS = {"confidence": "confidence_level", "seed": "rng", "group_by": "group_by"}  # by the names of the options
+FIELDS = {  # by the names of the options
+    "bootstrap": "n_resamples",
+    "confidence": "confidence_level",
+    "seed": "rng",
+    "group_by": "group_by",
+}
 
 _noise = section("Noise")
 
@@ -47,28 +53,42 @@ def group_files(options: dict[str, Any]) -> list[Path]:
 
 
 def read_bootstrap(options: dict[str, Any]) -> Bootstrap | None:
-    """Return how to resample; None where it was not asked for.
+    """Return how to resample for intervals; None where they were not asked for."""
+    if options["bootstrap"] is None:
+        return None
+    from jaccard_eval.data.bootstrap import Bootstrap
+
+    return adjusted(Bootstrap(), options)
+
+
+def adjusted(drawn: Bootstrap, options: dict[str, Any]) -> Bootstrap:
+    """Return settings with what options say otherwise.
 
     Raises
     ------
     UsageError
-        When settings are out of range, or would have no effect.
+        When they are out of range.
     """
-    given = {field: options[name] for name, field in FIELDS.items() if options[name] is not None}
-    if options["bootstrap"] is None:
-        for name in (name for name, field in FIELDS.items() if field in given):
-            raise UsageError(f"--{name.replace('_', '-')} is of no use without --bootstrap N")
-        return None
-    from jaccard_eval.data.bootstrap import Bootstrap
-
     try:
-        return Bootstrap(n_resamples=options["bootstrap"], **given)
+        return replace(drawn, **given_settings(options))
     except UsageError as error:
         raise UsageError(_by_option(str(error))) from None
+
+
+def given_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that options name, by their fields."""
+    return {field: options[name] for name, field in FIELDS.items() if options[name] is not None}
+
+
+def require_resamples(options: dict[str, Any]) -> None:
+    """Raise a usage error when settings are given and nothing asks for resamples."""
+    idle = [name for name in FIELDS if options[name] is not None]
+    if idle and options["bootstrap"] is None:
+        raise UsageError(f"--{idle[0].replace('_', '-')} is of no use without --bootstrap N")
 
 
 def _by_option(message: str) -> str:
     """Name the option where a message names the setting."""
     setting, _, rest = message.partition(" ")
-    options = {field: name for name, field in FIELDS.items()} | {"n_resamples": "bootstrap"}
+    options = {field: name for name, field in FIELDS.items()}
     return f"--{options[setting]} {rest}" if setting in options else message

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from jaccard_eval.cli import _config, _streams
-from jaccard_eval.cli._bootstrap import read_bootstrap
+from jaccard_eval.cli._bootstrap import adjusted, given_settings, read_bootstrap, require_resamples
 from jaccard_eval.cli._options import PATH, SectionOption, section
 from jaccard_eval.cli._parse import parse_number
 from jaccard_eval.errors import ExitCode, UsageError, printable, shown
@@ -141,6 +141,8 @@ def prepare(options: dict[str, Any]) -> Gatekeeper:
     updates = options.get("update_baseline", False)
     if gates is None:
         _refuse_options_without_rules(options, allowed=("baseline", "update_baseline") if updates else ())
+    if "bootstrap" in options and not (gates and gates.asks_noise):
+        require_resamples(options)
     if updates:
         _require_replaceable(baseline)
     return Gatekeeper(
@@ -188,13 +190,22 @@ def _grouped(folder: Path, drawn: Bootstrap) -> Bootstrap:
 
 def _adapted(gates: Gates, options: dict[str, Any]) -> Gates:
     """Let the baseline be missing where that is allowed or it is about to be made; resample as options say."""
-    asked = read_bootstrap(options) if "bootstrap" in options else None
     lenient = options["allow_missing_baseline"] or options.get("update_baseline")
     return replace(
         gates,
-        bootstrap=asked or gates.bootstrap,
+        bootstrap=_drawn(gates, options) if "bootstrap" in options else gates.bootstrap,
         missing_baseline="pass" if lenient else gates.missing_baseline,
     )
+
+
+def _drawn(gates: Gates, options: dict[str, Any]) -> Bootstrap | None:
+    """Return how to resample: as options say, what they leave open as configured; None where nothing asks for it."""
+    asked = read_bootstrap(options)
+    if asked or not gates.asks_noise or not given_settings(options):
+        return asked or gates.bootstrap
+    from jaccard_eval.data.bootstrap import Bootstrap
+
+    return adjusted(gates.bootstrap or Bootstrap(), options)
 
 
 def _has_table(gates: Gates | None, baseline: Path) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli import EXIT_CODES
-from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS, group_files, read_bootstrap
+from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS, group_files, read_bootstrap, require_resamples
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import report_findings
 from jaccard_eval.cli._options import (
@@ -69,6 +69,7 @@ def compare(**options: Any) -> None:
 def _compare_options(options: dict[str, Any]) -> CompareOptions:
     from jaccard_eval.api.comparing import CompareOptions
 
+    require_resamples(options)
     boxes = {name: options[name] for name in BOXES if options[name] is not None}
     return CompareOptions(**boxes, slices=read_slices(options), bootstrap=read_bootstrap(options))
 

@@ -177,6 +177,25 @@ def test_rules_and_their_bootstrap_come_from_a_configuration(bench: Bench) -> No
     assert json.loads(bench.out)["gates"][0]["spread"]["n_units"] == N_IMAGES  # options replace what is configured
 
 
+def test_settings_alone_say_how_a_significance_is_found(bench: Bench) -> None:
+    rule = ("--fail-significant-drop", "AP50=0.02", "--baseline", "main.json")
+    bench.save("worse.json")
+    for argv in (("evaluate", "gt.json", "worse.json"), ("gate", "result.json")):
+        assert bench.run(*argv, *rule, "--seed", "4", "--confidence", "0.9", "--group-by", "folder", "--json") == 1
+        spread = json.loads(bench.out)["gates"][0]["spread"]
+        found = {name: spread[name] for name in ("n_resamples", "rng", "confidence_level", "unit", "n_units")}
+        assert found == {"n_resamples": 1000, "rng": 4, "confidence_level": 0.9, "unit": "group", "n_units": 4}
+    bench.configure("gates.bootstrap = { resamples = 30, seed = 4 }\n[[gates.rules]]\nmetric = 'AP'\nmin = 0.1\n")
+    assert bench.run("gate", "result.json", "--confidence", "0.8", "--json") == 0
+    spread = json.loads(bench.out)["gates"][0]["spread"]
+    assert [spread[name] for name in ("n_resamples", "rng", "confidence_level")] == [30, 4, 0.8]
+
+
+def test_settings_that_nothing_is_drawn_by_end_with_2(bench: Bench) -> None:
+    assert bench.evaluate("worse.json", "--fail-under", "AP50=0.02", "--seed", "4") == 2
+    assert "--seed is of no use without --bootstrap N" in bench.err
+
+
 def test_gate_judges_saved_runs_by_their_match_tables(bench: Bench) -> None:
     bench.evaluate("worse.json", *SIGNIFICANT, "--json")
     fresh = json.loads(bench.out)["gates"]
