@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from jaccard_eval.errors import FindingLog, Where, shown
 from jaccard_eval.formats import ReadOptions
+from jaccard_eval.numerals import is_numeral
 
 # Names are compared without case, blanks, hyphens and underscores. Where a header has several names of one meaning
 # the first in the list counts: paths before ids, class names before class numbers.
@@ -50,7 +51,6 @@ SIZES = (("image_width", "image_height"), ("img_width", "img_height"), ("img_w",
 
 KERAS_HEADER = ("path", "x1", "y1", "x2", "y2", "class", "score")
 MAX_LISTED = 20  # columns repeated in a message
-_PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +223,7 @@ def _pick_size(at: dict[str, list[int]], needed: tuple[int, ...]) -> tuple[int, 
 
 
 def _is_number(cell: str) -> bool:
-    return _PLAIN_NUMBER.fullmatch(cell.strip()) is not None
+    return is_numeral(cell.strip())
 
 
 def _report_duplicates(header: Sequence[str], at: dict[str, list[int]], findings: FindingLog, where: Where) -> None:

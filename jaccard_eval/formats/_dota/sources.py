@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from jaccard_eval.formats import _files
+from jaccard_eval.numerals import is_numeral
 
 HEADERS = ("imagesource:", "gsd:")  # of a picture: where it is from, metres per pixel
 SIDES = 8  # numbers of four points
@@ -15,7 +16,6 @@ SIDES = 8  # numbers of four points
 _SNIFFED_FILES = 20
 _LABELS = "labelTxt"
 _RESULT = re.compile(r"Task1_(?P<label>.+)\.txt", re.IGNORECASE)
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _MARKS = re.compile(r"[,\s]+")
 
 
@@ -47,7 +47,7 @@ def split_line(line: str) -> list[str]:
 def is_object(line: str) -> bool:
     """Whether a line is eight numbers and a category."""
     fields = split_line(line)
-    return len(fields) > SIDES and all(map(_NUMBER.fullmatch, fields[:SIDES])) and not _NUMBER.fullmatch(fields[SIDES])
+    return len(fields) > SIDES and all(map(is_numeral, fields[:SIDES])) and not is_numeral(fields[SIDES])
 
 
 def _names(folder: Path) -> list[str]:
