@@ -168,6 +168,14 @@ def read_text(path: Path, *, empty_ok: bool = False) -> str:
     return decode(path, read_bytes(path, empty_ok=empty_ok))
 
 
+def read_lines(path: Path, *, empty_ok: bool = False) -> list[str]:
+    """Return the lines of a UTF-8 text file, which end as on Unix, Windows or an old Mac; see `read_text`.
+
+    Unlike `str.splitlines` this breaks no line at a form feed or a separator of Unicode, which names may have.
+    """
+    return read_text(path, empty_ok=empty_ok).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
 def read_each(
     files: Mapping[str, Path], read: Callable[[Path], Contents], findings: FindingLog
 ) -> Iterator[tuple[str, Path, Contents]]:

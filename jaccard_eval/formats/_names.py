@@ -75,8 +75,9 @@ def read_names(path: Path, findings: FindingLog) -> tuple[str, ...]:
         return names_of_yaml(path, read_yaml_mapping(path), findings)
     if suffix == ".json":
         return _checked(path, _indexed(path, _read_json(path)), findings)
-    text = _files.read_text(path).replace("\r\n", "\n").replace("\r", "\n")
-    lines = [line.strip() for line in text.rstrip().split("\n")]
+    lines = [line.strip() for line in _files.read_lines(path)]
+    while len(lines) > 1 and not lines[-1]:
+        lines.pop()
     _warn_comments(path, lines, findings)
     return _checked(path, lines, findings)
 

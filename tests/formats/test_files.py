@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval.errors import DataError, FindingLog, Severity
-from jaccard_eval.formats import _files
+from jaccard_eval.formats import ReadOptions, _files, read_dataset
 from jaccard_eval.formats._files import open_regular, unchanging
 
 
@@ -79,3 +79,25 @@ def test_a_file_that_is_replaced_while_it_is_read_stays_what_it_was(tmp_path: Pa
     with open_regular(path) as file, unchanging(path, file):
         other.replace(path)
         assert file.read() == b"old"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_as_on_any_system_and_nowhere_within_a_name(tmp_path: Path, end: str) -> None:
+    names = ["dog", "sea\u2028lion", "", "big\x0ccat"]
+    (tmp_path / "names.txt").write_bytes(end.join(names).encode())
+    assert _files.read_lines(tmp_path / "names.txt") == names
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "role"),
+    [
+        ("a.txt", "Car 0 0 -1.5 10 20 40 60 1 1 1 1 1 1 0", "gt"),
+        ("comp4_det_test_Car.txt", "a 0.5 10 20 40 60", "pred"),
+        ("Task1_Car.txt", "a 0.5 10 20 40 20 40 60 10 60", "pred"),
+    ],
+)
+def test_text_formats_read_lines_that_end_in_carriage_returns(tmp_path: Path, name: str, line: str, role: str) -> None:
+    (tmp_path / name).write_bytes(f"{line}\r{line}\r".encode())
+    layout = {"a.txt": "kitti", "Task1_Car.txt": "dota"}.get(name, "voc")
+    dataset = read_dataset(tmp_path, ReadOptions(role=role), layout)
+    assert (dataset.labels.names, len(dataset.boxes.xywh)) == (("Car",), 2)

@@ -104,8 +104,8 @@ def _fields(files: dict[str, Path], draft: Draft) -> list[tuple[str, tuple[str, 
     """Return key, place and fields of every line that is neither blank nor a header."""
     return [
         (key, (str(path), number), fields)
-        for key, path, text in _files.read_each(files, partial(_files.read_text, empty_ok=True), draft.findings)
-        for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1)
+        for key, path, lines in _files.read_each(files, partial(_files.read_lines, empty_ok=True), draft.findings)
+        for number, line in enumerate(lines, start=1)
         if (fields := split_line(line))
     ]
 

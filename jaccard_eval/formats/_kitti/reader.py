@@ -90,8 +90,8 @@ def read_folder(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _read_lines(files: dict[str, Path], draft: Draft) -> _Lines:
     lines = _Lines()
-    for key, path, text in _files.read_each(files, partial(_files.read_text, empty_ok=True), draft.findings):
-        for number, line in enumerate(text.split("\n"), start=1):
+    for key, path, texts in _files.read_each(files, partial(_files.read_lines, empty_ok=True), draft.findings):
+        for number, line in enumerate(texts, start=1):
             if fields := line.split():
                 lines.add(key, path, number, fields)
     fix = "Write type, truncated, occluded, alpha, four corners, seven 3D properties and perhaps a score."

@@ -73,7 +73,7 @@ def read_color_table(path: Path) -> ColorTable:
     findings = FindingLog()
     codes: dict[int, int] = {}
     names = []
-    for number, line in _content_lines(_files.read_text(path)):
+    for number, line in _content_lines(_files.read_lines(path)):
         where = Where(str(path), line=number)
         parsed = _parse(line)
         if parsed is None:
@@ -95,9 +95,9 @@ def color_text(color: int) -> str:
     return f"{color & 255} {color >> 8 & 255} {color >> 16 & 255}"
 
 
-def _content_lines(text: str) -> list[tuple[int, str]]:
+def _content_lines(texts: list[str]) -> list[tuple[int, str]]:
     """Lines that hold something, numbered; without comments and without the header of a CSV file."""
-    lines = [(i, line.strip()) for i, line in enumerate(text.splitlines(), start=1)]
+    lines = [(i, line.strip()) for i, line in enumerate(texts, start=1)]
     lines = [(i, line) for i, line in lines if line and (not line.startswith("#") or _HEX.fullmatch(line))]
     return lines[1:] if lines and _HEADER.fullmatch(lines[0][1]) else lines
 

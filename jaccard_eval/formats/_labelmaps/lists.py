@@ -23,7 +23,7 @@ def read_pairs(path: Path, gt: MapSide, pred: MapSide, findings: FindingLog) -> 
     DataError
         When the list cannot be read.
     """
-    lines = [line.strip() for line in _files.read_text(path).splitlines()]
+    lines = [line.strip() for line in _files.read_lines(path)]
     pairs: dict[MapPair, int] = {}
     for number, line in enumerate(lines, start=1):
         names = _names_of(line, gt, pred)

@@ -78,8 +78,7 @@ def _is_of_class(path: Path) -> bool:
 
 def _read_list(path: Path, draft: Draft) -> list[str]:
     """Return the images of a list, each once."""
-    text = _files.decode(path, _files.read_bytes(path, empty_ok=True))
-    listed = [line.strip() for line in text.splitlines() if line.strip()]
+    listed = [line.strip() for line in _files.read_lines(path, empty_ok=True) if line.strip()]
     distinct = list(dict.fromkeys(listed))
     if len(distinct) < len(listed):
         detail = f"{len(listed) - len(distinct):,} images are listed twice; read once"

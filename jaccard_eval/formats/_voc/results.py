@@ -78,8 +78,8 @@ def read_results(path: Path, draft: Draft, options: ReadOptions) -> None:
 def _read_lines(files: dict[str, Path], draft: Draft) -> _Lines:
     lines = _Lines()
     uneven: list[tuple[Where, str]] = []
-    for label, path, text in _files.read_each(files, partial(_files.read_text, empty_ok=True), draft.findings):
-        for number, line in enumerate(text.split("\n"), start=1):
+    for label, path, texts in _files.read_each(files, partial(_files.read_lines, empty_ok=True), draft.findings):
+        for number, line in enumerate(texts, start=1):
             _add_line(lines, uneven, line.split(), label, Where(str(path), line=number))
     fix = "Write image, score, left, top, right and bottom, separated by blanks."
     draft.findings.add_rows(Severity.ERROR, "columns", range(len(uneven)), uneven.__getitem__, fix=fix)

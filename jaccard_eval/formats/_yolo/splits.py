@@ -74,7 +74,7 @@ def _base_of_yaml(path: Path, written: Any, findings: FindingLog) -> Path:
 
 
 def _read_darknet(path: Path, findings: FindingLog) -> _Description:
-    pairs = [line.partition("=") for line in _files.read_text(path).splitlines() if "=" in line]
+    pairs = [line.partition("=") for line in _files.read_lines(path) if "=" in line]
     content = {key.strip(): value.strip() for key, _, value in pairs}
     if "names" not in content:
         fix = "Add a line 'names = obj.names'."
@@ -161,7 +161,7 @@ def _listed_images(description: _Description, place: str, findings: FindingLog) 
     if found.is_dir():
         yield from (f"{place}/{name}" for name in list_tree(found, findings) if is_image_name(name))
     else:
-        yield from filter(None, (line.strip() for line in _files.read_text(found).splitlines()))
+        yield from filter(None, map(str.strip, _files.read_lines(found)))
 
 
 def _find_below(base: Path, written: str) -> Path | None:
