@@ -9,17 +9,15 @@ boxes are read as the boxes around them.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-from collections.abc import Iterator
-from itertools import islice, takewhile
+from itertools import takewhile
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog
 from jaccard_eval.formats import Format, ReadOptions, _files
 from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats._tree import scan_folder
 
 FORMAT = Format(
     name="yolo",
@@ -30,6 +28,7 @@ FORMAT = Format(
 )
 
 SNIFFED_FILES = 20  # label files of a folder whose first line is looked at
+SNIFFED_LEVELS = 3  # of folders that have no label files themselves
 BOX_NUMBERS = 4
 
 _DESCRIPTION_SUFFIXES = (".yaml", ".yml", ".data")
@@ -87,17 +86,41 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     write_folder(dataset, path, findings)
 
 
-def _first_label_files(folder: Path) -> Iterator[Path]:
-    """Yield a few files that are label files by their names: here, in "labels", or in the splits of either."""
+def _first_label_files(folder: Path) -> list[Path]:
+    """Return a few files that are label files by their names: here, in "labels", or in the splits of either.
+
+    Where there are none, folders of any name count, but only below "labels" or beside the names of the classes: a
+    project has other folders too.
+    """
+    roots = (folder, folder / "labels")
+    found = _label_files_in([*roots, *(root / split for root in roots for split in _SPLIT_FOLDERS)])
+    return found or _label_files_below(folder if folder.name == "labels" or _names_classes(folder) else roots[1])
+
+
+def _label_files_in(places: list[Path]) -> list[Path]:
+    return [file for place in places for file in scan_folder(place, _is_sniffed, SNIFFED_FILES)[0]]
+
+
+def _label_files_below(place: Path) -> list[Path]:
+    """Return a few label files of the first level of folders that has any."""
+    level = [place]
+    for _ in range(SNIFFED_LEVELS):
+        level = [inner for one in level for inner in scan_folder(one, _is_sniffed, SNIFFED_FILES)[1]][:SNIFFED_FILES]
+        if found := _label_files_in(level):
+            return found
+    return []
+
+
+def _is_sniffed(name: str) -> bool:
     from jaccard_eval.formats._yolo.sources import is_label_name
 
-    roots = (folder, folder / "labels")
-    places = [*roots, *(root / split for root in roots for split in _SPLIT_FOLDERS)]
-    for place in places:
-        with contextlib.suppress(OSError), os.scandir(place) as entries:
-            names = sorted(entry.name for entry in entries)
-            labels = (name for name in names if is_label_name(name) and not _RESULTS.match(name))
-            yield from (place / name for name in islice(labels, SNIFFED_FILES))
+    return is_label_name(name) and not _RESULTS.match(name)
+
+
+def _names_classes(folder: Path) -> bool:
+    from jaccard_eval.formats._names import NAMES_FILES
+
+    return any((folder / name).is_file() for name in NAMES_FILES)
 
 
 def _first_line(head: bytes) -> str:

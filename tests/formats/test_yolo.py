@@ -566,6 +566,9 @@ def test_a_number_that_overflows_ends_no_class_name(refuse: Refuse) -> None:
         {"a.txt": "", "b.txt": BOX},
         {"labels/a.txt": BOX},
         {"labels/val/a.txt": BOX},
+        {"labels/train2017/a.txt": BOX},
+        {"labels/2024/front/a.txt": BOX},
+        {"classes.txt": "cat\n", "street/a.txt": BOX},
         {"a.txt": "traffic light 0.9 1 2 3 4\n"},
         {"data.yaml": "val: images\nnames: [cat]\n"},
         {"obj.data": "names = obj.names\n"},
@@ -584,10 +587,15 @@ def test_a_folder_of_text_labels_is_recognised(tmp_path: Path, files: Files) -> 
         {"P0001.txt": "1 2 3 4 5 6 7 8 plane 0\n"},
         {"comp4_det_test_car.txt": "000004 0.7 10 20 30 40\n"},
         {"data.yaml": "jobs: [build]\n"},
+        {"detections/a.txt": BOX, "groundtruths/a.txt": BOX},
     ],
 )
 def test_other_folders_are_left_to_other_formats(tmp_path: Path, files: Files) -> None:
     assert not yolo.sniff(lay_out(tmp_path, files))
+
+
+def test_the_folder_of_all_labels_is_recognised_by_its_name(tmp_path: Path) -> None:
+    assert detect_format(lay_out(tmp_path, {"labels/train2017/a.txt": BOX}) / "labels") == "yolo"
 
 
 def test_sniffing_what_does_not_exist_is_quiet(tmp_path: Path) -> None:
