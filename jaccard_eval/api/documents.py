@@ -45,6 +45,11 @@ def is_saved_run(source: object) -> bool:
         return False
 
 
+def run_beside(path: Path) -> Path:
+    """Return where the saved run of a JSON document stands, whether it is there or not; of a saved run, itself."""
+    return path if path.suffix.lower() in SUFFIXES else path.with_suffix(SUFFIXES[0])
+
+
 def saved_run_of(source: object) -> Path | None:
     """Return the saved run that a source stands for: itself, or that beside its JSON document; None for anything else.
 
@@ -58,7 +63,7 @@ def saved_run_of(source: object) -> Path | None:
     path = Path(source) if isinstance(source, str | Path) else None
     if path is None or not _is_evaluation(path):
         return None
-    beside = path.with_suffix(SUFFIXES[0])
+    beside = run_beside(path)
     if not is_saved_run(beside):
         raise _without_run(path, f"holds no match table, and there is no {beside.name} beside it")
     if saved_document(beside)["signature"] != read_document(path).get("signature"):
@@ -89,13 +94,13 @@ def _is_evaluation(path: Path) -> bool:
 
 def invalid_document(path: Path, detail: str) -> DataError:
     """Return the error of a file that is no result to go on with."""
-    fix = "Write it with 'jaccard-eval evaluate ... -o result.json'."
+    fix = "Write it with 'jaccard-eval evaluate GT PRED -o result.json'."
     return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)
 
 
 def invalid_run(path: Path, detail: str) -> DataError:
     """Return the error of a saved run that cannot be read back."""
-    fix = "Write it with 'jaccard-eval evaluate ... -o run.npz'."
+    fix = "Write it with 'jaccard-eval evaluate GT PRED -o run.npz'."
     return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)
 
 
@@ -104,7 +109,5 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _without_run(path: Path, detail: str) -> DataError:
-    fix = (
-        "Write both: 'jaccard-eval evaluate ... -o run.json -o run.npz'; or name the ground truth and the predictions."
-    )
+    fix = "Write both: 'jaccard-eval evaluate GT PRED -o run.json -o run.npz'; or name ground truth and predictions."
     return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)

@@ -10,7 +10,7 @@ from jaccard_eval.analysis.compare import detection_metrics
 from jaccard_eval.analysis.gatenoise import PairedRuns, weigh_noise
 from jaccard_eval.analysis.gaterules import Gates
 from jaccard_eval.api.bootstrapping import FEW_UNITS, count_units, resample_alike
-from jaccard_eval.api.documents import is_saved_run
+from jaccard_eval.api.documents import is_saved_run, run_beside
 from jaccard_eval.api.savedruns import load_run
 from jaccard_eval.data.bootstrap import Bootstrap
 from jaccard_eval.data.result import EvaluationResult
@@ -38,7 +38,7 @@ def open_table(path: Path, signature: str, gates: Gates) -> EvaluationResult | N
     DataError
         When the run cannot be read.
     """
-    beside = path.with_suffix(".npz")
+    beside = run_beside(path)
     run = load_run(beside) if is_saved_run(beside) else None
     if run is not None and _run_of(run.signature) == _run_of(signature):
         return run

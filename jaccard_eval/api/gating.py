@@ -14,14 +14,13 @@ from jaccard_eval.analysis.gateremarks import gate_findings
 from jaccard_eval.analysis.gaterules import Gates
 from jaccard_eval.analysis.gates import judge, require_comparable
 from jaccard_eval.analysis.savedanswers import KINDS, RunAnswers, SavedAnswers
-from jaccard_eval.api.documents import invalid_document, read_document
+from jaccard_eval.api.documents import invalid_document, read_document, run_beside
 from jaccard_eval.data.document import SCHEMA
 from jaccard_eval.data.pixels import PixelsResult
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
 from jaccard_eval.errors import Finding, UsageError, shown
 
-SAVED_RUN = ".npz"
 DUPLICATES = "pred-duplicate"
 
 Judged = TypeVar("Judged", EvaluationResult, PixelsResult)
@@ -174,7 +173,8 @@ def read_answers(path: Path) -> SavedAnswers:
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind not in KINDS:
         known = " or ".join(KINDS)
-        raise invalid_document(path, f"is no result that gates can judge: its kind is {shown(kind)}, not {known}")
+        what = "it has no 'kind'" if kind is None else f"its kind is {shown(kind)}, not {known}"
+        raise invalid_document(path, f"is no result that gates can judge: {what}")
     if document.get("schema") != SCHEMA:
         raise invalid_document(path, f"has schema {shown(document.get('schema'))}; expected {SCHEMA}")
     try:
@@ -236,7 +236,7 @@ def _opened(
     if isinstance(source, PixelsResult):
         return answers_of(source), None
     path = Path(source)
-    if path.suffix.lower() == SAVED_RUN:
+    if path == run_beside(path):
         from jaccard_eval.api.savedruns import load_run
 
         run = load_run(path)

@@ -34,7 +34,6 @@ RULE_OPTIONS: dict[str, tuple[str, str | None]] = {  # the limit, and the signif
     "fail_inferior": ("max_drop", "non-inferior"),
 }
 SECTION = "Gates (see docs/gates.md)"
-TABLE_SUFFIX = ".npz"
 _WORDS = {"fail": "failed", "warn": "warning", "skip": "skipped"}
 
 
@@ -80,7 +79,11 @@ class Gatekeeper:
     def _files(self) -> list[Path]:
         if self.baseline is None:
             return []
-        return [self.baseline, *([self.baseline.with_suffix(TABLE_SUFFIX)] if self.with_table else [])]
+        if not self.with_table:
+            return [self.baseline]
+        from jaccard_eval.api.documents import run_beside
+
+        return [self.baseline, run_beside(self.baseline)]
 
     def judge(self, result: Judged) -> Judged:
         """Return the result with its verdicts."""
@@ -210,11 +213,11 @@ def _drawn(gates: Gates, options: dict[str, Any]) -> Bootstrap | None:
 
 def _has_table(gates: Gates | None, baseline: Path) -> bool:
     """Whether the baseline has a match table, or rules need one; an update keeps the two together."""
-    table = baseline.with_suffix(TABLE_SUFFIX)
+    from jaccard_eval.api.documents import is_saved_run, run_beside
+
+    table = run_beside(baseline)
     if table == baseline or not table.exists():
         return table != baseline and gates is not None and gates.needs_tables
-    from jaccard_eval.api.documents import is_saved_run
-
     return is_saved_run(table)
 
 

@@ -24,7 +24,7 @@ from jaccard_eval.cli._options import (
 )
 from jaccard_eval.cli._reading import ROLES, side_arguments, two_sides
 from jaccard_eval.cli._rules import rule_arguments
-from jaccard_eval.errors import FindingLog, UsageError, Where, shown
+from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.data.explanation import ExplanationResult
@@ -49,6 +49,7 @@ def explain(**options: Any) -> None:
     words = options["paths"]
     n_paths = 2 - len(options["gt"][:1]) - len(options["pred"][:1])
     if n_paths == 2 and _names_result(words):
+        _require_result(Path(words[0]))
         _refuse_options_of_sides()
         inputs = [Path(words[0])]
         outputs = plan_files(options["output"], inputs)
@@ -86,6 +87,22 @@ def _names_result(words: tuple[str, ...]) -> bool:
     except UsageError:
         return False
     return True
+
+
+def _require_result(path: Path) -> None:
+    """Raise a usage error where the one path that is given is ground truth: its predictions are forgotten."""
+    from jaccard_eval.api.documents import read_document
+
+    try:
+        document = read_document(path)
+        is_result = isinstance(document, dict) and "kind" in document
+    except DataError:
+        is_result = path.is_file() and path.suffix.lower() == ".json"  # a damaged one, of which reading it again tells
+    if path.exists() and not is_result:
+        raise click.UsageError(
+            f"Missing argument 'PRED': {shown(str(path))} is no saved result, which alone would do",
+            click.get_current_context(),
+        )
 
 
 def _compute_saved(path: Path, metric: str = DEFAULT_METRIC, **options: Any) -> ExplanationResult:

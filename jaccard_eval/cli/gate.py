@@ -12,7 +12,7 @@ from jaccard_eval.cli import EXIT_CODES, _streams
 from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS, group_files
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import report_findings
-from jaccard_eval.cli._gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, TABLE_SUFFIX, VALUE_OPTIONS, prepare
+from jaccard_eval.cli._gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, prepare
 from jaccard_eval.cli._options import FINDING_OPTIONS, OUTPUT_OPTIONS, SectionedCommand, section
 from jaccard_eval.errors import ExitCode, UsageError
 
@@ -41,7 +41,9 @@ def gate(result: Path | None, **options: Any) -> ExitCode:
     keeper = prepare(options)
     if keeper.gating is None:
         raise UsageError("no rules: give --fail-under METRIC=VALUE and its like, or configure gates in pyproject.toml")
-    inputs = [result, result.with_suffix(TABLE_SUFFIX), *keeper.inputs, *group_files(options)]
+    from jaccard_eval.api.documents import run_beside
+
+    inputs = [result, run_beside(result), *keeper.inputs, *group_files(options)]
     outputs = plan_files(options["output"], inputs)
     from jaccard_eval.api.gating import gate_saved
     from jaccard_eval.report import ReportOptions

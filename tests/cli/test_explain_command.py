@@ -101,6 +101,24 @@ def test_a_missing_side_is_no_metric(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "none.json" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["gt.json"], ["gt.json", "AP50"], ["gt.json", "--iou", "0.5"], ["."], ["gt.csv"]])
+def test_ground_truth_alone_lacks_its_predictions(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_pair(tmp_path)
+    (tmp_path / "gt.csv").write_text("image,class,x,y,width,height\na.jpg,dog,1,1,5,5\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert _run.run(["explain", *words]) == 2
+    assert f"Missing argument 'PRED': '{words[0]}' is no saved result" in capsys.readouterr().err
+
+
+def test_a_damaged_result_is_no_ground_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = tmp_path / "result.json"
+    saved.write_text('{"bootstrap": null, "kind": "eval', encoding="utf-8")
+    assert _run.run(["explain", str(saved)]) == 3
+    assert "result.json: is not valid JSON" in capsys.readouterr().err
+
+
 def test_a_perfect_result_is_said_to_have_no_box_to_fix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gt, pred = write_pair(tmp_path)
     argv = [str(gt), str(pred), "precision[iou=0.5,score=0.85]"]
