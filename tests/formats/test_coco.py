@@ -435,7 +435,14 @@ def test_a_section_that_is_no_array_is_refused(refuse: Refuse, section: str, val
 def test_a_missing_section_is_named(refuse: Refuse, section: str) -> None:
     document = truth(box())
     del document[section]
-    assert f"gt.json: {section}: is missing" in refuse(document)
+    assert f"gt.json: {section}: is missing. " in refuse(document)
+
+
+def test_a_list_of_test_images_is_told_from_ground_truth_without_boxes(refuse: Refuse, load: Load) -> None:
+    images_only = {"info": {}, "licenses": [], "images": [image(1)], "categories": [{"id": 1, "name": "dog"}]}
+    message = refuse(images_only)
+    assert "gt.json: annotations: is missing. Files that only list images, as COCO's image_info_*.json" in message
+    assert len(load(images_only | {"annotations": []}).boxes) == 0
 
 
 @pytest.mark.parametrize("section", ["images", "categories"])

@@ -30,7 +30,15 @@ from jaccard_eval.formats._json.values import (
 )
 
 _SHOWN_KEYS = 5  # of an object that is no COCO JSON
-_SECTIONS = ("images", "annotations", "categories")
+_WHOLE = "Export the whole data set, with images, annotations and categories."
+_SECTIONS = {
+    "images": _WHOLE,
+    "annotations": (
+        "Files that only list images, as COCO's image_info_*.json, hold no ground truth: pass the one with the boxes,"
+        ' or write "annotations": [] where there are none.'
+    ),
+    "categories": _WHOLE,
+}  # to the fix where it is missing
 _TRUTH_LAYOUT = "one JSON object with images, annotations and categories"
 _RESULT = "an object with image_id, category_id, bbox and score"
 _RESULT_LAYOUT = "an array (list) of objects with image_id, category_id, bbox and score"
@@ -55,7 +63,7 @@ def read_truth(path: Path, text: str, findings: FindingLog) -> Content[TruthReco
         raise DataError.single("json-lines", Where(str(path)), detail, fix="Pass the COCO file of the data set.")
     file = _File(str(path), findings)
     outermost = file.outermost(document, _TRUTH_LAYOUT)
-    outermost.refuse_repeated(_SECTIONS)
+    outermost.refuse_repeated(tuple(_SECTIONS))
     content = Content(
         layout=Layout.OBJECT,
         images=[_image(entry) for entry in file.section(outermost, "images")],
@@ -108,7 +116,7 @@ class _File:
 
     def section(self, outermost: Entry, name: str) -> list[Entry]:
         """Return the entries of a section that must be there."""
-        values = outermost.required(name, code="section-missing")
+        values = outermost.required(name, _SECTIONS[name], code="section-missing")
         if isinstance(values, list):
             return self.entries(name, values, "an object")
         if name in outermost.values:
@@ -136,7 +144,7 @@ def _result_object(file: _File, outermost: Entry, scores_optional: bool) -> Cont
         keys = ", ".join(map(shown, list(outermost.values)[:_SHOWN_KEYS])) or "no keys"
         detail = f"the top level is an object with {keys}; expected {_RESULT_LAYOUT}, or a COCO object with annotations"
         raise DataError.single("layout", Where(file.path), detail, fix="Pass the array of results by itself.")
-    outermost.refuse_repeated(_SECTIONS)
+    outermost.refuse_repeated(tuple(_SECTIONS))
     boxes = _results(file.section(outermost, "annotations"), scores_optional)
     images = None if outermost.values.get("images") is None else file.section(outermost, "images")
     categories = None if outermost.values.get("categories") is None else file.section(outermost, "categories")
