@@ -157,6 +157,15 @@ def test_a_document_stands_for_the_run_beside_it(three: tuple[Path, ...]) -> Non
     assert _run.run(["compare", *map(str, documents)]) == 0
 
 
+def test_saved_runs_take_no_other_rules(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    gt, before, after = three
+    runs = saved(gt, before), saved(gt, after)
+    assert _run.run(["compare", *map(str, runs), "--protocol", "voc2012", "--nms", "0.3"]) == 2
+    assert "--protocol, --nms: a saved result has rules and options of its own" in capsys.readouterr().err
+    with pytest.raises(UsageError, match=r"^classes, iou: saved runs have rules and options of their own"):
+        compare(None, *runs, iou=(0.5,), classes=("dog",))
+
+
 def test_a_document_without_its_run_cannot_be_compared(
     three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -185,6 +185,8 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
 
     for name in (one for one in ("bootstrap", "slices") if one in rules):
         raise UsageError(f"{name} is one of the options of a comparison: options=CompareOptions({name}=...)")
+    if gt is None and rules:
+        raise UsageError(f"{', '.join(sorted(rules))}: saved runs have rules and options of their own")
     if gt is not None and preds and all(saved_run_of(pred) is not None for pred in preds):
         raise UsageError("all predictions are saved runs, which hold their ground truth: leave the other one out")
     truth = None if gt is None else Input(gt, rules.get("gt_format"), rules.get("gt_options"))

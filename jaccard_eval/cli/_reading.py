@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from jaccard_eval.errors import FindingLog
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 ROLES = ("gt", "pred")
 SELECTION = ("score_min", "nms", "drop_duplicates")
+GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 PAIRING = ("class_map", "match_images", "extra_images", "gt_format", "pred_format")
 
 
@@ -38,6 +40,18 @@ def two_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -
     if rest:
         raise click.UsageError(f"Got unexpected extra argument ({rest[0]})", click.get_current_context())
     return sides[0], sides[1]
+
+
+def refuse_options_of_sides(parameters: Sequence[click.Parameter]) -> None:
+    """Raise a usage error when saved results come with rules, or ways to read, that they have themselves."""
+    context = click.get_current_context()
+    given = [one.opts[0] for one in parameters if context.get_parameter_source(one.name or "") in GIVEN]
+    if given:
+        raise click.UsageError(
+            f"{', '.join(given)}: a saved result has rules and options of its own; name ground truth and predictions"
+            " instead",
+            context,
+        )
 
 
 def side_arguments(options: dict[str, Any], log: FindingLog) -> dict[str, Any]:

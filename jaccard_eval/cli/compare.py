@@ -26,7 +26,7 @@ from jaccard_eval.cli._options import (
     section,
 )
 from jaccard_eval.cli._parse import parse_score, parsed_by
-from jaccard_eval.cli._reading import side_arguments
+from jaccard_eval.cli._reading import refuse_options_of_sides, side_arguments
 from jaccard_eval.cli._rules import rule_arguments
 from jaccard_eval.cli._slices import SLICE_OPTIONS, read_slices
 from jaccard_eval.errors import FindingLog
@@ -56,6 +56,8 @@ The CSV output has one row for each ground-truth box that changed.
 def compare(**options: Any) -> None:
     """Run the command."""
     gt, preds = _many_sides(options["paths"], options["gt"], options["pred"])
+    if gt is None:
+        refuse_options_of_sides(OF_THE_SIDES)
     how = _compare_options(options)
     truth = [] if gt is None else [gt]
     outputs = plan_files(options["output"], [*truth, *preds, *group_files(options)])
@@ -95,18 +97,18 @@ def _compute(gt: Path | None, preds: Sequence[Path], how: CompareOptions, option
     from jaccard_eval import api
 
     log = FindingLog()
-    result = api.compare(
-        gt,
-        *preds,
-        options=how,
-        **rule_arguments(options),
-        **side_arguments(options, log),
-    )
+    rules = {} if gt is None else {**rule_arguments(options), **side_arguments(options, log)}
+    result = api.compare(gt, *preds, options=how, **rules)
     return replace(result, findings=(*log.findings(), *result.findings))
 
 
 _option = section("Box by box")
 
+OF_THE_SIDES = (
+    *(one for one in PROTOCOL_OPTIONS if one.name not in WITHOUT_EFFECT),
+    *INPUT_OPTIONS,
+    *PAIR_OPTIONS,
+)
 
 COMMAND = SectionedCommand(
     "compare",
@@ -134,9 +136,7 @@ COMMAND = SectionedCommand(
             help="IoU threshold from which a detection finds a box; 0.5, else the lowest, when not given.",
         ),
         _option("--moved-iou", **NUMBER, help="Least change of IoU that is told as a move; 0.05 when not given."),
-        *(one for one in PROTOCOL_OPTIONS if one.name not in WITHOUT_EFFECT),
-        *INPUT_OPTIONS,
-        *PAIR_OPTIONS,
+        *OF_THE_SIDES,
         *BOOTSTRAP_OPTIONS,
         *SLICE_OPTIONS,
         PER_CLASS,

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli._delivery import deliver, plan_files
@@ -22,7 +21,7 @@ from jaccard_eval.cli._options import (
     SectionedCommand,
     section,
 )
-from jaccard_eval.cli._reading import ROLES, side_arguments, two_sides
+from jaccard_eval.cli._reading import ROLES, refuse_options_of_sides, side_arguments, two_sides
 from jaccard_eval.cli._rules import rule_arguments
 from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 WITHOUT_EFFECT = ("score",)  # nothing is counted at a score
 DEFAULT_METRIC = "AP"
-GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 EPILOG = f"""\b
 Examples:
   jaccard-eval explain gt.json detections.json
@@ -50,7 +48,7 @@ def explain(**options: Any) -> None:
     n_paths = 2 - len(options["gt"][:1]) - len(options["pred"][:1])
     if n_paths == 2 and _names_result(words):
         _require_result(Path(words[0]))
-        _refuse_options_of_sides()
+        refuse_options_of_sides(OF_THE_SIDES)
         inputs = [Path(words[0])]
         outputs = plan_files(options["output"], inputs)
         result = _compute_saved(inputs[0], *words[1:], boxes=options["boxes"], against=options["against"])
@@ -64,16 +62,6 @@ def explain(**options: Any) -> None:
     from jaccard_eval.report import ReportOptions
 
     deliver(result, outputs, options, ReportOptions())
-
-
-def _refuse_options_of_sides() -> None:
-    """Raise a usage error when a saved result comes with rules, or ways to read, that it has itself."""
-    context = click.get_current_context()
-    given = [one.opts[0] for one in OF_THE_SIDES if context.get_parameter_source(one.name or "") in GIVEN]
-    if given:
-        raise click.UsageError(
-            f"{', '.join(given)}: a saved result has rules and options of its own; name GT and PRED instead", context
-        )
 
 
 def _names_result(words: tuple[str, ...]) -> bool:
