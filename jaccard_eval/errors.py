@@ -340,5 +340,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" when a known word is close to `word`, else an empty text."""
     import difflib
 
-    close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.6)
+    close = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=0.6)
     return f" Did you mean {' or '.join(shown(one) for one in close)}?" if close else ""

@@ -222,11 +222,22 @@ def test_data_loaded_as_ground_truth_cannot_be_predictions(write_json: Writer) -
         ({"score_min": "best-f1"}, "score_min must be a finite number, got 'best-f1'"),
         ({"protocol": "cocoo"}, "unknown protocol 'cocoo'"),
         ({"iou": [50]}, "IoU thresholds must lie in"),
+        ({"iou": 0.5}, r"iou must be a list, such as \[0\.5\], got 0\.5"),
+        ({"max_dets": 100}, r"max_dets must be a list, such as \[100\], got 100"),
+        ({"classes": "dog"}, r"classes must be a list, such as \['dog'\], got 'dog'"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         evaluate(_table(BOX), _table(BOX, score=[0.9]), **options)
+
+
+@pytest.mark.parametrize("source", [np.zeros((1, 6)), [[0, 0, 10, 10]], {"boxes": []}, None])
+def test_what_is_neither_a_path_nor_loaded_is_refused_with_what_will_do(source: Any) -> None:
+    with pytest.raises(
+        UsageError, match=rf"{type(source).__name__} is no input: .* BoxTable\.from_arrays takes arrays"
+    ):
+        evaluate(source, _table(BOX, score=[0.9]))
 
 
 def test_data_that_is_loaded_is_passed_through(write_json: Writer) -> None:

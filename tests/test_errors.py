@@ -8,6 +8,7 @@ from jaccard_eval.errors import (
     aligned,
     columns_of,
     counted,
+    did_you_mean,
     example_keys,
     is_numeric,
 )
@@ -102,3 +103,7 @@ def test_counts_agree_with_their_noun():
     assert counted(1, "image") == "1 image"
     assert counted(1200, "image") == "1,200 images"
     assert counted(2, "class", "classes") == "2 classes"
+
+
+def test_a_word_that_is_known_twice_is_proposed_once() -> None:
+    assert did_you_mean("APP", ["AP", "AP50", "AP"]) == " Did you mean 'AP' or 'AP50'?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +13,6 @@ from jaccard_eval.errors import DataError, Finding, UsageError, Where
 from jaccard_eval.formats import ReadOptions, read_dataset
 
 if TYPE_CHECKING:
-    import os
-
     Source = str | os.PathLike[str] | Dataset | BoxTable
 
 
@@ -63,13 +62,16 @@ def load(
     DataError
         With every problem of the input, each with its place.
     UsageError
-        When loaded data is to be predictions and has no scores.
+        When loaded data is to be predictions and has no scores, or the source is none of these.
     """
     if isinstance(source, Dataset | BoxTable):
         dataset = _wrap(source, role) if isinstance(source, BoxTable) else source
         if role == "pred" and dataset.boxes.score is None:
             raise UsageError("predictions need scores: BoxTable.from_arrays(..., score=...) or load(..., role='pred')")
         return dataset
+    if not isinstance(source, str | os.PathLike):
+        kind = type(source).__name__
+        raise UsageError(f"{kind} is no input: pass a path, a Dataset or a BoxTable; BoxTable.from_arrays takes arrays")
     return read_dataset(Path(source), replace(options or ReadOptions(), role=role), format_name)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.analysis.audit import audit
-from jaccard_eval.api.sides import Sides
+from jaccard_eval.api.sides import Sides, require_lists
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import DataError, Where
@@ -81,6 +81,7 @@ def protocol_rules(
     UsageError
         When there is no such protocol, or an option is not valid.
     """
+    require_lists(iou=iou, max_dets=max_dets, areas=areas)
     rules = get_protocol(protocol) if isinstance(protocol, str) else protocol
     changes: dict[str, Any] = {"class_agnostic": class_agnostic or rules.class_agnostic}
     if iou is not None:

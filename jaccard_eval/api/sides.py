@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, TypedDict
@@ -115,6 +115,7 @@ def bring_together(
     UsageError
         When an option names what does not exist.
     """
+    require_lists(classes=classes, exclude_classes=exclude_classes)
     ours, theirs = load_both(Input(gt, gt_format, gt_options), Input(pred, pred_format, pred_options))
     if drop_duplicates:
         ours, theirs = _without_repeats(ours), _without_repeats(theirs)
@@ -227,3 +228,10 @@ def require_numbers(**options: float | str | None) -> None:
         if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
             or_word = " or 'best-f1'" if name == "score" else ""
             raise UsageError(f"{name} must be a finite number{or_word}, got {shown(value)}")
+
+
+def require_lists(**options: object) -> None:
+    """Refuse a single value, a text too, where several can stand; None means: not given."""
+    for name, value in options.items():
+        if value is not None and (isinstance(value, str) or not isinstance(value, Iterable)):
+            raise UsageError(f"{name} must be a list, such as [{shown(value)}], got {shown(value)}")

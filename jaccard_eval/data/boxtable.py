@@ -92,8 +92,8 @@ class BoxTable:
         Raises
         ------
         UsageError
-            When shapes differ, an encoding or column is unknown, a value is not of its column's kind, or a number is
-            not finite.
+            When shapes differ, an encoding or column is unknown, a value is not of its column's kind, a number is
+            not finite, or corners are in the wrong order, as numbers in another encoding seem to be.
 
         Examples
         --------
@@ -118,6 +118,7 @@ class BoxTable:
             **flags,
         )
         _require_finite(table)
+        _require_ordered(table.xywh, encoding)
         return freeze(table)
 
     def take(self, rows: npt.NDArray[Any]) -> BoxTable:
@@ -224,3 +225,16 @@ def _require_finite(table: BoxTable) -> None:
             raise UsageError(f"row {row}: {name} is {values[row]}; {why}")
     if len(table) and min(int(table.image.min()), int(table.label.min())) < 0:
         raise UsageError("image and label must not be negative")
+
+
+def _require_ordered(xywh: FloatArray, encoding: str) -> None:
+    """Refuse corners in the wrong order, most often boxes in another encoding."""
+    reversed_rows = np.flatnonzero((xywh[:, 2:] < 0.0).any(axis=1))
+    if encoding in CORNER_ORDER and reversed_rows.size:
+        row = int(reversed_rows[0])
+        width, height = xywh[row, 2:]
+        raise UsageError(
+            f"row {row}: taken for {encoding}, the box is {width:g} wide and {height:g} high; sizes are negative in "
+            f"{reversed_rows.size:,} of {len(xywh):,} rows. Pass the encoding that the boxes have, such as "
+            "encoding='xywh', or put their corners in order."
+        )

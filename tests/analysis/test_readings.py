@@ -59,9 +59,11 @@ def test_tiny_boxes_in_tiny_pictures_are_no_fractions() -> None:
 
 
 def test_arrays_are_mended_where_they_are_made() -> None:
-    rows = list(range(len(OBJECTS)))
-    gt = BoxTable.from_arrays(rows, [0] * len(rows), OBJECTS, encoding="xywh")
-    pred = BoxTable.from_arrays(rows, [0] * len(rows), OBJECTS, score=[0.5] * len(rows))  # taken for corners
+    # x = 0.6 w and y = 0.6 h: taken for corners, boxes of 0.4 w and 0.4 h, which cover 0.16 of the objects
+    objects = [[30, 24, 50, 40], [48, 60, 80, 100], [36, 54, 60, 90], [60, 30, 100, 50], [24, 42, 40, 70]]
+    rows = list(range(len(objects)))
+    gt = BoxTable.from_arrays(rows, [0] * len(rows), objects, encoding="xywh")
+    pred = BoxTable.from_arrays(rows, [0] * len(rows), objects, score=[0.5] * len(rows))
     (found,) = (one for one in evaluate(gt, pred).findings if one.code in CODES)
     assert "AP50 0.000 as given, 1.000 as xywh" in found.message
     assert found.message.endswith('Pass encoding="xywh" to BoxTable.from_arrays.')

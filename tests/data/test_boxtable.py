@@ -90,6 +90,11 @@ def test_rows_are_taken_by_index_or_mask_in_their_order() -> None:
         ({"boxes": [[-1.7e308, 0, 1.7e308, 0]], "encoding": "xyxy"}, "numbers must be finite"),
         ({"boxes": [[0, 0, np.nan, 1]]}, r"row 0: xywh is \[ 0\.  0\. nan  1\.\]; numbers must be finite"),
         ({"label": [-1]}, "image and label must not be negative"),
+        # left 50, top 60, width 20, height 30, taken for two corners: 20 - 50 and 30 - 60
+        (
+            {"boxes": [[50, 60, 20, 30]]},
+            r"row 0: taken for xyxy, .* is -30 wide and -30 high; .* 1 of 1.*encoding='xywh'",
+        ),
         ({"colour": [1]}, r"unknown columns \['colour'\]; known are \['area', 'crowd'"),
     ],
 )
