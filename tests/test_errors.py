@@ -106,4 +106,4 @@ def test_counts_agree_with_their_noun():
 
 
 def test_a_word_that_is_known_twice_is_proposed_once() -> None:
-    assert did_you_mean("APP", ["AP", "AP50", "AP"]) == " Did you mean 'AP' or 'AP50'?"
+    assert did_you_mean("APP", ["AP", "recall", "AP"]) == " Did you mean 'AP'?"
