@@ -136,6 +136,15 @@ def test_the_steps_lead_to_the_other_protocol_and_add_up_to_the_gap(metric: str,
     assert math.fsum(step.delta for step in found.steps) == pytest.approx(values[-1] - values[0], abs=1e-15)
 
 
+@pytest.mark.parametrize("against", ["voc2007", "voc2012"])
+def test_a_cap_that_the_metric_names_stays(against: str) -> None:
+    sides = draw(7)
+    found = explained(sides, "AR10", against=against)
+    assert "caps on detections" not in [step.rule for step in found.steps]
+    other = jaccard_eval.evaluate(*sides, protocol=against, max_dets=(1, 10, 100))
+    assert found.steps[-1].value == other["AR10"]
+
+
 def test_every_step_changes_one_rule_and_the_last_one_is_the_other_protocol() -> None:
     goal = PROTOCOLS["voc2007"]
     steps = list(protocol_steps(COCO, goal))

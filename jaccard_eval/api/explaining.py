@@ -68,8 +68,8 @@ def explain(
     iou, max_dets, areas, class_agnostic
         As in `evaluate`; the first area range is the one that is explained.
     against : str or Protocol, optional
-        Another protocol: the metric is measured again, one rule changed after another. A threshold that the metric
-        names stays.
+        Another protocol: the metric is measured again, one rule changed after another. A threshold or cap that
+        the metric names stays.
     boxes : int
         How many boxes are named at most.
     **sides
@@ -92,8 +92,8 @@ def explain(
     goal = get_protocol(against) if isinstance(against, str) else against
     if ref.iou is None and ref.name in OF_A_SCORE:
         ref = replace(ref, iou=rules.iou_thresholds[rules.judged_threshold])
-    if goal is not None and ref.iou is not None:
-        rules, goal = (one.with_options(iou_thresholds=(ref.iou,)) for one in (rules, goal))
+    if goal is not None:
+        rules, goal = _between(rules, goal, ref)
     together = bring_together(gt, pred, **sides)
     metrics = detection_metrics(together, rules)
     ref = _with_score(metrics, ref)
@@ -131,6 +131,15 @@ def _require_explainable(ref: MetricRef, boxes: int) -> None:
         )
     if boxes < 1:
         raise UsageError(f"boxes must be at least 1, got {boxes}")
+
+
+def _between(start: Protocol, end: Protocol, ref: MetricRef) -> tuple[Protocol, Protocol]:
+    """Return two protocols that do not differ in what a metric names."""
+    if ref.iou is not None:
+        start, end = (one.with_options(iou_thresholds=(ref.iou,)) for one in (start, end))
+    if ref.max_dets is not None:
+        end = end.with_options(max_dets=start.max_dets)
+    return start, end
 
 
 def _with_score(metrics: DetectionMetrics, ref: MetricRef) -> MetricRef:
