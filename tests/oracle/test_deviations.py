@@ -50,6 +50,39 @@ def test_boxes_that_share_an_id_are_ordinary_boxes_with_a_note(tmp_path: Path) -
     assert "annotation-id-duplicate" in codes(result)
 
 
+def test_boxes_without_an_id_are_ordinary_boxes(tmp_path: Path) -> None:
+    bare = {key: value for key, value in annotation().items() if key != "id"}
+    assert evaluate(*scene(tmp_path, annotations=[bare], detections=[detection()]))["AP"] > 0.999
+
+
+@pytest.mark.parametrize(("section", "code"), [("images", "image-duplicate"), ("categories", "class-duplicate")])
+def test_images_and_categories_that_share_an_id_are_an_error(tmp_path: Path, section: str, code: str) -> None:
+    gt, pred = scene(tmp_path, annotations=[annotation()], detections=[detection()])
+    content = json.loads(gt.read_text())
+    gt.write_text(json.dumps(content | {section: [*content[section], content[section][0]]}))
+    with pytest.raises(DataError, match=code):
+        evaluate(gt, pred)
+
+
+def test_an_id_that_is_true_is_an_error_with_the_place(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"\[0\]\.category_id: is true"):
+        evaluate(*scene(tmp_path, annotations=[annotation()], detections=[detection(category_id=True)]))
+
+
+def test_the_area_of_detections_in_a_whole_coco_object_is_width_times_height(tmp_path: Path) -> None:
+    gt, pred = scene(tmp_path, annotations=[annotation()], detections=[])
+    far = annotation(bbox=[200, 200, 50, 50], score=0.95, area=5)  # 2500 of width and height: a medium false positive
+    found = [annotation(score=0.9, area=5), far]
+    pred.write_text(json.dumps(json.loads(gt.read_text()) | {"annotations": found}))
+    assert evaluate(gt, pred)["AP_medium"] == pytest.approx(0.5)
+
+
+def test_no_detection_of_a_known_category_is_an_error_with_the_ids_of_both_sides(tmp_path: Path) -> None:
+    paths = scene(tmp_path, annotations=[annotation()], detections=[detection(category_id=9)])
+    with pytest.raises(DataError, match=r"class-none.*predictions have '9', ground truth has 'cat', 'dog' \(ids 1, 2\)"):
+        evaluate(*paths)
+
+
 def test_no_detections_are_zero_with_a_warning(tmp_path: Path) -> None:
     result = evaluate(*scene(tmp_path, annotations=[annotation()], detections=[]))
     assert result["AP"] == 0
