@@ -79,7 +79,9 @@ def test_the_area_of_detections_in_a_whole_coco_object_is_width_times_height(tmp
 
 def test_no_detection_of_a_known_category_is_an_error_with_the_ids_of_both_sides(tmp_path: Path) -> None:
     paths = scene(tmp_path, annotations=[annotation()], detections=[detection(category_id=9)])
-    with pytest.raises(DataError, match=r"class-none.*predictions have '9', ground truth has 'cat', 'dog' \(ids 1, 2\)"):
+    with pytest.raises(
+        DataError, match=r"class-none.*predictions have '9', ground truth has 'cat', 'dog' \(ids 1, 2\)"
+    ):
         evaluate(*paths)
 
 
