@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jaccard_eval.data.imagenames import is_image_name
 from jaccard_eval.errors import DataError, FindingLog, Where, printable, shown
-from jaccard_eval.formats import _files
+from jaccard_eval.formats import _files, format_module
 
 MAX_FILES = 20  # of a folder that are looked into
 MAX_KINDS = 5  # of files and folders that a message lists
@@ -31,6 +31,9 @@ def _explain_folder(folder: Path, known: Sequence[str]) -> DataError:
         reason = (error.strerror or "unknown reason").lower()
         return DataError.single("folder-unreadable", Where(str(folder)), f"cannot be listed: {reason}")
     files = [entry for entry in entries if not entry.is_dir() and not is_image_name(entry.name)][:MAX_FILES]
+    inner = _recognised([*files, *(entry for entry in entries if entry.is_dir())][:MAX_FILES], known)
+    if inner:
+        return _unknown(folder, known, f"; {_contents(entries)}", f"Pass what holds the boxes: {_choices(inner)}.")
     foreign = [found for file in files if (found := _foreign(file)) is not None]
     if foreign and len(foreign) == len(files):
         log = FindingLog()
@@ -38,6 +41,19 @@ def _explain_folder(folder: Path, known: Sequence[str]) -> DataError:
         return DataError(log.findings())
     fix = "Pass the file or folder that holds the boxes, or name its format with --gt-format or --pred-format."
     return _unknown(folder, known, f"; {_contents(entries)}", fix)
+
+
+def _recognised(entries: Sequence[Path], known: Sequence[str]) -> list[tuple[Path, str]]:
+    """Return the files and folders that are of one format, with its name."""
+    formats = [(name, format_module(name)) for name in known]
+    found = [(entry, [name for name, module in formats if module.sniff(entry)]) for entry in entries]
+    return [(entry, names[0]) for entry, names in found if len(names) == 1]
+
+
+def _choices(inner: Sequence[tuple[Path, str]]) -> str:
+    said = [f"{shown(entry.name)} ({name})" for entry, name in inner]
+    left_out = len(said) - MAX_KINDS
+    return ", ".join(said[:MAX_KINDS]) + (f" and {left_out} more" if left_out > 0 else "")
 
 
 def _unknown(path: Path, known: Sequence[str], contents: str, fix: str) -> DataError:

@@ -151,6 +151,26 @@ def test_a_folder_is_described_by_what_lies_in_it(tmp_path: Path) -> None:
     assert "Pass the file or folder that holds the boxes" in message
 
 
+def test_what_a_folder_holds_of_known_formats_is_named(tmp_path: Path) -> None:
+    _write(tmp_path / "_annotations.coco.json", json.dumps(COCO))
+    _write(tmp_path / "README.txt", "hello\n")
+    _write(tmp_path / "found/a.txt", "0 0.5 0.5 0.2 0.2\n")
+    _write(tmp_path / "pictures/a.png", "hello\n")
+    message = _error(tmp_path)
+    assert message.endswith("Pass what holds the boxes: '_annotations.coco.json' (coco), 'found' (yolo).")
+
+
+def test_a_folder_of_files_that_are_read_one_by_one_names_the_first(tmp_path: Path) -> None:
+    for name in "abcdefg":
+        _write(tmp_path / f"{name}.csv", "image,class,xmin,ymin,xmax,ymax\na,dog,1,2,3,4\n")
+    assert "'a.csv' (csv), 'b.csv' (csv), 'c.csv' (csv), 'd.csv' (csv), 'e.csv' (csv) and 2 more." in _error(tmp_path)
+
+
+def test_an_archive_of_arrays_in_a_folder_is_named_and_no_zip_to_unpack(tmp_path: Path) -> None:
+    _example("npz", tmp_path / "data")
+    assert _error(tmp_path / "data").endswith("Pass what holds the boxes: 'example.npz' (npz).")
+
+
 def test_a_folder_of_foreign_files_is_called_by_what_they_are(tmp_path: Path) -> None:
     for name in "abc":
         _write(tmp_path / f"{name}.txt", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
