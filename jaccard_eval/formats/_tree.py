@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -76,6 +77,15 @@ def scan_folder(folder: Path, is_wanted: Callable[[str], bool], most: int) -> tu
             (folders if is_folder_entry(entry) else files).append(entry.name)
     wanted = islice(filter(is_wanted, sorted(files)), most)
     return [folder / name for name in wanted], [folder / name for name in sorted(folders)[:most]]
+
+
+def files_by_class(folder: Path, name: re.Pattern[str]) -> dict[str, list[Path]]:
+    """Return the files of a folder whose names match, by the group ``label`` of the match, sorted. Never raises."""
+    files: dict[str, list[Path]] = {}
+    for path in scan_folder(folder, lambda text: name.fullmatch(text) is not None, MAX_ENTRIES)[0]:
+        if found := name.fullmatch(path.name):
+            files.setdefault(found["label"], []).append(path)
+    return files
 
 
 def _list_folder(folder: Path, seen: set[tuple[int, int]]) -> tuple[list[str], list[str]]:

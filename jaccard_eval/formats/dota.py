@@ -42,8 +42,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.formats._dota.reader import read_labels, read_results  # not needed to look for a format
     from jaccard_eval.formats._dota.sources import label_folder, result_files
 
-    files = result_files(path)
-    if files:
-        read_results(files, draft, options)
+    if result_files(path):
+        read_results(path, draft, options)
     else:
         read_labels(label_folder(path), draft, options)

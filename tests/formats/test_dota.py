@@ -46,6 +46,16 @@ def test_results_are_files_by_class(tmp_path: Path) -> None:
     assert dataset.boxes.score.tolist() == [0.9, 0.25]
 
 
+def test_notes_beside_results_and_backups_of_labels_are_counted_and_named(tmp_path: Path) -> None:
+    results = folder(tmp_path / "results", Task1_plane="0006 0.9 20 10 40 30 30 40 10 20\n", notes="of the run\n")
+    labels = folder(tmp_path / "labels", P1=PLANE)
+    (labels / "P1.bak").write_text(PLANE)
+    for path, role in ((results, "pred"), (labels, "gt")):
+        dataset = load(path, role=role)
+        assert dataset.ignored == {"other_file": 1}
+        assert "other-files" in [finding.code for finding in dataset.findings]
+
+
 def test_every_problem_is_told_with_its_line(tmp_path: Path) -> None:
     path = folder(tmp_path, P1=f"{HEADERS}1 2 3 4\n1 2 3 x 5 6 7 8 plane 0\n{PLANE}")
     with pytest.raises(DataError) as caught:

@@ -206,6 +206,21 @@ def test_broken_lines_of_result_files_are_told_with_their_number(tmp_path: Path)
     assert "comp4_det_test_dog.txt:3: score: 'high' is not a plain finite number" in message
 
 
+def test_results_of_two_runs_are_refused_instead_of_one_of_them_left_out(tmp_path: Path) -> None:
+    path = results(tmp_path / "results", dog="a .5 1 2 3 4\n")
+    (path / "comp4_det_val_dog.txt").write_text("b .5 1 2 3 4\n")
+    assert "comp4_det_val_dog.txt: 'dog' has 2 result files. Pass the folder of one run." in error(path)
+
+
+def test_files_beside_the_results_are_counted_and_named(tmp_path: Path) -> None:
+    path = results(tmp_path / "results", dog="a .5 1 2 3 4\n")
+    (path / "comp1_cls_test_dog.txt").write_text("a .5\n")
+    dataset = load(path, role="pred")
+    assert dataset.ignored == {"other_file": 1}
+    (note,) = dataset.findings
+    assert (note.code, str(note.examples[0].where)) == ("other-files", str(path / "comp1_cls_test_dog.txt"))
+
+
 @pytest.mark.parametrize("name", ["a/b", "..", "x\ny", " x", ""])
 def test_classes_that_cannot_name_a_result_file_are_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "pred.json").write_text('[{"image_id": 1, "category_id": 0, "bbox": [1, 2, 3, 4], "score": 0.5}]')

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 from pathlib import Path
 
 from jaccard_eval.formats import _files
+from jaccard_eval.formats._tree import files_by_class, scan_folder
 from jaccard_eval.numerals import is_numeral
 
 HEADERS = ("imagesource:", "gsd:")  # of a picture: where it is from, metres per pixel
@@ -25,16 +24,15 @@ def label_folder(path: Path) -> Path:
     return inner if _files.is_folder(inner) else path
 
 
-def result_files(folder: Path) -> dict[str, Path]:
-    """Return the result files of a folder by class, sorted; none where it has none. Never raises."""
-    found = ((name, _RESULT.fullmatch(name)) for name in _names(folder))
-    return {match["label"]: folder / name for name, match in found if match}
+def result_files(folder: Path) -> dict[str, list[Path]]:
+    """Return the result files of a folder by class; none where it has none. Never raises."""
+    return files_by_class(folder, _RESULT)
 
 
 def first_lines(folder: Path) -> list[str]:
     """Return the first line about an object of a few files. Never raises."""
-    names = [name for name in _names(folder) if name.lower().endswith(".txt")][:_SNIFFED_FILES]
-    heads = (_files.head(folder / name).decode("utf-8", "replace").splitlines() for name in names)
+    files, _ = scan_folder(folder, lambda name: name.lower().endswith(".txt"), _SNIFFED_FILES)
+    heads = (_files.head(file).decode("utf-8", "replace").splitlines() for file in files)
     firsts = (next((line for line in head if split_line(line)), "") for head in heads)
     return [line for line in firsts if line]
 
@@ -48,9 +46,3 @@ def is_object(line: str) -> bool:
     """Whether a line is eight numbers and a category."""
     fields = split_line(line)
     return len(fields) > SIDES and all(map(is_numeral, fields[:SIDES])) and not is_numeral(fields[SIDES])
-
-
-def _names(folder: Path) -> list[str]:
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        return sorted(entry.name for entry in entries)
-    return []

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.errors import Severity, Where, shown
+from jaccard_eval.errors import Severity, Where
 from jaccard_eval.formats import ReadOptions, _files
-from jaccard_eval.formats._csv.numbers import parse_numbers
 from jaccard_eval.formats._draft import Draft, RawBoxes
-from jaccard_eval.formats._yolo.images import list_images
-from jaccard_eval.formats._yolo.sources import folder_source, require_labels
+from jaccard_eval.formats._textboxes import Place, TextBoxes
+from jaccard_eval.formats._yolo.images import add_label_images
 
 UNLABELLED = "DontCare"
 NUMBERS = (
@@ -24,33 +21,7 @@ NUMBERS = (
 PLAIN = 15  # columns without a score
 BOX = slice(3, 7)  # among the numbers
 SCORE = 14
-
-
-@dataclass(slots=True)
-class _Lines:
-    """The lines of all files: type and numbers as text, and where each stands."""
-
-    images: list[str] = field(default_factory=list)
-    places: list[tuple[str, int]] = field(default_factory=list)
-    kinds: list[str] = field(default_factory=list)
-    numbers: list[str] = field(default_factory=list)  # 15 of each line, an absent score as an empty text
-    uneven: list[tuple[Where, str]] = field(default_factory=list)
-
-    def add(self, image: str, path: Path, number: int, fields: list[str]) -> None:
-        """Add a line that is not blank."""
-        if len(fields) not in (PLAIN, PLAIN + 1):
-            detail = f"expected 15 columns, or 16 with a score, got {len(fields)}"
-            self.uneven.append((Where(str(path), line=number), detail))
-            return
-        self.images.append(image)
-        self.places.append((str(path), number))
-        self.kinds.append(fields[0])
-        self.numbers += [*fields[1:], *([""] * (PLAIN + 1 - len(fields)))]
-
-    def where(self, row: int, name: str | None = None) -> Where:
-        """Return the place of a line."""
-        path, line = self.places[row]
-        return Where(path, line=line, field=name)
+FIX = "Write type, truncated, occluded, alpha, four corners, seven 3D properties and perhaps a score."
 
 
 def read_folder(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -61,19 +32,16 @@ def read_folder(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When there are no label files on the side of the ground truth.
     """
-    source = folder_source(path, draft.findings)
-    require_labels(source, options.role, draft.findings)
-    images = list_images(source, options, draft.findings)
-    draft.set_images(images.keys, file_names=images.file_names, sizes=images.sizes, listed=images.is_complete)
-    lines = _read_lines(source.files, draft)
-    table, has_score = _numbers(lines, draft)
-    names = sorted(set(lines.kinds))
+    lines = _read_lines(add_label_images(path, draft, options), draft)
+    table = lines.read(draft.findings, fix=FIX)
+    has_score = _have_scores(lines, draft)
+    names = sorted(set(lines.labels))
     draft.set_classes(names, names)
-    ignore = np.array([kind == UNLABELLED for kind in lines.kinds], dtype=np.bool_)
+    ignore = np.array([kind == UNLABELLED for kind in lines.labels], dtype=np.bool_)
     draft.set_boxes(
         RawBoxes(
             image=lines.images,
-            label=lines.kinds,
+            label=lines.labels,
             coords=table[:, BOX],
             score=table[:, SCORE] if has_score else None,
             ignore=ignore,
@@ -88,34 +56,27 @@ def read_folder(path: Path, draft: Draft, options: ReadOptions) -> None:
         draft.findings.warning("kitti-dontcare", Where(draft.path), detail, fix=fix)
 
 
-def _read_lines(files: dict[str, Path], draft: Draft) -> _Lines:
-    lines = _Lines()
+def _read_lines(files: dict[str, Path], draft: Draft) -> TextBoxes:
+    lines = TextBoxes(NUMBERS)
     for key, path, texts in _files.read_each(files, partial(_files.read_lines, empty_ok=True), draft.findings):
-        for number, line in enumerate(texts, start=1):
-            if fields := line.split():
-                lines.add(key, path, number, fields)
-    fix = "Write type, truncated, occluded, alpha, four corners, seven 3D properties and perhaps a score."
-    draft.findings.add_rows(Severity.ERROR, "columns", range(len(lines.uneven)), lines.uneven.__getitem__, fix=fix)
+        for number, text in enumerate(texts, start=1):
+            if fields := text.split():
+                _add_line(lines, (str(path), number), key, fields)
     return lines
 
 
-def _numbers(lines: _Lines, draft: Draft) -> tuple[FloatArray, bool]:
-    """Return the numbers (n, 15) and whether all lines end with a score; a set in which only some do is an error."""
-    numbers, bad = parse_numbers(np.array(lines.numbers, dtype=np.object_))
-    width = len(NUMBERS)
-    without = [row for row in range(len(lines.kinds)) if not lines.numbers[row * width + SCORE]]
-    broken = [index for index in bad if lines.numbers[index]]
-    draft.findings.add_rows(
-        Severity.ERROR,
-        "number-invalid",
-        broken,
-        lambda index: (
-            lines.where(index // width, NUMBERS[index % width]),
-            f"{shown(lines.numbers[index])} is not a plain finite number",
-        ),
-        fix="Write plain decimal numbers with a point.",
-    )
-    if draft.options.role == "pred" and 0 < len(without) < len(lines.kinds):
+def _add_line(lines: TextBoxes, place: Place, image: str, fields: list[str]) -> None:
+    """Add a line that is not blank."""
+    if len(fields) in (PLAIN, PLAIN + 1):
+        lines.add(place, image, fields[0], [*fields[1:], *([""] * (PLAIN + 1 - len(fields)))])
+    else:
+        lines.refuse(place, f"expected 15 columns, or 16 with a score, got {len(fields)}")
+
+
+def _have_scores(lines: TextBoxes, draft: Draft) -> bool:
+    """Return whether all lines end with a score; predictions of which only some do are an error."""
+    without = [row for row, score in enumerate(lines.numbers[SCORE :: len(NUMBERS)]) if not score]
+    if draft.options.role == "pred" and 0 < len(without) < len(lines):
         draft.findings.add_rows(
             Severity.ERROR,
             "columns",
@@ -123,4 +84,4 @@ def _numbers(lines: _Lines, draft: Draft) -> tuple[FloatArray, bool]:
             lambda row: (lines.where(row), "expected 16 columns with a score as in other lines, got 15"),
             fix="Write the score of every prediction.",
         )
-    return numbers.reshape(-1, width), not without and bool(lines.kinds)
+    return not without and len(lines) > 0

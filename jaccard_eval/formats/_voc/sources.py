@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 from pathlib import Path
 
 from jaccard_eval.errors import DataError, FindingLog, Where, shown
 from jaccard_eval.formats import _files
-from jaccard_eval.formats._tree import list_tree, scan_folder
+from jaccard_eval.formats._tree import files_by_class, list_tree, scan_folder
 
 SUFFIX = ".xml"
 SNIFFED = 20  # files, and folders in a folder, that are looked at
@@ -53,12 +51,9 @@ def annotation_files(path: Path, findings: FindingLog) -> dict[str, Path]:
     return files
 
 
-def result_files(folder: Path) -> dict[str, Path]:
-    """Return the result files of a folder by class, sorted; none where it has none. Never raises."""
-    names: list[str] = []
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in entries)
-    return {found["label"]: folder / name for name in names if (found := _RESULT.fullmatch(name))}
+def result_files(folder: Path) -> dict[str, list[Path]]:
+    """Return the result files of a folder by class; none where it has none. Never raises."""
+    return files_by_class(folder, _RESULT)
 
 
 def _is_annotation_name(name: str) -> bool:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.imagenames import without_suffix
-from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.errors import FindingLog, Severity, Where, counted, shown
 from jaccard_eval.formats import ReadOptions
+from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._images import ImageFolder
-from jaccard_eval.formats._yolo.sources import LabelSource
+from jaccard_eval.formats._yolo.sources import LabelSource, folder_source, require_labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,35 @@ def list_images(source: LabelSource, options: ReadOptions, findings: FindingLog)
     severity = Severity.WARNING if options.images is None else Severity.ERROR
     sizes = unknown_sizes(len(keys)) if pictures is None else pictures.read_sizes(found, findings, severity=severity)
     return ImageList(keys=keys, file_names=[*names], sizes=sizes, is_complete=True)
+
+
+def add_label_images(path: Path, draft: Draft, options: ReadOptions) -> dict[str, Path]:
+    """Add the images that the label files of a folder are of to the draft; return these files by key.
+
+    Raises
+    ------
+    DataError
+        When there are no label files on the side of the ground truth.
+    """
+    source = folder_source(path, draft.findings)
+    require_labels(source, options.role, draft.findings)
+    images = list_images(source, options, draft.findings)
+    draft.set_images(images.keys, file_names=images.file_names, sizes=images.sizes, listed=images.is_complete)
+    mention_other_files(source.root, source.other_files, draft)
+    return source.files
+
+
+def mention_other_files(folder: Path, others: Sequence[str], draft: Draft) -> None:
+    """Count the files of a folder that are no labels, and say which they are."""
+    if others:
+        draft.ignored["other_file"] += len(others)
+    draft.findings.add_rows(
+        Severity.NOTE,
+        "other-files",
+        range(len(others)),
+        lambda row: (Where(str(folder / others[row])), "holds no labels by its name"),
+        summary=f"{counted(len(others), 'file')} beside the labels passed over",
+    )
 
 
 def _pair(labels: list[str], pictures: ImageFolder, role: str, findings: FindingLog) -> dict[str, str]:

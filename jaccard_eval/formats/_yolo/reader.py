@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.errors import DataError, FindingLog, Severity, Where
+from jaccard_eval.errors import DataError, FindingLog, Where
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._names import find_names, read_names, warn_repeated
 from jaccard_eval.formats._yolo.boxes import KnownNames, add_boxes
 from jaccard_eval.formats._yolo.checks import LineReporter
 from jaccard_eval.formats._yolo.columns import uses_names
-from jaccard_eval.formats._yolo.images import list_images
+from jaccard_eval.formats._yolo.images import list_images, mention_other_files
 from jaccard_eval.formats._yolo.lines import read_label_files
 from jaccard_eval.formats._yolo.sources import (
     LabelSource,
@@ -39,7 +39,7 @@ def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:
         add_boxes(draft, reporter, list(source.files), images.sizes_of(list(source.files)), known)
     elif known.names is not None:
         draft.set_classes(range(len(known.names)), known.names)
-    _mention_other_files(source, draft)
+    mention_other_files(source.root, source.other_files, draft)
 
 
 def _find_source(path: Path, draft: Draft, options: ReadOptions) -> LabelSource:
@@ -79,16 +79,3 @@ def _known_names(source: LabelSource, draft: Draft, options: ReadOptions, *, sea
         first = error.findings[0].examples[0]
         draft.findings.warning("names-unusable", first.where, f"{first.detail}; it is not used")
         return KnownNames(names=None, origin="")
-
-
-def _mention_other_files(source: LabelSource, draft: Draft) -> None:
-    others = source.other_files
-    if others:
-        draft.ignored["other_file"] += len(others)
-    draft.findings.add_rows(
-        Severity.NOTE,
-        "other-files",
-        range(len(others)),
-        lambda row: (Where(str(source.root / others[row])), "not a .txt file"),
-        summary=f"{len(others):,} files beside the labels passed over",
-    )
