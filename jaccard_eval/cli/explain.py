@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,6 @@ def explain(**options: Any) -> None:
     words = options["paths"]
     n_paths = 2 - len(options["gt"][:1]) - len(options["pred"][:1])
     if n_paths == 2 and _names_result(words):
-        _require_result(Path(words[0]))
         refuse_options_of_sides(OF_THE_SIDES)
         inputs = [Path(words[0])]
         outputs = plan_files(options["output"], inputs)
@@ -65,32 +65,40 @@ def explain(**options: Any) -> None:
 
 
 def _names_result(words: tuple[str, ...]) -> bool:
-    """Whether the words are a saved result, or one and a metric, rather than two sides."""
+    """Whether the words are a saved result, or one and a metric, rather than two sides.
+
+    Raises
+    ------
+    click.UsageError
+        When the predictions are forgotten.
+    """
     from jaccard_eval.data.metricref import MetricRef
 
-    if len(words) != 2 or Path(words[1]).exists():
-        return len(words) == 1
-    try:
-        MetricRef.parse(words[1])
-    except UsageError:
+    if len(words) not in (1, 2) or (len(words) == 2 and Path(words[1]).exists()):
         return False
-    return True
-
-
-def _require_result(path: Path) -> None:
-    """Raise a usage error where the one path that is given is ground truth: its predictions are forgotten."""
-    from jaccard_eval.api.documents import read_document
-
-    try:
-        document = read_document(path)
-        is_result = isinstance(document, dict) and "kind" in document
-    except DataError:
-        is_result = path.is_file() and path.suffix.lower() == ".json"  # a damaged one, of which reading it again tells
-    if path.exists() and not is_result:
+    path = Path(words[0])
+    if len(words) == 2:
+        try:
+            MetricRef.parse(words[1])
+        except UsageError:
+            return _is_result(path)  # a metric that is misspelt, or predictions that are not there
+    if path.exists() and not _is_result(path):
         raise click.UsageError(
             f"Missing argument 'PRED': {shown(str(path))} is no saved result, which alone would do",
             click.get_current_context(),
         )
+    return True
+
+
+def _is_result(path: Path) -> bool:
+    """Whether a file is a saved result; a damaged one is, of which reading it again tells."""
+    from jaccard_eval.api.documents import read_document
+
+    try:
+        document = read_document(path)
+    except DataError:
+        return path.is_file() and path.suffix.lower() == ".json"
+    return isinstance(document, dict) and "kind" in document
 
 
 def _compute_saved(path: Path, metric: str = DEFAULT_METRIC, **options: Any) -> ExplanationResult:
@@ -101,6 +109,7 @@ def _compute_saved(path: Path, metric: str = DEFAULT_METRIC, **options: Any) -> 
 
     saved = read_saved(path)
     gt, pred = (saved.document["inputs"][side]["path"] for side in ROLES)
+    _require_inputs(path, (gt, pred))
     arguments = {name: value for name, value in saved.arguments.items() if name not in BESIDE_METRICS}
     result = explaining.explain(gt, pred, metric, **arguments, **options)
     changes = FindingLog()
@@ -109,6 +118,16 @@ def _compute_saved(path: Path, metric: str = DEFAULT_METRIC, **options: Any) -> 
         if now[role] != then[role]:
             changes.warning("result-differs", Where(side), f"holds other boxes than when {shown(str(path))} was made")
     return replace(result, findings=(*changes.findings(), *result.findings))
+
+
+def _require_inputs(saved: Path, inputs: Sequence[str]) -> None:
+    """Raise an error that says who names the inputs, where these are not to be found from here."""
+    missing = FindingLog()
+    for path in inputs:
+        if not Path(path).exists():
+            detail = f"no such file or directory; {shown(str(saved))} names it"
+            missing.error("file-missing", Where(path), detail, fix="Run it where that was made, or name GT and PRED.")
+    missing.raise_errors()
 
 
 def _compute(gt: Path, pred: Path, metric: str, options: dict[str, Any]) -> ExplanationResult:

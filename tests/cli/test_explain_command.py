@@ -112,6 +112,28 @@ def test_ground_truth_alone_lacks_its_predictions(
     assert f"Missing argument 'PRED': '{words[0]}' is no saved result" in capsys.readouterr().err
 
 
+def test_a_misspelt_metric_of_a_saved_result_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gt, pred = map(str, write_pair(tmp_path))
+    saved = str(tmp_path / "result.json")
+    assert _run.run(["evaluate", gt, pred, "-o", saved]) == 0
+    assert _run.run(["explain", saved, "ap50"]) == 2
+    assert "unknown metric 'ap50'" in capsys.readouterr().err
+
+
+def test_inputs_that_are_not_there_are_said_to_be_those_of_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_pair(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert _run.run(["evaluate", "gt.json", "pred.json", "-o", "result.json"]) == 0
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert _run.run(["explain", "../result.json"]) == 3
+    text = capsys.readouterr().err
+    assert "gt.json: no such file or directory; '../result.json' names it. Run it where that was made" in text
+    assert "error[file-missing]: pred.json" in text
+
+
 def test_a_damaged_result_is_no_ground_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved = tmp_path / "result.json"
     saved.write_text('{"bootstrap": null, "kind": "eval', encoding="utf-8")
