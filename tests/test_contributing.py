@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jaccard_eval import DataError
 from jaccard_eval.formats import FormatModule, ReadOptions
 from jaccard_eval.formats._draft import Draft
 
@@ -31,3 +32,18 @@ def test_the_format_of_the_guide_reads_its_own_example(boxlist: FormatModule, tm
     assert (dataset.images.keys, dataset.labels.keys) == (("a.jpg",), ("dog",))
     assert dataset.boxes.xywh.tolist() == [[10.0, 20.0, 30.0, 40.0]]
     assert dataset.boxes.score is not None and dataset.boxes.score.tolist() == [0.9]
+
+
+def test_the_format_of_the_guide_tells_all_malformed_lines_with_their_places(
+    boxlist: FormatModule, tmp_path: Path
+) -> None:
+    path = tmp_path / "pred.boxlist"
+    path.write_text("a.jpg dog 0.9 10\na.jpg dog 0.9 10 20 30 40\na.jpg dog high 10 20 30 4o\n")
+    draft = Draft(str(path), boxlist.FORMAT.name, ReadOptions(role="pred"))
+    boxlist.read(path, draft, ReadOptions(role="pred"))
+    with pytest.raises(DataError) as caught:
+        draft.build()
+    told = str(caught.value)
+    assert f"{path}:1: expected 7 columns, got 4" in told
+    assert f"{path}:3: 'high' is not a plain finite number" in told
+    assert f"{path}:3: '4o' is not a plain finite number" in told
