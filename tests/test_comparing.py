@@ -56,6 +56,19 @@ def test_the_document_counts_what_changed() -> None:
     assert document["signature_fields"]["box_iou"] == "0.5"
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"moved_iou": 2.0}, "moved_iou must be between 0 and 1, got 2"),
+        ({"moved_iou": -0.1}, "moved_iou must be between 0 and 1, got -0.1"),
+        ({"box_iou": 0.42}, "^box_iou: IoU 0.42 is not evaluated; thresholds are 0.5, "),
+    ],
+)
+def test_an_iou_that_boxes_cannot_be_compared_by_is_refused(options: dict[str, float], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        compared(**options)
+
+
 def test_slices_have_deltas_of_their_own() -> None:
     # Image b holds the cat alone: A finds it, B does not.
     runs = [evaluate(TRUTH, run) for run in ([DOG, CAT], [DOG, OTHER_DOG])]

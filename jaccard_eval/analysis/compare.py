@@ -31,7 +31,10 @@ def box_threshold(metrics: DetectionMetrics, iou: float | None) -> int:
     """
     if iou is None:
         return metrics.protocol.judged_threshold
-    return metrics.axes.single_threshold(MetricRef(name="recall", iou=iou))
+    try:
+        return metrics.axes.single_threshold(MetricRef(name="recall", iou=iou))
+    except UsageError as error:
+        raise UsageError(f"box_iou: {str(error).partition(': ')[2]}") from None
 
 
 def contender(result: EvaluationResult, metrics: DetectionMetrics, threshold: int, score: float | str) -> Contender:

@@ -53,6 +53,10 @@ class CompareOptions:
     slices: Sequence[Slice] = ()
     bootstrap: Bootstrap | None = None
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.moved_iou <= 1:
+            raise UsageError(f"moved_iou must be between 0 and 1, got {self.moved_iou}")
+
     def chosen(self, level: float) -> tuple[str, ...]:
         """Return what a signature says of them; `level` is the IoU threshold that was taken."""
         score = self.score if isinstance(self.score, str) else repr(float(self.score))
@@ -153,7 +157,7 @@ def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationR
                     "comparison-unequal",
                     Where(one.pred.path, field=name),
                     f"{_what(name)} is {shown(theirs.get(name, 'not set'))}, and {shown(ours.get(name, 'not set'))} for"
-                    f" {baseline.pred.path}",
+                    f" the baseline {baseline.pred.path}",
                     fix="Compare results of one ground truth by the same rules: evaluate again where they differ.",
                 )
         _require_same_rows(baseline, one, findings)
@@ -168,7 +172,8 @@ def _require_same_rows(baseline: EvaluationResult, other: EvaluationResult, find
         findings.error(
             "comparison-unequal",
             Where(other.pred.path, field=what),
-            f"the {what} of the ground truth are not the same, or in another order, for {baseline.pred.path}",
+            f"the {what} of the ground truth are not the same, or in another order, for the baseline"
+            f" {baseline.pred.path}",
             fix="Evaluate both on one file.",
         )
 
