@@ -103,7 +103,7 @@ class DetectionMetrics:
         positives = self.curves.positives[self.axes.area(ref)]
         n = int(positives.sum() if label is None else positives[label])
         if self._without_area(ref):
-            return MetricValue(ref=str(ref), value=np.nan, n=n, reason="image sizes are unknown")
+            return MetricValue(ref=str(ref), value=np.nan, n=0, reason="image sizes are unknown")
         return self._defined(ref, self._averages.mean(ref), n)
 
     def _class_means(self, ref: MetricRef) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
 from jaccard_eval.data.dataset import unknown_sizes
-from jaccard_eval.errors import Severity, Where, shown
+from jaccard_eval.errors import Severity, Where, counted, shown
 from jaccard_eval.formats._csv.cells import BoxCells
 from jaccard_eval.formats._csv.columns import Columns, listed_names
 from jaccard_eval.formats._csv.table import Codes, Named, Rows
@@ -193,7 +193,11 @@ def _note_empty_rows(table: Rows, cells: BoxCells, draft: Draft) -> None:
         "csv-row-no-box",
         cells.without_box,
         lambda row: (table.where(row), "all box cells are empty"),
-        summary=f"{len(cells.without_box):,} rows name an image and no box: images without boxes",
+        summary=counted(
+            len(cells.without_box),
+            "row names an image and no box: an image without boxes",
+            "rows name an image and no box: images without boxes",
+        ),
     )
 
 
