@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from pathlib import PurePosixPath
+from itertools import takewhile
+from pathlib import Path, PurePosixPath
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 
 RESERVED = frozenset('<>:"|?*\\\0')  # in no file name of Windows
+
+_ELSEWHERE = re.compile(r"/|\.\./|[A-Za-z][A-Za-z0-9+.-]*:/")  # absolute, above, on a drive, or an address (s3://)
+
+
+def below_shared_place(names: Sequence[str], path: Path, findings: FindingLog) -> list[str]:
+    """Return POSIX paths of images without the folder that all share, where none of them can lie in the output.
+
+    Parameters
+    ----------
+    names : sequence of str
+    path : Path
+        The output.
+    findings : FindingLog
+        Takes a note of the folder.
+    """
+    if not names or not all(map(_ELSEWHERE.match, names)):
+        return list(names)
+    folders = [name.split("/")[:-1] for name in names]
+    pairs = zip(min(folders), max(folders), strict=False)  # what these two share, all between them do
+    shared = [part for part, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+    if shared:
+        detail = f"images are named by their paths below {shown('/'.join(shared) + '/')}, where all of them lie"
+        findings.note("write-loss", Where(str(path), field="image"), detail)
+    return ["/".join(name.split("/")[len(shared) :]) for name in names]
 
 
 def require_file_names(

@@ -207,6 +207,19 @@ def test_images_cannot_lead_label_files_elsewhere(name: str, tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("place", ["s3://bucket/street/", "/data/street/", "C:\\street\\", "../street/"])
+@pytest.mark.parametrize("name", ["yolo", "voc"])
+def test_images_that_all_lie_elsewhere_are_named_by_what_tells_them_apart(
+    name: str, place: str, tmp_path: Path
+) -> None:
+    images = ImageTable((f"{place}a.png", f"{place}b/c.png"), (None, None), np.array([[100.0, 50.0]] * 2), listed=False)
+    dataset = replace(scene((0, 0, [0, 0, 10, 10])), images=images)
+    findings = write_dataset(dataset, tmp_path / "out", format_name=name)
+    said = f"images are named by their paths below '{place.replace(chr(92), '/')}', where all of them lie"
+    assert [one.message for one in findings if "below" in one.message] == [f"{tmp_path}/out: image: {said}"]
+    assert load(tmp_path / "out").images.keys == ("a", "b/c")
+
+
 def test_images_that_share_a_label_file_and_broken_class_names_are_named_in_one_pass(tmp_path: Path) -> None:
     images = ImageTable(("a.jpg", "A.png"), (None, None), np.array([[100.0, 50.0]] * 2), listed=False)
     labels = LabelMap(("cat\ndog", "x"), ("cat\ndog", "x"), named=True)

@@ -13,7 +13,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagenames import is_image_name, without_suffix
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._exact import exact_coords
-from jaccard_eval.formats._filenames import first_rows, is_safe, require_file_names
+from jaccard_eval.formats._filenames import below_shared_place, first_rows, is_safe, require_file_names
 from jaccard_eval.formats._losses import report_losses, report_rounded, require_pixels
 from jaccard_eval.formats._voc.annotations import CORNERS
 from jaccard_eval.formats._voc.sources import SUFFIX
@@ -35,7 +35,7 @@ def write_annotations(dataset: Dataset, path: Path, findings: FindingLog) -> Non
     """
     require_pixels(dataset, "Pascal VOC")
     report_losses(dataset, path, findings, ("sizes", "images", "difficult"))
-    stems = _stems(dataset)
+    stems = below_shared_place(_stems(dataset), path, findings)
     require_file_names(dataset, stems, findings)
     _refuse_class_names(dataset, findings)
     findings.raise_errors()

@@ -14,7 +14,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagenames import without_suffix
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._exact import exact_coords
-from jaccard_eval.formats._filenames import require_file_names
+from jaccard_eval.formats._filenames import below_shared_place, require_file_names
 from jaccard_eval.formats._losses import report_losses, report_rounded
 from jaccard_eval.formats._yolo.sources import is_label_name
 
@@ -38,7 +38,7 @@ def write_folder(dataset: Dataset, path: Path, findings: FindingLog) -> None:
         When the folder cannot be written.
     """
     report_losses(dataset, path, findings, CARRIED)
-    files = _file_names(dataset, findings)
+    files = _file_names(dataset, path, findings)
     classes = _classes(dataset, path, findings)
     findings.raise_errors()
     coords = _coords(dataset, path, findings)
@@ -53,10 +53,11 @@ def _is_own(name: str) -> bool:
     return is_label_name(name) or name == CLASSES_FILE
 
 
-def _file_names(dataset: Dataset, findings: FindingLog) -> list[str]:
+def _file_names(dataset: Dataset, path: Path, findings: FindingLog) -> list[str]:
     """Return the label file of each image, without its suffix: that of its file name, else its key."""
     images = dataset.images
-    names = [without_suffix(images.name(row)).replace("\\", "/") for row in range(len(images))]
+    written = [without_suffix(images.name(row)).replace("\\", "/") for row in range(len(images))]
+    names = below_shared_place(written, path, findings)
     require_file_names(dataset, names, findings, is_usable=lambda name: is_label_name(f"{name}.txt"))
     return names
 
