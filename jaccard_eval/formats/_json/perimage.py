@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from jaccard_eval.errors import Where
+from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._json.documents import documents
 from jaccard_eval.formats._json.record import Record
+from jaccard_eval.formats._json.scene import Scene
 
 
 def outputs(path: Path, draft: Draft, is_output: Callable[[Any], bool]) -> Iterator[tuple[str, Any, Where]]:
@@ -37,3 +39,29 @@ def outputs(path: Path, draft: Draft, is_output: Callable[[Any], bool]) -> Itera
         else:
             for image, output in Record.of(value, where, draft.findings).values.items():
                 yield image, output, Where(str(file), record=image)
+
+
+def read_object_lists(
+    path: Path, draft: Draft, options: ReadOptions, add_object: Callable[[Scene, str, Record], None]
+) -> None:
+    """Add images whose output is a list of objects to the draft, with their classes and boxes (xyxy).
+
+    Parameters
+    ----------
+    path : Path
+    draft : Draft
+    options : ReadOptions
+    add_object : callable
+        Adds one of the objects of an image to the scene.
+
+    Raises
+    ------
+    DataError
+        When a folder holds no documents.
+    """
+    scene = Scene(draft)
+    for image, output, where in outputs(path, draft, lambda value: isinstance(value, list)):
+        scene.add_image(image)
+        for one in Record.list_of(output, where, draft.findings):
+            add_object(scene, image, one)
+    scene.hand_over(options, encoding="xyxy", listed=False)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from jaccard_eval.data.dataset import Key
-from jaccard_eval.errors import Where
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.perimage import outputs
+from jaccard_eval.formats._json.perimage import read_object_lists
 from jaccard_eval.formats._json.record import Record
 from jaccard_eval.formats._json.scene import Scene
 
@@ -18,23 +16,18 @@ _CORNERS, _FURTHER = ("1", "2"), ("1", "2", "3", "4")  # behind x and y: of a bo
 
 def read_results(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of results to the draft."""
-    scene = Scene(draft)
-    for image, output, where in outputs(path, draft, lambda value: isinstance(value, list)):
-        _add_output(scene, image, output, where, draft)
-    scene.hand_over(options, encoding="xyxy", listed=False)
+    read_object_lists(path, draft, options, _add_object)
 
 
-def _add_output(scene: Scene, image: str, output: Any, where: Where, draft: Draft) -> None:
-    scene.add_image(image)
-    for one in Record.list_of(output, where, draft.findings):
-        box = one.record("box")
-        is_oriented = box.has("x3")
-        if is_oriented:
-            scene.count_rotated()
-        ends = _FURTHER if is_oriented else _CORNERS
-        xs, ys = ([box.number(f"{axis}{end}") for end in ends] for axis in "xy")
-        corners = [min(xs), min(ys), max(xs), max(ys)] if is_oriented else [xs[0], ys[0], xs[1], ys[1]]
-        scene.add_box(image, _label(one), corners, one.where, score=one.number("confidence"))
+def _add_object(scene: Scene, image: str, one: Record) -> None:
+    box = one.record("box")
+    is_oriented = box.has("x3")
+    if is_oriented:
+        scene.count_rotated()
+    ends = _FURTHER if is_oriented else _CORNERS
+    xs, ys = ([box.number(f"{axis}{end}") for end in ends] for axis in "xy")
+    corners = [min(xs), min(ys), max(xs), max(ys)] if is_oriented else [xs[0], ys[0], xs[1], ys[1]]
+    scene.add_box(image, _label(one), corners, one.where, score=one.number("confidence"))
 
 
 def _label(one: Record) -> Key:

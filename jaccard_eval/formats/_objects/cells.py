@@ -8,7 +8,13 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.errors import Severity, Where
-from jaccard_eval.formats._csv.cells import BoxCells, check_image_sizes, report_empty, rows_with_box
+from jaccard_eval.formats._csv.cells import (
+    BoxCells,
+    check_image_sizes,
+    mention_unused_scores,
+    report_empty,
+    rows_with_box,
+)
 from jaccard_eval.formats._csv.columns import SCORE, Columns, position_of
 from jaccard_eval.formats._csv.table import Codes
 from jaccard_eval.formats._draft import Draft
@@ -97,8 +103,7 @@ def _set_scores_aside(table: Table, rows: Codes, draft: Draft) -> None:
     """Count the scores of ground truth."""
     column = position_of(table.header, SCORE)
     if draft.options.role == "gt" and column is not None and table.has_value(column, rows).any():
-        draft.ignored["score"] += int(table.has_value(column, rows).sum())
-        draft.findings.note("gt-scores", Where(draft.path), "the scores of ground truth are not used")
+        mention_unused_scores(int(table.has_value(column, rows).sum()), draft)
 
 
 def _numbers(table: Table, column: int | None, rows: Codes) -> FloatArray | None:
