@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.analysis.answers import chosen_images
 from jaccard_eval.analysis.gatelevels import (
     WITHOUT_BASELINE,
     aggregated,
@@ -30,6 +29,7 @@ from jaccard_eval.analysis.resample import (
     percentile_interval,
     significant_drop,
 )
+from jaccard_eval.analysis.slices import part_of
 from jaccard_eval.data.bootstrap import Bootstrap, PairedDelta, Resamples
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
@@ -70,15 +70,15 @@ class PairedRuns:
     def measure(self, images: Slice | None, refs: Sequence[MetricRef]) -> Drawn:
         """Measure both at the same resamples of all images, or of a slice as if these were all."""
         if self.base is not None:
-            run, base = self.draw([_part(self.run, images), _part(self.base, images)], self.settings, refs)
+            run, base = self.draw([part_of(self.run, images), part_of(self.base, images)], self.settings, refs)
             return base, run
         if self.known is not None and images is None and self._is_known(self.known, refs):
             return None, self.known
-        return None, self.draw([_part(self.run, images)], self.settings, refs)[0]
+        return None, self.draw([part_of(self.run, images)], self.settings, refs)[0]
 
     def can_draw(self, images: Slice | None) -> bool:
         """Whether there is more than one unit to draw from."""
-        return self.count(_part(self.run, images).image_names) > 1
+        return self.count(part_of(self.run, images).image_names) > 1
 
     def _is_known(self, known: Resamples, refs: Sequence[MetricRef]) -> bool:
         """Whether the run was resampled in just this way."""
@@ -233,10 +233,6 @@ def _drawn(cases: Sequence[_Case], runs: PairedRuns) -> Drawn | None:
     images = cases[0].gates.slice_of(cases[0].rule)
     has_to = any(case.verdict.significance for case in cases)
     return runs.measure(images, refs) if has_to or runs.can_draw(images) else None
-
-
-def _part(metrics: DetectionMetrics, images: Slice | None) -> DetectionMetrics:
-    return metrics if images is None else metrics.restrict(chosen_images(images, metrics.image_names))
 
 
 def _is_resampled(ref: MetricRef) -> bool:

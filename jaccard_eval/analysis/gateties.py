@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jaccard_eval.analysis.answers import chosen_images
 from jaccard_eval.analysis.gatelevels import aggregated, broken_level, kept_refs, limit_of, margin_of
 from jaccard_eval.analysis.gaterules import Gates, Rule, Slice
+from jaccard_eval.analysis.slices import part_of
 from jaccard_eval.analysis.ties import WIDEST
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.verdict import GateVerdict, Status
@@ -62,8 +62,7 @@ class _Finder:
     def _bounds_on(self, images: Slice | None) -> TieBounds:
         name = "" if images is None else images.name
         if name not in self._bounds:
-            metrics = self._metrics
-            part = metrics if images is None else metrics.restrict(chosen_images(images, metrics.image_names))
+            part = part_of(self._metrics, images)
             self._bounds[name] = TieBounds(part.curves, part.axes)
         return self._bounds[name]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.analysis.answers import chosen_images, slice_digest
 from jaccard_eval.analysis.gaterules import Slice
@@ -13,6 +13,9 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import USUAL_IOU, Protocol
 from jaccard_eval.data.result import Measured, SliceRow
 from jaccard_eval.errors import UsageError, shown
+
+if TYPE_CHECKING:
+    from jaccard_eval.metrics.detection import DetectionMetrics
 
 IntervalsOf = Callable[[Any, Sequence[MetricRef]], Mapping[str, Interval | None]]
 
@@ -37,6 +40,11 @@ def measure_slices(
     """
     require_names(slices)
     return tuple(_measure(measured, one, slice_refs(protocol), intervals) for one in slices)
+
+
+def part_of(metrics: DetectionMetrics, images: Slice | None) -> DetectionMetrics:
+    """Return the metrics of a slice alone, of all images where there is none; see `measure_slices` for the error."""
+    return metrics if images is None else metrics.restrict(chosen_images(images, metrics.image_names))
 
 
 def slice_refs(protocol: Protocol) -> tuple[MetricRef, ...]:

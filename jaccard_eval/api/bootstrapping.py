@@ -178,11 +178,11 @@ def remarks(resamples: Resamples, names: Sequence[str], path: str) -> tuple[Find
         )
     absent = np.isnan(resamples.values).any(axis=0) & ~np.isnan(resamples.estimate)
     if absent.any():
-        names = [ref for ref, gone in zip(resamples.refs, absent, strict=True) if gone]
+        undefined = [ref for ref, gone in zip(resamples.refs, absent, strict=True) if gone]
         findings.note(
             "bootstrap-undefined",
             Where(path),
-            f"{len(names):,} of {len(absent):,} metrics are undefined in some resamples, such as {names[0]}: their"
-            " intervals rest on the others",
+            f"{len(undefined):,} of {len(absent):,} metrics are undefined in some resamples, such as {undefined[0]}:"
+            " their intervals rest on the others",
         )
     return findings.findings()

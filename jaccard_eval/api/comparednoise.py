@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from jaccard_eval.analysis.answers import chosen_images
 from jaccard_eval.analysis.compare import detection_metrics, slice_with_intervals, with_intervals
 from jaccard_eval.analysis.gaterules import Slice
 from jaccard_eval.analysis.resample import Run, paired_deltas
-from jaccard_eval.analysis.slices import slice_refs
+from jaccard_eval.analysis.slices import part_of, slice_refs
 from jaccard_eval.api.bootstrapping import count_units, remarks, resample_alike
 from jaccard_eval.api.slicing import warn_of_few
 from jaccard_eval.data.bootstrap import Bootstrap, PairedDelta, Resamples
@@ -69,7 +68,7 @@ def resample_comparison(
     weighed = [with_intervals(one, paired) for one, paired in zip(others, _paired(drawn), strict=True)]
     n_units = []
     for i, one in enumerate(slices):
-        parts = [metrics.restrict(chosen_images(one, metrics.image_names)) for metrics in runs]
+        parts = [part_of(metrics, one) for metrics in runs]
         n_units.append(count_units(parts[0].image_names, settings))
         if n_units[-1] > 1:
             weighed = _with_slice(weighed, i, _of_parts(parts, settings, run))
