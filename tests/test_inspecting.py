@@ -6,17 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import write_json
 from pictures import det, gt, inspect
 from test_inputs import RESULTS, TRUTH
 
 import jaccard_eval
 from jaccard_eval import BoxTable, DataError
 from jaccard_eval.errors import Severity
-
-
-def write(path: Path, content: object) -> Path:
-    path.write_text(json.dumps(content))
-    return path
 
 
 def test_objects_in_one_place_and_classes_that_agree_are_counted() -> None:
@@ -44,7 +40,9 @@ def test_nothing_is_evaluated() -> None:
 
 
 def test_the_document_has_both_sides_and_plain_values(tmp_path: Path) -> None:
-    document = jaccard_eval.inspect(write(tmp_path / "gt.json", TRUTH), write(tmp_path / "p.json", RESULTS)).to_dict()
+    document = jaccard_eval.inspect(
+        write_json(tmp_path / "gt.json", TRUTH), write_json(tmp_path / "p.json", RESULTS)
+    ).to_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert (document["schema"], sorted(document["inputs"])) == (1, ["gt", "pred"])
     assert document["contents"]["gt"]["classes"] == [{"name": "dog", "key": "1", "boxes": 1, "images": 1}]
@@ -56,7 +54,7 @@ def test_fractions_are_described_in_pixels_where_the_other_side_knows_the_sizes(
     sized = {**TRUTH, "images": [{"id": 1, "file_name": "a.jpg", "width": 200, "height": 100}]}
     (tmp_path / "found").mkdir()
     (tmp_path / "found" / "a.txt").write_text("dog 0.5 0.5 0.1 0.2 0.9\n")
-    found = jaccard_eval.inspect(write(tmp_path / "gt.json", sized), tmp_path / "found")
+    found = jaccard_eval.inspect(write_json(tmp_path / "gt.json", sized), tmp_path / "found")
     assert found.pred is not None
     boxes = found.pred.boxes
     assert (boxes.units, boxes.file_units, boxes.encoding, boxes.decimals) == ("px", "norm", "cxcywh", 1)
@@ -65,20 +63,20 @@ def test_fractions_are_described_in_pixels_where_the_other_side_knows_the_sizes(
 
 def test_sides_that_do_not_correspond_are_still_described(tmp_path: Path) -> None:
     elsewhere = [{**RESULTS[0], "image_id": 99}]
-    found = jaccard_eval.inspect(write(tmp_path / "gt.json", TRUTH), write(tmp_path / "pred.json", elsewhere))
+    found = jaccard_eval.inspect(write_json(tmp_path / "gt.json", TRUTH), write_json(tmp_path / "pred.json", elsewhere))
     assert found.pairing is None
     assert [side.boxes.total for side in found.sides] == [1, 1]
     assert (found.findings[0].severity, found.findings[0].code) == (Severity.ERROR, "image-unknown")
 
 
 def test_a_side_that_cannot_be_read_leaves_the_other(tmp_path: Path) -> None:
-    found = jaccard_eval.inspect(write(tmp_path / "gt.json", TRUTH), tmp_path / "no.json")
+    found = jaccard_eval.inspect(write_json(tmp_path / "gt.json", TRUTH), tmp_path / "no.json")
     assert (found.pred, [side.role for side in found.sides]) == (None, ["gt"])
     assert [one.code for one in found.findings] == ["file-missing"]
 
 
 def test_swapped_sides_are_shown_as_what_they_are(tmp_path: Path) -> None:
-    found = jaccard_eval.inspect(write(tmp_path / "pred.json", RESULTS), write(tmp_path / "gt.json", TRUTH))
+    found = jaccard_eval.inspect(write_json(tmp_path / "pred.json", RESULTS), write_json(tmp_path / "gt.json", TRUTH))
     assert found.gt is not None and found.pred is not None and found.pairing is not None
     assert (Path(found.gt.summary.path).name, Path(found.pred.summary.path).name) == ("gt.json", "pred.json")
     assert found.findings[0].code == "sides-swapped"

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import write_json
 
 from jaccard_eval import DataError, ReadOptions, load
 from jaccard_eval.formats import detect_format
@@ -14,14 +15,9 @@ def found(label: str, *corners: Any, score: float = 0.5) -> dict[str, Any]:
     return {"score": score, "label": label, "box": dict(zip(("xmin", "ymin", "xmax", "ymax"), corners, strict=False))}
 
 
-def write(path: Path, document: Any) -> Path:
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
-
-
 def test_a_folder_has_a_list_per_image_and_an_empty_one_where_nothing_was_found(tmp_path: Path) -> None:
-    write(tmp_path / "a.json", [found("dog", 10, 20, 40, 60), found("cat", 1, 2, 3, 4, score=0.25)])
-    write(tmp_path / "b.json", [])
+    write_json(tmp_path / "a.json", [found("dog", 10, 20, 40, 60), found("cat", 1, 2, 3, 4, score=0.25)])
+    write_json(tmp_path / "b.json", [])
     dataset = load(tmp_path, role="pred")
     assert (dataset.format, dataset.images.keys, dataset.labels.names) == ("hf", ("a", "b"), ("cat", "dog"))
     assert dataset.boxes.xywh.tolist() == [[10, 20, 30, 40], [1, 2, 2, 2]]
@@ -30,13 +26,13 @@ def test_a_folder_has_a_list_per_image_and_an_empty_one_where_nothing_was_found(
 
 
 def test_an_object_leads_from_images_to_lists(tmp_path: Path) -> None:
-    path = write(tmp_path / "all.json", {"b.jpg": [], "a.jpg": [found("dog", 10, 20, 40, 60)]})
+    path = write_json(tmp_path / "all.json", {"b.jpg": [], "a.jpg": [found("dog", 10, 20, 40, 60)]})
     dataset = load(path, role="pred")
     assert (dataset.format, dataset.images.keys) == ("hf", ("a.jpg", "b.jpg"))
 
 
 def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
-    path = write(tmp_path / "all.json", {"a.jpg": [found("", 1, "2", 3), 7], "b.jpg": 3})
+    path = write_json(tmp_path / "all.json", {"a.jpg": [found("", 1, "2", 3), 7], "b.jpg": 3})
     with pytest.raises(DataError) as caught:
         load(path, role="pred", format_name="hf")
     for told in (
@@ -63,7 +59,7 @@ def lines(path: Path, *rows: dict[str, Any]) -> Path:
 def test_rows_hold_the_objects_of_an_image_in_lists_of_left_top_width_height(tmp_path: Path) -> None:
     rows = (row("a.png", [302.0, 109.0, 73.0, 52.0], [810.0, 100.0, 57.0, 28.0]), row("b.png"))
     folder = lines(tmp_path / "folder/metadata.jsonl", *rows).parent
-    for path in (folder, folder / "metadata.jsonl", write(tmp_path / "rows.json", list(rows))):
+    for path in (folder, folder / "metadata.jsonl", write_json(tmp_path / "rows.json", list(rows))):
         dataset = load(path, options=ReadOptions(names=("dog",)))
         assert (dataset.format, dataset.images.keys, dataset.images.listed) == ("hf", ("a.png", "b.png"), True)
         assert dataset.boxes.xywh.tolist() == [[302, 109, 73, 52], [810, 100, 57, 28]]
@@ -78,7 +74,7 @@ def test_what_the_four_numbers_are_can_be_said(tmp_path: Path) -> None:
 
 def test_rows_of_the_tutorial_have_ids_sizes_areas_and_flags(tmp_path: Path) -> None:
     objects = {"id": [114], "area": [3796], "bbox": [[302, 109, 73, 52]], "category": ["Coverall"], "iscrowd": [1]}
-    path = write(tmp_path / "cppe.json", [{"image_id": 15, "width": 943, "height": 663, "objects": objects}])
+    path = write_json(tmp_path / "cppe.json", [{"image_id": 15, "width": 943, "height": 663, "objects": objects}])
     dataset = load(path)
     assert (dataset.images.keys, dataset.images.sizes.tolist()) == ((15,), [[943, 663]])
     assert (dataset.labels.names, dataset.boxes.area.tolist()) == (("Coverall",), [3796])
@@ -111,7 +107,7 @@ def test_every_problem_of_rows_is_told_with_its_line(tmp_path: Path) -> None:
 
 def test_supervisely_and_coco_are_not_taken_for_rows(tmp_path: Path) -> None:
     rectangle = {"classTitle": "dog", "geometryType": "rectangle", "points": {"exterior": [[1, 2], [3, 4]]}}
-    path = write(tmp_path / "a.json", {"size": {"height": 9, "width": 9}, "objects": [rectangle]})
+    path = write_json(tmp_path / "a.json", {"size": {"height": 9, "width": 9}, "objects": [rectangle]})
     assert detect_format(path) == "supervisely"
     result = {"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}
-    assert detect_format(write(tmp_path / "b.json", [result])) == "coco"
+    assert detect_format(write_json(tmp_path / "b.json", [result])) == "coco"

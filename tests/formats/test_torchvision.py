@@ -1,10 +1,9 @@
 """Dictionaries of torchvision and MMDetection as JSON: whose they are, and what can be wrong."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import write_json
 
 from jaccard_eval import DataError, ReadOptions, load
 
@@ -12,13 +11,8 @@ DOG = {"boxes": [[10, 20, 40, 60]], "labels": [1], "scores": [0.5]}
 NOTHING: dict[str, list[int]] = {"boxes": [], "labels": [], "scores": []}
 
 
-def write(path: Path, document: Any) -> Path:
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
-
-
 def test_an_object_leads_from_images_to_dictionaries(tmp_path: Path) -> None:
-    path = write(tmp_path / "all.json", {"b.jpg": NOTHING, "a.jpg": DOG})
+    path = write_json(tmp_path / "all.json", {"b.jpg": NOTHING, "a.jpg": DOG})
     dataset = load(path, role="pred", options=ReadOptions(names=("background", "dog")))
     assert (dataset.format, dataset.images.keys) == ("torchvision", ("a.jpg", "b.jpg"))
     assert dataset.labels.names == ("dog",)
@@ -28,20 +22,20 @@ def test_an_object_leads_from_images_to_dictionaries(tmp_path: Path) -> None:
 
 
 def test_a_folder_has_a_dictionary_per_image(tmp_path: Path) -> None:
-    write(tmp_path / "a.json", {"labels": [0], "scores": [0.5], "bboxes": [[10, 20, 40, 60]]})  # of MMDetection
-    write(tmp_path / "b.json", NOTHING)
+    write_json(tmp_path / "a.json", {"labels": [0], "scores": [0.5], "bboxes": [[10, 20, 40, 60]]})  # of MMDetection
+    write_json(tmp_path / "b.json", NOTHING)
     dataset = load(tmp_path, role="pred")
     assert (dataset.format, dataset.images.keys, dataset.labels.keys) == ("torchvision", ("a", "b"), (0,))
 
 
 def test_classes_may_be_names_and_ground_truth_has_no_scores(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.json", {"boxes": [[1, 2, 3, 4]], "labels": ["dog"]})
+    path = write_json(tmp_path / "a.json", {"boxes": [[1, 2, 3, 4]], "labels": ["dog"]})
     assert load(path).labels.names == ("dog",)
 
 
 def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
     broken = {"boxes": [[1, 2, 3], [1, 2, 3, "4"]], "labels": [1.5, 1], "scores": [0.5]}
-    path = write(tmp_path / "all.json", {"a.jpg": broken, "b.jpg": {"boxes": [[1, 2, 3, 4]]}, "c.jpg": 3})
+    path = write_json(tmp_path / "all.json", {"a.jpg": broken, "b.jpg": {"boxes": [[1, 2, 3, 4]]}, "c.jpg": 3})
     with pytest.raises(DataError) as caught:
         load(path, role="pred", format_name="torchvision")
     for told in (

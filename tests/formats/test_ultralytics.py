@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import write_json
 
 from jaccard_eval import DataError, ReadOptions, load
 
@@ -14,14 +15,9 @@ def found(name: str, *corners: Any, confidence: float = 0.5, number: int = 0) ->
     return {"name": name, "class": number, "confidence": confidence, "box": dict(zip(sides, corners, strict=False))}
 
 
-def write(path: Path, document: Any) -> Path:
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
-
-
 def test_a_folder_has_a_list_per_image_and_an_empty_one_where_nothing_was_found(tmp_path: Path) -> None:
-    write(tmp_path / "a.json", [found("dog", 10, 20, 40, 60), found("cat", 1, 2, 3, 4, confidence=0.25)])
-    write(tmp_path / "b.json", [])
+    write_json(tmp_path / "a.json", [found("dog", 10, 20, 40, 60), found("cat", 1, 2, 3, 4, confidence=0.25)])
+    write_json(tmp_path / "b.json", [])
     dataset = load(tmp_path, role="pred")
     assert (dataset.format, dataset.images.keys, dataset.labels.names) == ("ultralytics", ("a", "b"), ("cat", "dog"))
     assert dataset.boxes.xywh.tolist() == [[10, 20, 30, 40], [1, 2, 2, 2]]
@@ -30,20 +26,20 @@ def test_a_folder_has_a_list_per_image_and_an_empty_one_where_nothing_was_found(
 
 
 def test_an_object_leads_from_images_to_lists(tmp_path: Path) -> None:
-    path = write(tmp_path / "all.json", {"b.jpg": [], "a.jpg": [found("dog", 0.25, 0.25, 0.5, 0.75)]})
+    path = write_json(tmp_path / "all.json", {"b.jpg": [], "a.jpg": [found("dog", 0.25, 0.25, 0.5, 0.75)]})
     dataset = load(path, role="pred", options=ReadOptions(units="norm"))
     assert (dataset.format, dataset.images.keys, dataset.units) == ("ultralytics", ("a.jpg", "b.jpg"), "norm")
 
 
 def test_oriented_boxes_are_read_as_the_boxes_around_them(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.json", [found("ship", 20, 10, 40, 30, 30, 40, 10, 20)])
+    path = write_json(tmp_path / "a.json", [found("ship", 20, 10, 40, 30, 30, 40, 10, 20)])
     dataset = load(path, role="pred")
     assert dataset.boxes.xywh.tolist() == [[10, 10, 30, 30]]
     assert [one.code for one in dataset.findings] == ["outline"]
 
 
 def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
-    path = write(tmp_path / "all.json", {"a.jpg": [found("", 1, "2", 3), 7], "b.jpg": 3})
+    path = write_json(tmp_path / "all.json", {"a.jpg": [found("", 1, "2", 3), 7], "b.jpg": 3})
     with pytest.raises(DataError) as caught:
         load(path, role="pred", format_name="ultralytics")
     for told in (
