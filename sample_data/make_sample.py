@@ -1,5 +1,7 @@
 """Write the sample: one scene and two models' predictions of it, in every format that the project reads.
 
+Of Parquet and Arrow there are no files: they need an extra, and ``jaccard-eval convert`` writes them.
+
 ``python sample_data/make_sample.py [FOLDER]`` writes the same bytes each time: the scene is a table in ``streets``, the
 models draw from a seeded generator of the standard library. COCO JSON, CSV and YOLO have both models, the others the
 better one, where they have scores at all.
