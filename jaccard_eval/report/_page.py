@@ -49,9 +49,8 @@ def draw_page(report: Report, options: ReportOptions) -> str:
         console.print(part.shown, width=part.width)
     if report.signature:
         console.print()
-        console.print(
-            page.text(f"signature  {report.signature}"), soft_wrap=True
-        )  # one piece, to be copied and searched
+        # In one piece, to be copied and searched.
+        console.print(page.text(f"signature  {report.signature}"), soft_wrap=True)
     return "".join(f"{line.rstrip()}\n" for line in text.getvalue().split("\n")[:-1])
 
 

@@ -19,9 +19,7 @@ from jaccard_eval.formats._json.record import Record
 from jaccard_eval.formats._json.scene import UNKNOWN_SIZE, Scene
 
 _LABELS = "rectanglelabels"
-_SHARED_LABELS = (
-    "labels"  # of a project in which several tools share their labels; the rectangle is a result of its own
-)
+_SHARED_LABELS = "labels"  # of a project whose tools share their labels; the rectangle is a result of its own
 _RECTANGLE = "rectangle"
 _SIDES = ("x", "y", "width", "height")
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-")  # which Label Studio puts before the names of uploaded files
