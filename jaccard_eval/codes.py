@@ -108,6 +108,7 @@ CODES = frozenset(
         "image-names-alike",
         "image-number",
         "image-outside",
+        "image-position",
         "image-shifted",
         "image-size",
         "image-size-conflict",

@@ -31,6 +31,7 @@ _WRAPPER_KEYS = frozenset({"results", "predictions"})  # refused by the reader, 
 _OTHER_KEYS = frozenset({"items", "class_names"})  # of Datumaro, of Ultralytics' data sets
 _ROWS_KEY = "objects"  # of images in rows that hold their boxes as lists
 _CORNER_KEY = "x_min"  # of rows of supervision, which may have an image_id
+_NESTED = re.compile(rb"\[\s*\[\s*[{\]]")  # of a list per image
 _JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
 
 
@@ -44,7 +45,7 @@ def sniff(path: Path) -> bool:
         wrapped = outer & _WRAPPER_KEYS and b'"image_id"' in head
         is_other = outer & _OTHER_KEYS or _ROWS_KEY in outer | inner or _CORNER_KEY in inner
         return bool(outer & _OUTER_KEYS or inner & _RESULT_KEYS or wrapped) and not is_other
-    return head.strip() == b"[]" or _JSON_NAME.search(path.name) is not None
+    return head.strip() == b"[]" or (_JSON_NAME.search(path.name) is not None and not _NESTED.match(head))
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

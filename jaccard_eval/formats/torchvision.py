@@ -14,7 +14,7 @@ from jaccard_eval.formats._json.documents import looks_like
 
 FORMAT = Format(
     name="torchvision",
-    summary="torchvision's dictionaries as JSON: boxes, labels, scores of an image, or an object from images to these",
+    summary="torchvision's dictionaries as JSON: boxes, labels, scores; of an image, a list, or an object by image",
     source="https://docs.pytorch.org/vision/stable/models/generated/torchvision.models.detection.fasterrcnn_resnet50_fpn.html",
     example='{\n  "street": {"boxes": [[10, 20, 110, 220]], "labels": [18], "scores": [0.9]}\n}\n',
     carries=("images", "scores"),
@@ -46,4 +46,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 def _is_output(outer: set[str], inner: set[str], head: bytes) -> bool:
     if outer & _BOXES:
         return "labels" in outer
+    if inner & _BOXES:
+        return "labels" in inner and "image_id" not in inner
     return not inner and not outer & {"images", "annotations"} and all(array.search(head) for array in _ARRAYS)

@@ -31,6 +31,13 @@ def test_an_object_leads_from_images_to_lists(tmp_path: Path) -> None:
     assert (dataset.format, dataset.images.keys) == ("hf", ("a.jpg", "b.jpg"))
 
 
+def test_a_list_of_lists_is_of_images_by_their_positions_and_of_no_other_format(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "all.json", [[found("dog", 10, 20, 40, 60)], [], [found("cat", 1, 2, 3, 4)]])
+    dataset = load(path, role="pred")
+    assert (dataset.format, dataset.images.keys, dataset.boxes.image.tolist()) == ("hf", ("0", "1", "2"), [0, 2])
+    assert [one.code for one in dataset.findings] == ["image-position"]
+
+
 def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
     path = write_json(tmp_path / "all.json", {"a.jpg": [found("", 1, "2", 3), 7], "b.jpg": 3})
     with pytest.raises(DataError) as caught:

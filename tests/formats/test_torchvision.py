@@ -28,6 +28,15 @@ def test_a_folder_has_a_dictionary_per_image(tmp_path: Path) -> None:
     assert (dataset.format, dataset.images.keys, dataset.labels.keys) == ("torchvision", ("a", "b"), (0,))
 
 
+def test_images_of_a_list_are_called_by_their_positions(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "all.json", [NOTHING, DOG])
+    dataset = load(path, role="pred")
+    assert (dataset.format, dataset.images.keys, dataset.boxes.image.tolist()) == ("torchvision", ("0", "1"), [1])
+    assert [one.code for one in dataset.findings] == ["image-position"]
+    with pytest.raises(DataError, match=r"\[1\]\.scores: has 1 values for 0 boxes"):
+        load(write_json(path, [DOG, {**NOTHING, "scores": [0.5]}]), role="pred")
+
+
 def test_classes_may_be_names_and_ground_truth_has_no_scores(tmp_path: Path) -> None:
     path = write_json(tmp_path / "a.json", {"boxes": [[1, 2, 3, 4]], "labels": ["dog"]})
     assert load(path).labels.names == ("dog",)

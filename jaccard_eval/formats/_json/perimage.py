@@ -1,6 +1,7 @@
 """Predictions that programs dump, of one image or of many: which part of a document belongs to which image.
 
-A document is the output for one image, called as its file; or an object from the names of images to outputs.
+A document is the output for one image, called as its file; an object from the names of images to outputs; or a list of
+outputs, which names no images, so that they are called by their positions.
 """
 
 from __future__ import annotations
@@ -34,11 +35,21 @@ def outputs(path: Path, draft: Draft, is_output: Callable[[Any], bool]) -> Itera
     """
     for key, file, value in documents(path, draft):
         where = Where(str(file))
-        if is_output(value):
+        if isinstance(value, list) and any(map(is_output, value)):
+            yield from _by_position(value, where, draft)
+        elif is_output(value):
             yield key, value, where
         else:
             for image, output in Record.of(value, where, draft.findings).values.items():
                 yield image, output, Where(str(file), record=image)
+
+
+def _by_position(listed: list[Any], where: Where, draft: Draft) -> Iterator[tuple[str, Any, Where]]:
+    detail = f"the list names no images; its {len(listed):,} outputs are called by their positions: 0, 1, 2, ..."
+    fix = "Where the other side has names, write an object from the names of images to outputs."
+    draft.findings.warning("image-position", where, detail, fix=fix)
+    for position, output in enumerate(listed):
+        yield str(position), output, Where(where.path, record=f"[{position}]")
 
 
 def read_object_lists(
