@@ -14,7 +14,7 @@ from jaccard_eval.errors import shown
 from jaccard_eval.extras import require
 from jaccard_eval.formats._csv.table import Codes
 from jaccard_eval.formats._keys import CodedKeys
-from jaccard_eval.formats._objects.columns import read_key
+from jaccard_eval.formats._objects.columns import flags_of, read_key
 
 EXTRA = "parquet"
 MAX_SHOWN_ENTRIES = 20  # of a list that a message repeats
@@ -63,9 +63,7 @@ class ArrowColumn:
         """Return some cells as flags (m,)."""
         arrow = require("pyarrow", extra=EXTRA)
         column = ArrowColumn(self.chunks.cast(arrow.int8())) if arrow.types.is_boolean(self.chunks.type) else self
-        numbers, bad = column.numbers(rows)
-        odd = ~np.isin(np.nan_to_num(numbers, posinf=2, neginf=2), (0, 1))
-        return numbers == 1, np.union1d(bad, np.flatnonzero(odd)).astype(np.int64)
+        return flags_of(*column.numbers(rows))
 
     def keys(self, rows: Codes) -> tuple[CodedKeys, Codes]:
         """Return some cells as whole numbers or texts that are not empty (m,)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +33,7 @@ def write_parquet(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     MachineError
         When the file cannot be written, or pyarrow is not installed.
     """
-    table = make_table(dataset, path, findings)
-    findings.raise_errors()
-    sink = require("pyarrow", extra=EXTRA).BufferOutputStream()
-    require("pyarrow.parquet", extra=EXTRA).write_table(table, sink)
-    replace_file(path, sink.getvalue().to_pybytes())
+    _write(dataset, path, findings, require("pyarrow.parquet", extra=EXTRA).write_table)
 
 
 def write_arrow(dataset: Dataset, path: Path, findings: FindingLog) -> None:
@@ -50,13 +46,14 @@ def write_arrow(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     MachineError
         When the file cannot be written, or pyarrow is not installed.
     """
-    table = make_table(dataset, path, findings)
-    findings.raise_errors()
-    ipc, sink = require("pyarrow.ipc", extra=EXTRA), require("pyarrow", extra=EXTRA).BufferOutputStream()
-    new = ipc.new_stream if path.suffix.lower() == STREAM_SUFFIX else ipc.new_file
-    with new(sink, table.schema) as writer:
-        writer.write_table(table)
-    replace_file(path, sink.getvalue().to_pybytes())
+
+    def dump(table: Any, sink: Any) -> None:
+        ipc = require("pyarrow.ipc", extra=EXTRA)
+        new = ipc.new_stream if path.suffix.lower() == STREAM_SUFFIX else ipc.new_file
+        with new(sink, table.schema) as writer:
+            writer.write_table(table)
+
+    _write(dataset, path, findings, dump)
 
 
 def make_table(dataset: Dataset, path: Path, findings: FindingLog) -> Any:
@@ -79,6 +76,15 @@ def make_table(dataset: Dataset, path: Path, findings: FindingLog) -> Any:
         named=labels.named,
     )
     return arrow.table(columns).replace_schema_metadata({OWN_KEY: remarks})
+
+
+def _write(dataset: Dataset, path: Path, findings: FindingLog, dump: Callable[[Any, Any], None]) -> None:
+    """Write a data set whole or not at all; `dump` brings a table into a stream of bytes."""
+    table = make_table(dataset, path, findings)
+    findings.raise_errors()
+    sink = require("pyarrow", extra=EXTRA).BufferOutputStream()
+    dump(table, sink)
+    replace_file(path, sink.getvalue().to_pybytes())
 
 
 def _image_columns(arrow: Any, images: ImageTable, rows: Codes) -> Columns:

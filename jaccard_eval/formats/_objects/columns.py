@@ -78,11 +78,8 @@ class ValueColumn:
 
     def flags(self, rows: Codes) -> tuple[BoolArray, Codes]:
         """Return some cells as flags (m,)."""
-        numbers, bad = _numbers(
-            [int(one) if isinstance(one, bool) else one for one in (self.values[row] for row in rows)]
-        )
-        odd = ~np.isin(np.nan_to_num(numbers), (0, 1))
-        return numbers == 1, np.union1d(bad, np.flatnonzero(odd))
+        values = (self.values[row] for row in rows)
+        return flags_of(*_numbers([int(one) if isinstance(one, bool) else one for one in values]))
 
     def keys(self, rows: Codes) -> tuple[CodedKeys, Codes]:
         """Return some cells as whole numbers or texts that are not empty (m,)."""
@@ -96,6 +93,12 @@ class ValueColumn:
         """Return a cell for a message."""
         value = self.values[row]
         return "null" if value is None else f"{shown(value)} ({_KINDS.get(type(value), type(value).__name__)})"
+
+
+def flags_of(numbers: FloatArray, bad: Codes) -> tuple[BoolArray, Codes]:
+    """Return which numbers are 1, and the positions of those that are neither 1 nor 0, the bad ones among them."""
+    odd = ~((numbers == 0) | (numbers == 1) | np.isnan(numbers))
+    return numbers == 1, np.union1d(bad, np.flatnonzero(odd)).astype(np.int64)
 
 
 def key_of_number(number: float) -> int | None:
