@@ -37,6 +37,18 @@ def test_per_cent_of_the_picture_become_pixels(tmp_path: Path) -> None:
     np.testing.assert_allclose(dataset.boxes.xywh, [[20, 20, 60, 40]], rtol=1e-15)
 
 
+def test_per_cent_of_pictures_of_unknown_size_are_fractions(tmp_path: Path) -> None:
+    unsized = {key: value for key, value in result("dog", 10, 20, 30, 40).items() if "original" not in key}
+    dataset = load(export(tmp_path, task("a.jpg", annotation(unsized)), task("b.jpg")))
+    assert dataset.units == "norm"
+    np.testing.assert_allclose(dataset.boxes.xywh, [[0.1, 0.2, 0.3, 0.4]], rtol=1e-15)
+    with pytest.raises(DataError, match="original_width: is missing"):  # where other results have it
+        load(export(tmp_path, task("a.jpg", annotation(unsized, result("dog", 1, 2, 3, 4)))))
+    unsized["value"]["rotation"] = 45
+    with pytest.raises(DataError, match="original_width: is missing"):
+        load(export(tmp_path, task("a.jpg", annotation(unsized))))
+
+
 def test_names_of_uploads_lose_what_uploading_put_before_them(tmp_path: Path) -> None:
     tasks = task("/data/upload/1/ab12cd34-a.jpg"), task("/data/local-files/?d=street/b.jpg"), task("s3://b/c.jpg")
     assert load(export(tmp_path, *tasks)).images.keys == ("a.jpg", "b.jpg", "c.jpg")

@@ -21,6 +21,7 @@ from jaccard_eval.formats._json.scene import UNKNOWN_SIZE, Scene
 _LABELS = "rectanglelabels"
 _SHARED_LABELS = "labels"  # of a project whose tools share their labels; the rectangle is a result of its own
 _RECTANGLE = "rectangle"
+_WIDTH, _HEIGHT = "original_width", "original_height"  # of the picture, in pixels
 _SIDES = ("x", "y", "width", "height")
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-")  # which Label Studio puts before the names of uploaded files
 _PICTURE = ("image", "img", "image_url", "url")
@@ -31,15 +32,27 @@ def read_tasks(path: Path, draft: Draft, options: ReadOptions) -> None:
     tasks = list(listed_records(path, draft))
     addresses = [_address(task) for task in tasks]
     scene, left_out = Scene(draft), Counter[str]()
+    units = "px" if any(map(_names_size, tasks)) else "norm"  # older exports name no sizes
     for task, key in zip(tasks, _keys(addresses, draft), strict=True):
-        _add_task(scene, task, key, draft.options.role, left_out)
-    scene.hand_over(options, encoding="xywh", listed=True)
+        _add_task(scene, task, key, left_out, role=options.role, units=units)
+    scene.hand_over(options, encoding="xywh", units=units, listed=True)
     for kind, count in left_out.items():
         draft.ignored[kind] += count
     if left_out:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(left_out.items()))
         detail = f"one annotation or prediction of a task is read, the latest; set aside: {kinds}"
         draft.findings.note("annotations-unused", Where(draft.path), detail)
+
+
+def _names_size(task: Record) -> bool:
+    """Whether any result of a task says how wide its picture is; those of JSON-MIN stand in the task itself."""
+    entries = _objects(list(task.values.values()))
+    results = _objects([entry.get("result") for entry in entries])
+    return any(one.get(_WIDTH) is not None for one in (*entries, *results))
+
+
+def _objects(lists: list[Any]) -> list[dict[str, Any]]:
+    return [one for values in lists if isinstance(values, list) for one in values if isinstance(one, dict)]
 
 
 def _address(task: Record) -> str:
@@ -70,11 +83,11 @@ def _path(address: str) -> str:
     return parse_qs(parts.query).get("d", [parts.path])[0]
 
 
-def _add_task(scene: Scene, task: Record, key: str, role: str, left_out: Counter[str]) -> None:
+def _add_task(scene: Scene, task: Record, key: str, left_out: Counter[str], *, role: str, units: str) -> None:
     chosen = _chosen(task, role, left_out)
     results = list(_results(task)) if chosen is None else list(chosen.records("result"))
-    sized = [one for one in results if one.has("original_width") and one.has("original_height")]
-    size = (sized[0].number("original_width"), sized[0].number("original_height")) if sized else UNKNOWN_SIZE
+    sized = [one for one in results if one.has(_WIDTH) and one.has(_HEIGHT)]
+    size = (sized[0].number(_WIDTH), sized[0].number(_HEIGHT)) if sized else UNKNOWN_SIZE
     scene.add_image(key, size=size)
     values = [result.record("value") if result.has("value") else result for result in results]
     fields = [_labels_field(value) for value in values]
@@ -82,7 +95,7 @@ def _add_task(scene: Scene, task: Record, key: str, role: str, left_out: Counter
     for result, value, field in zip(results, values, fields, strict=True):
         kind = result.values.get("type")
         if field:
-            _add_result(scene, key, result, value, _score(result, chosen))
+            _add_result(scene, key, result, value, _score(result, chosen), units=units)
         elif kind != _RECTANGLE or result.values.get("id") not in labelled:
             scene.count_shape(result.text("type") if kind is not None else "without a type")
 
@@ -119,12 +132,13 @@ def _is_labelled(result: dict[str, Any]) -> bool:
     return _LABELS in result or result.keys() >= {_SHARED_LABELS, *_SIDES}
 
 
-def _add_result(scene: Scene, key: str, result: Record, value: Record, score: float) -> None:
+def _add_result(scene: Scene, key: str, result: Record, value: Record, score: float, *, units: str) -> None:
     field = _labels_field(value)
-    width, height = result.number("original_width"), result.number("original_height")
+    degrees = value.number("rotation") if value.has("rotation") else 0.0
+    needs_size = units == "px" or degrees % 360  # a turn mixes width and height
+    width, height = (result.number(_WIDTH), result.number(_HEIGHT)) if needs_size else (1.0, 1.0)
     x, y, w, h = (value.number(side) / 100 for side in _SIDES)
     box = [x * width, y * height, w * width, h * height]
-    degrees = value.number("rotation") if value.has("rotation") else 0.0
     if degrees % 360:
         scene.count_rotated()
         box = _upright(box, degrees)
