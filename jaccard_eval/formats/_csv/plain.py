@@ -24,7 +24,7 @@ from jaccard_eval.formats._csv.boxes import add_boxes
 from jaccard_eval.formats._csv.cells import BoxCells, check_image_sizes, mention_unused_scores
 from jaccard_eval.formats._csv.columns import CLASS_IDS, SCORE, Columns, is_kaggle, position_of, resolve_columns
 from jaccard_eval.formats._csv.numbers import RowIndices, parse_flags
-from jaccard_eval.formats._csv.rows import TextFile, TextRows, factorise
+from jaccard_eval.formats._csv.rows import TextFile, TextRows, factorise, is_rectangular
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._keys import CodedKeys
 
@@ -124,17 +124,14 @@ def _parse(file: TextFile, columns: Columns) -> pd.DataFrame | None:
             )
     except (ValueError, OverflowError):  # ParserError and EmptyDataError are ValueErrors
         return None
-    return frame if len(frame) and _is_rectangular(frame, file, numbers) else None
+    return frame if len(frame) and _is_whole(frame, file, numbers) else None
 
 
-def _is_rectangular(frame: pd.DataFrame, file: TextFile, numbers: Collection[int]) -> bool:
-    """Whether no row was short: pandas refuses long rows and fills short ones, so the delimiters must add up."""
-    n_fields, n_lines = len(file.header), len(frame) + (not file.headerless)
-    between = np.count_nonzero(np.frombuffer(file.data, dtype=np.uint8) == ord(file.delimiter))
-    if b'"' in file.data:
-        texts = (frame[position] for position in range(frame.shape[1]) if position not in numbers)
-        between -= sum("".join(map(str, text)).count(file.delimiter) for text in texts)
-    return frame.shape[1] == n_fields and between == n_lines * (n_fields - 1)
+def _is_whole(frame: pd.DataFrame, file: TextFile, numbers: Collection[int]) -> bool:
+    """Whether every row has all columns."""
+    shape = len(frame) + (not file.headerless), len(file.header)
+    texts = (frame[position] for position in range(frame.shape[1]) if position not in numbers)
+    return frame.shape[1] == shape[1] and is_rectangular(file.data, file.delimiter, texts, shape)
 
 
 def _has_leading_blanks(table: bytes, delimiter: str) -> bool:

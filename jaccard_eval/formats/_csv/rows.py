@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -201,6 +201,25 @@ def _without_comments(text: str, where: Where, findings: FindingLog) -> str:
     return "\n".join("" if row in left else line for row, line in enumerate(lines))
 
 
+def is_rectangular(data: bytes, delimiter: str, texts: Iterable[Iterable[object]], shape: tuple[int, int]) -> bool:
+    """Whether no row was short: pandas refuses long rows and fills short ones, so the delimiters must add up.
+
+    Parameters
+    ----------
+    data : bytes
+    delimiter : str
+    texts : iterable of columns
+        Those that may hold delimiters, in quotes.
+    shape : (int, int)
+        Lines, the header included, and columns that there should be.
+    """
+    n_lines, n_fields = shape
+    between = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == ord(delimiter)))
+    if b'"' in data:
+        between -= sum("".join(map(str, column)).count(delimiter) for column in texts)
+    return between == n_lines * (n_fields - 1)
+
+
 def read_sheet(file: TextFile) -> Sheet:
     """Tell the cells of a delimited file apart.
 
@@ -249,7 +268,7 @@ def _read_cells(path: Path, data: bytes, delimiter: str) -> list[TextArray]:
     except pd.errors.ParserError as error:
         raise _shape_error(path, data, delimiter, str(error)) from None
     columns = [frame[position].to_numpy() for position in frame.columns]
-    if not _is_rectangular(columns, table, delimiter):
+    if not is_rectangular(table, delimiter, columns, (len(columns[0]), len(columns))):
         raise _shape_error(path, data, delimiter, "rows differ in their number of fields")
     return columns
 
@@ -285,12 +304,6 @@ def _without_lone_returns(path: Path, data: bytes, delimiter: str) -> bytes:
     except csv.Error as error:
         raise DataError.single("csv-quote", Where(str(path)), f"quotes do not pair: {error}", fix=QUOTE_FIX) from None
     return table.getvalue().encode("utf-8")
-
-
-def _is_rectangular(columns: Sequence[TextArray], data: bytes, delimiter: str) -> bool:
-    """Whether no row was short: pandas refuses long rows and fills short ones, so the delimiters must add up."""
-    inside = sum("".join(column).count(delimiter) for column in columns) if b'"' in data else 0
-    return data.count(delimiter.encode()) - inside == len(columns[0]) * (len(columns) - 1)
 
 
 def _shape_error(path: Path, data: bytes, delimiter: str, reason: str) -> DataError:
