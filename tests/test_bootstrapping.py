@@ -154,6 +154,8 @@ def test_a_file_names_the_group_of_each_image(tmp_path: Path) -> None:
     path = tmp_path / "groups.csv"
     path.write_text('1.jpg,day\n\n"2,b.jpg", night\n', encoding="utf-8")
     assert image_groups(["2,b.jpg", "1.jpg"], str(path)) == ["night", "day"]
+    path.write_text("1.jpg,day\n \t\nb\u2028.jpg,night\n", encoding="utf-8")  # a blank line; no line ends in a name
+    assert image_groups(["b\u2028.jpg", "1.jpg"], str(path)) == ["night", "day"]
 
 
 def test_every_image_needs_a_group(tmp_path: Path) -> None:

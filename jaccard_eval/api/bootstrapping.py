@@ -18,10 +18,12 @@ from jaccard_eval.data.result import ClassRow, EvaluationResult
 from jaccard_eval.data.signature import with_choices
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, shown
-from jaccard_eval.formats._files import read_text
+from jaccard_eval.formats._files import read_lines
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 FEW_UNITS = 30  # 95 % intervals of fewer images hold the true AP in less than 91 of 100 sets, as docs/noise.md measures
+
+_GROUP_FIX = "Give every image a row of its name and its group, such as a/001.jpg,video-a."
 
 
 def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: int | None = None) -> EvaluationResult:
@@ -122,9 +124,6 @@ def image_groups(names: Sequence[str], group_by: str) -> list[str]:
     return [groups[name] for name in names]
 
 
-_GROUP_FIX = "Give every image a row of its name and its group, such as a/001.jpg,video-a."
-
-
 def _read_groups(path: Path) -> Mapping[str, str]:
     """Read rows of image and group; blank lines are left out, any other row is refused."""
     findings = FindingLog()
@@ -142,9 +141,9 @@ def _read_groups(path: Path) -> Mapping[str, str]:
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield each row that is not blank, with its number."""
-    reader = csv.reader(read_text(path).splitlines())
+    reader = csv.reader(read_lines(path))
     try:
-        yield from ((reader.line_num, row) for row in reader if row)
+        yield from ((reader.line_num, row) for row in reader if len(row) > 1 or "".join(row).strip())
     except csv.Error as error:
         raise DataError.single(
             "group-row", Where(str(path), line=reader.line_num), str(error), fix=_GROUP_FIX
@@ -156,6 +155,13 @@ def _note_unused(path: Path, names: Sequence[str], findings: FindingLog) -> None
     if unused:
         detail = f"{len(unused):,} images are not among those that are evaluated, such as {shown(unused[0])}: left out"
         findings.note("group-unused", Where(str(path)), detail)
+
+
+def warn_if_few(n_units: int, unit: str, where: Where, findings: FindingLog, *, of_what: str = "") -> None:
+    """Warn of intervals that rest on few images or groups; `of_what` says whose intervals these are."""
+    if n_units < FEW_UNITS:
+        detail = f"intervals{of_what} rest on {n_units} {unit}s: with fewer than {FEW_UNITS} they are too narrow"
+        findings.warning("bootstrap-few", where, detail)
 
 
 def _with_interval(row: ClassRow, found: Mapping[str, Interval | None]) -> ClassRow:
@@ -170,12 +176,7 @@ def remarks(resamples: Resamples, names: Sequence[str], path: str) -> tuple[Find
     findings = FindingLog()
     if resamples.settings.group_by not in (None, BY_FOLDER):
         _note_unused(Path(str(resamples.settings.group_by)), names, findings)
-    if resamples.n_units < FEW_UNITS:
-        findings.warning(
-            "bootstrap-few",
-            Where(path),
-            f"intervals rest on {resamples.n_units} {resamples.unit}s: with fewer than {FEW_UNITS} they are too narrow",
-        )
+    warn_if_few(resamples.n_units, resamples.unit, Where(path), findings)
     absent = np.isnan(resamples.values).any(axis=0) & ~np.isnan(resamples.estimate)
     if absent.any():
         undefined = [ref for ref, gone in zip(resamples.refs, absent, strict=True) if gone]

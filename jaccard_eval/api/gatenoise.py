@@ -9,7 +9,7 @@ from pathlib import Path
 from jaccard_eval.analysis.compare import detection_metrics
 from jaccard_eval.analysis.gatenoise import PairedRuns, weigh_noise
 from jaccard_eval.analysis.gaterules import Gates
-from jaccard_eval.api.bootstrapping import FEW_UNITS, count_units, resample_alike
+from jaccard_eval.api.bootstrapping import count_units, resample_alike, warn_if_few
 from jaccard_eval.api.documents import is_saved_run, run_beside
 from jaccard_eval.api.savedruns import load_run
 from jaccard_eval.data.bootstrap import Bootstrap
@@ -90,14 +90,8 @@ def few_units(verdicts: Sequence[GateVerdict]) -> tuple[Finding, ...]:
     drawn = {one.slice: one.spread.drawn for one in verdicts if one.spread is not None}
     findings = FindingLog()
     for name, how in drawn.items():
-        if how["n_units"] < FEW_UNITS:
-            of_slice = f" of slice {shown(name)}" if name else ""
-            findings.warning(
-                "bootstrap-few",
-                Where("gates"),
-                f"intervals{of_slice} rest on {how['n_units']} {how['unit']}s: with fewer than {FEW_UNITS} they are too"
-                " narrow",
-            )
+        of_slice = f" of slice {shown(name)}" if name else ""
+        warn_if_few(how["n_units"], how["unit"], Where("gates"), findings, of_what=of_slice)
     return findings.findings()
 
 
