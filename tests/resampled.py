@@ -1,4 +1,4 @@
-"""Random scenes with crowds, sizes and equal scores, and the same scenes with images repeated as copies."""
+"""Random scenes with crowds, sizes and equal scores, the same with images repeated as copies; made-up differences."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from pictures import Picture, det, evaluate, gt
 
+from jaccard_eval.data.bootstrap import Interval, PairedDelta
 from jaccard_eval.data.result import EvaluationResult
 
 CLASSES = ("cat", "dog", "fox")
@@ -30,6 +31,22 @@ def draw_scene(seed: int, n_images: int = 6) -> Scene:
             box = [*rng.integers(0, 200, 2), *rng.choice([20, 50, 120], 2)]
             detections.append(det(_text(name, box), next(scores), f"i{i}"))
     return truth, detections
+
+
+def difference(
+    base: float, value: float, interval: Interval, *, ref: str = "AP", probability: float, detectable: float
+) -> PairedDelta:
+    """Make up what nine resamples of two runs say."""
+    return PairedDelta(
+        ref=ref,
+        base=base,
+        value=value,
+        delta=round(value - base, 12),
+        interval=interval,
+        probability=probability,
+        detectable=detectable,
+        n_resamples=9,
+    )
 
 
 def repeat_images(scene: Scene, weights: Sequence[int], **options: Any) -> EvaluationResult:

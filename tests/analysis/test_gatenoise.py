@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pictures import det, evaluate, gt
-from resampled import as_drawn, draw_scene, repeat_images
+from resampled import as_drawn, difference, draw_scene, repeat_images
 
 from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, UsageError, gate
 from jaccard_eval.analysis.answers import answers_of
@@ -20,23 +20,14 @@ from jaccard_eval.analysis.gaterules import SIGNIFICANCES
 from jaccard_eval.analysis.gates import judge
 from jaccard_eval.analysis.resample import draw_weights, percentile_interval
 from jaccard_eval.api.bootstrapping import with_intervals
-from jaccard_eval.data.bootstrap import Bootstrap, PairedDelta, Resamples
+from jaccard_eval.data.bootstrap import Bootstrap, Resamples
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.verdict import Status
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 FEW = Bootstrap(n_resamples=20, rng=7)
 
-PAIR = PairedDelta(
-    ref="AP",
-    base=1.0,
-    value=1.0,
-    delta=0.0,
-    interval=(0.0, 0.0),
-    probability=0.0,
-    detectable=0.0,
-    n_resamples=9,
-)
+PAIR = difference(1.0, 1.0, (0.0, 0.0), probability=0.0, detectable=0.0)
 DROP = GateVerdict(
     rule="drop",
     metric="AP",

@@ -6,23 +6,15 @@ from typing import Any
 
 import pytest
 from pictures import det, evaluate, gt
+from resampled import difference
 
 from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, gate
 from jaccard_eval.analysis.gateremarks import gate_findings
-from jaccard_eval.data.bootstrap import Bootstrap, PairedDelta
+from jaccard_eval.data.bootstrap import Bootstrap
 from jaccard_eval.data.verdict import Spread, Status
 
 DRAWN = {"confidence_level": 0.95, "n_units": 40, "unit": "image"}
-DELTA = PairedDelta(
-    ref="AP",
-    base=0.5,
-    value=0.49,
-    delta=-0.01,
-    interval=(-0.03, 0.02),
-    probability=0.3,
-    detectable=0.04,
-    n_resamples=9,
-)
+DELTA = difference(0.5, 0.49, (-0.03, 0.02), probability=0.3, detectable=0.04)
 NOISY = GateVerdict(
     rule="drop",
     metric="AP",

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from pictures import det, gt, metrics
-from resampled import as_drawn, draw_scene, repeat_images
+from resampled import as_drawn, difference, draw_scene, repeat_images
 
 from jaccard_eval.analysis.resample import (
     draw_weights,
@@ -18,23 +18,14 @@ from jaccard_eval.analysis.resample import (
     resample,
     significant_drop,
 )
-from jaccard_eval.data.bootstrap import Bootstrap, PairedDelta, Resamples
+from jaccard_eval.data.bootstrap import Bootstrap, Resamples
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 FEW = Bootstrap(n_resamples=20, rng=7)
-DROP = PairedDelta(
-    ref="AP",
-    base=0.5,
-    value=0.47,
-    delta=-0.03,
-    interval=(-0.05, -0.01),
-    probability=0.99,
-    detectable=0.03,
-    n_resamples=9,
-)
+DROP = difference(0.5, 0.47, (-0.05, -0.01), probability=0.99, detectable=0.03)
 
 
 def made_up(values: list[float], *, seed: int = 0) -> Resamples:

@@ -6,9 +6,9 @@ import json
 import math
 from dataclasses import replace
 
+from resampled import difference
 from result_builder import make_result
 
-from jaccard_eval.data.bootstrap import PairedDelta
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.verdict import GateResult, GateVerdict, Spread, Status, counted_statuses
 from jaccard_eval.report import ReportOptions, csv_, json_, markdown, terminal
@@ -28,16 +28,7 @@ PASSED = GateVerdict(
 DROPPED = replace(
     PASSED, rule="drop", check="max-drop", status=Status.FAIL, limit=0.01, margin=-0.04, baseline=0.8, delta=-0.05
 )
-DELTA = PairedDelta(
-    ref="AP50",
-    base=0.8,
-    value=0.75,
-    delta=-0.05,
-    interval=(-0.09, -0.01),
-    probability=0.97,
-    detectable=0.06,
-    n_resamples=9,
-)
+DELTA = difference(0.8, 0.75, (-0.09, -0.01), ref="AP50", probability=0.97, detectable=0.06)
 DRAWN = {"confidence_level": 0.9, "n_resamples": 9, "n_units": 40, "unit": "image"}
 SURE = replace(
     DROPPED, significance="significant-drop", spread=Spread(interval=(-0.09, -0.01), drawn=DRAWN, paired=DELTA)
