@@ -124,7 +124,8 @@ def test_evidence_follows_its_warning_as_a_table() -> None:
 
 
 def test_warnings_are_part_of_the_report() -> None:
-    finding = Finding(Severity.WARNING, "box-empty", 3, (Example(Where("gt.json"), "width 0"),))
-    report = build_report(make_result(findings=(finding,)), ReportOptions())
-    assert facts(report, "Warnings") == {"box-empty": "gt.json: width 0"}
+    examples = Example(Where("gt.json"), "width 0"), Example(Where("gt.json"), "height 0")
+    report = build_report(make_result(findings=(Finding(Severity.WARNING, "box-empty", 5, examples),)), ReportOptions())
+    lines = ("gt.json: width 0", "gt.json: height 0", "and 3 more")  # as many as on the standard error
+    assert section(report, "Warnings").blocks == (KeyValues(tuple(("box-empty", line) for line in lines)),)
     assert "Warnings" not in [one.title for one in build_report(make_result(), ReportOptions()).sections]

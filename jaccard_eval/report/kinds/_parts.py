@@ -112,11 +112,11 @@ def undefined_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:
 
 
 def findings_section(findings: Iterable[Finding], severity: Severity = Severity.WARNING) -> list[Section]:
-    """Return the findings of a severity: facts by code, each followed by its table of evidence; none without any."""
+    """Return the findings of a severity: lines by code, each followed by its table of evidence; none without any."""
     blocks: list[Table | KeyValues] = []
     pairs: list[tuple[str, str]] = []
     for one in (finding for finding in findings if finding.severity == severity):
-        pairs.append((one.code, one.message))
+        pairs += [(one.code, line) for line in (one.message, *one.further)]
         if one.table:
             blocks += [KeyValues(tuple(pairs)), _evidence(one)]
             pairs = []
