@@ -185,6 +185,7 @@ CODES = frozenset(
         "shape-unused",
         "sides-swapped",
         "size-unknown",
+        "split-chosen",
         "split-invalid",
         "split-missing",
         "split-train",

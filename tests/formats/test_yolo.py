@@ -594,6 +594,25 @@ def test_other_folders_are_left_to_other_formats(tmp_path: Path, files: Files) -
     assert not yolo.sniff(lay_out(tmp_path, files))
 
 
+@pytest.mark.parametrize("folders", [("train", "val"), ("train2017", "val2017"), ("Train", "validation")])
+def test_of_folders_called_after_splits_one_split_is_read(load: Load, folders: tuple[str, str]) -> None:
+    train, val = folders
+    files = {f"labels/{train}/a.txt": BOX, f"labels/{val}/b.txt": BOX, f"labels/{val}/c.txt": BOX}
+    data = load(files, role="gt")
+    assert data.images.keys == (f"{val}/b", f"{val}/c")
+    told = [one.message for one in data.findings if one.code == "split-chosen"]
+    assert "split 'val' is read: 2 label files; 1 of other splits are passed over" in told[0]
+    assert load(files, role="gt", split="train").images.keys == (f"{train}/a",)
+
+
+@pytest.mark.parametrize(
+    "files", [("train/a.txt", "street/b.txt"), ("train/a.txt", "b.txt"), ("train/a.txt", "train/b.txt")]
+)
+def test_other_folders_of_labels_are_one_set(load: Load, files: tuple[str, str]) -> None:
+    data = load(dict.fromkeys(files, BOX), start="")
+    assert (len(data.images), [one.code for one in data.findings]) == (2, [])
+
+
 def test_the_folder_of_all_labels_is_recognised_by_its_name(tmp_path: Path) -> None:
     assert detect_format(lay_out(tmp_path, {"labels/train2017/a.txt": BOX}) / "labels") == "yolo"
 

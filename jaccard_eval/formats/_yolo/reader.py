@@ -57,7 +57,7 @@ def _source(path: Path, split: str, findings: FindingLog) -> LabelSource:
     """Return what `path` means: a folder, or the split of a data.yaml or a darknet obj.data."""
     description = find_description(path)
     if description is None:
-        return labels_of_folder(path, findings)
+        return labels_of_folder(path, split, findings)
     from jaccard_eval.formats._yolo.splits import read_description
 
     return read_description(description, split, findings)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jaccard_eval.data.imagenames import is_image_name
 from jaccard_eval.errors import DataError, FindingLog, Where, shown
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.formats._splits import SPLIT_NAMES, choose_split, split_of
 from jaccard_eval.formats._tree import is_folder_entry, list_tree, require_folder
 
 DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data set, in order of preference
 
 _NO_LABELS = frozenset({"classes.txt", "_classes.txt", "predefined_classes.txt"})
 _READ_ME = re.compile(r"(readme|licen[cs]e)(\.[a-z]+)*$")  # README.dataset.txt, but not license_plate_1.txt
+_YEAR = re.compile(r"20\d\d$")  # of COCO's splits: val2017
 _IMAGE_LISTS = frozenset({"train.txt", "val.txt", "valid.txt", "test.txt", "trainval.txt"})
 _USUAL_SUFFIXES = frozenset(
     {".yaml", ".yml", ".json", ".names", ".data", ".labels", ".cache", ".md", ".html", ".xml", ".csv"}
@@ -64,17 +66,20 @@ def find_description(path: Path) -> Path | None:
     return next((path / name for name in DESCRIPTIONS if (path / name).is_file()), None)
 
 
-def labels_of_folder(path: Path, findings: FindingLog) -> LabelSource:
+def labels_of_folder(path: Path, split: str, findings: FindingLog) -> LabelSource:
     """Return the labels of a folder: its own, or those in its "labels" where it has none itself.
+
+    Where all of them lie in folders that are called after several splits (val, or val2017), they are those of `split`.
 
     Raises
     ------
     DataError
-        When it is no folder.
+        When it is no folder, or has other splits.
     """
     require_folder(path, "the folder of .txt label files")
     nested = path / "labels"
-    return folder_source(nested if nested.is_dir() and not _has_labels(path) else path, findings)
+    root = nested if nested.is_dir() and not _has_labels(path) else path
+    return _of_split(folder_source(root, findings), split, findings)
 
 
 def folder_source(root: Path, findings: FindingLog) -> LabelSource:
@@ -92,6 +97,19 @@ def folder_source(root: Path, findings: FindingLog) -> LabelSource:
         files[key] = root / name
     other = tuple(name for name in names if name not in labels and _is_unusual(name))
     return LabelSource(root=root, files=dict(sorted(files.items())), other_files=other)
+
+
+def _of_split(source: LabelSource, split: str, findings: FindingLog) -> LabelSource:
+    splits = {key: _YEAR.sub("", key.partition("/")[0].lower()) for key in source.files if "/" in key}
+    there = list(dict.fromkeys(map(split_of, splits.values())))
+    if len(splits) < len(source.files) or len(there) < 2 or not set(splits.values()) <= set(SPLIT_NAMES):
+        return source
+    chosen = choose_split(split, there, Where(str(source.root)), findings)
+    files = {key: path for key, path in source.files.items() if split_of(splits[key]) == chosen}
+    n_others = len(source.files) - len(files)
+    detail = f"split {shown(chosen)} is read: {len(files):,} label files; {n_others:,} of other splits are passed over"
+    findings.note("split-chosen", Where(str(source.root)), detail, fix="Name another with --split.")
+    return replace(source, files=files)
 
 
 def is_label_name(name: str) -> bool:
