@@ -46,9 +46,14 @@ def test_the_confidence_of_objects_is_the_score_of_predictions(tmp_path: Path) -
     assert scores.tolist() == [0.25]
 
 
-def test_a_picture_without_a_job_has_no_boxes(tmp_path: Path) -> None:
-    path = manifest(tmp_path, '{"source-ref": "b.jpg"}', line("a.jpg", box(0, 1, 2, 3, 4)))
-    assert load(path).images.keys == ("a.jpg", "b.jpg")
+def test_a_picture_without_a_job_or_on_which_it_failed_has_no_boxes_and_that_is_told(tmp_path: Path) -> None:
+    failed = '{"source-ref": "c.jpg", "street-job-metadata": {"failure-reason": "ClientError", "job-name": "street"}}'
+    path = manifest(tmp_path, '{"source-ref": "b.jpg"}', line("a.jpg", box(0, 1, 2, 3, 4)), failed)
+    dataset = load(path)
+    assert dataset.images.keys == ("a.jpg", "b.jpg", "c.jpg")
+    assert [one.code for one in dataset.findings] == ["image-without-label", "gt-scores"]
+    assert "2 pictures without boxes of a job are taken for images without objects" in dataset.findings[0].message
+    assert f"{path}:1" in dataset.findings[0].message
 
 
 def test_every_problem_is_told_with_its_line(tmp_path: Path) -> None:

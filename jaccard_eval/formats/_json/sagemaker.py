@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from jaccard_eval.errors import Where, shown
+from jaccard_eval.errors import Severity, Where, shown
 from jaccard_eval.formats import ReadOptions, _files
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._json.record import Record
@@ -22,17 +22,27 @@ _SIDES = ("left", "top", "width", "height")
 def read_manifest(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a manifest to the draft."""
     scene = Scene(draft)
+    unlabelled: list[Where] = []
     for number, value in parse_json_lines(path, _files.read_text(path), draft.findings):
-        _add_line(scene, Record.of(value, Where(str(path), line=number), draft.findings))
+        line = Record.of(value, Where(str(path), line=number), draft.findings)
+        if job := _job(line):
+            _add_boxes(scene, line, job)
+        else:
+            scene.add_image(line.text(_IMAGE))
+            unlabelled.append(line.where)
     scene.hand_over(options, encoding="xywh", listed=True)
+    draft.findings.add_rows(
+        Severity.WARNING,
+        "image-without-label",
+        range(len(unlabelled)),
+        lambda row: (unlabelled[row], "has no boxes of a job"),
+        fix="Drop the lines of pictures that were not labelled, or on which the job failed.",
+        summary=f"{len(unlabelled):,} pictures without boxes of a job are taken for images without objects",
+    )
 
 
-def _add_line(scene: Scene, line: Record) -> None:
+def _add_boxes(scene: Scene, line: Record, job: str) -> None:
     image = line.text(_IMAGE)
-    job = _job(line)
-    if not job:
-        scene.add_image(image)
-        return
     boxes, metadata = line.record(job), line.record(f"{job}{_METADATA}")
     sizes = list(boxes.records("image_size")) if boxes.has("image_size") else []
     scene.add_image(image, size=(sizes[0].number("width"), sizes[0].number("height")) if sizes else UNKNOWN_SIZE)
