@@ -174,6 +174,19 @@ def test_fractions_on_both_sides_give_ap_but_no_size_ranges(tmp_path: Path) -> N
         evaluate(tmp_path / "gt", tmp_path / "pred", protocol="voc2012")
 
 
+def test_labels_in_fractions_beside_no_box_need_no_image_sizes(tmp_path: Path) -> None:
+    for folder, line in (("boxes", "0 .5 .5 .2 .2"), ("none", "")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.txt").write_text(line)
+    missed = evaluate(tmp_path / "boxes", tmp_path / "none")
+    assert (missed["AP"], [one.code for one in missed.findings]) == (0, ["pred-empty"])
+    (tmp_path / "found").mkdir()
+    (tmp_path / "found/a.txt").write_text("0 .5 .5 .2 .2 .9")
+    undefined = evaluate(tmp_path / "none", tmp_path / "found")
+    assert math.isnan(undefined["AP"])
+    assert "gt-empty" in {one.code for one in undefined.findings}
+
+
 def test_fractions_beside_pixels_take_the_sizes_of_coco_images(write_json: Writer, tmp_path: Path) -> None:
     gt = write_json("gt.json", _coco((1, 1, [40.0, 40.0, 20.0, 20.0])))
     (tmp_path / "pred").mkdir()

@@ -164,6 +164,9 @@ def _common_units(
     if gt.units == pred.units:
         return gt_boxes, pred_boxes, gt.units
     sizes = common_sizes(pred, images)
+    fractions, pixels = boxes if gt.units == "norm" else boxes[::-1]
+    if not len(pixels) and len(_unsized(fractions, sizes)):
+        return gt_boxes, pred_boxes, "norm"  # what is empty is in any units
     if gt.units == "norm":
         return _to_pixels(gt, gt_boxes, sizes, images, findings), pred_boxes, "px"
     return gt_boxes, _to_pixels(pred, pred_boxes, sizes, images, findings), "px"
@@ -177,10 +180,15 @@ def common_sizes(pred: Dataset, images: CommonImages) -> FloatArray:
     return np.where(np.isnan(images.table.sizes), theirs, images.table.sizes)
 
 
+def _unsized(boxes: BoxTable, sizes: FloatArray) -> RowArray:
+    """Return the images whose boxes cannot be turned into pixels."""
+    return np.unique(boxes.image[np.isnan(sizes[boxes.image]).any(axis=1)])
+
+
 def _to_pixels(
     side: Dataset, boxes: BoxTable, sizes: FloatArray, images: CommonImages, findings: FindingLog
 ) -> BoxTable:
-    unknown = np.unique(boxes.image[np.isnan(sizes[boxes.image]).any(axis=1)])
+    unknown = _unsized(boxes, sizes)
     if len(unknown):
         names = example_keys(images.table.name(int(row)) for row in unknown)
         detail = (

@@ -153,7 +153,8 @@ def _no_correspondence(gt: Dataset, pred: Dataset, used: BoolArray, best: ImageM
         reason = f"not one to one: several images share one {best.strategy}"
         detail += f", but {'the file names of equal ids differ' if best.strategy == 'id' else reason}"
     detail += f"; prediction image ids are {example_keys(unknown or pred.images.keys)}{_kind(pred.images)}"
-    detail += f", those of the ground truth {example_keys(_gt_examples(gt))}{_kind(gt.images)}"
+    ours = f"those of the ground truth {example_keys(_gt_examples(gt))}{_kind(gt.images)}"
+    detail += f", {ours if len(gt.images) else 'the ground truth holds none'}"
     return DataError.single(
         "image-unknown",
         Where(pred.path, field="image"),

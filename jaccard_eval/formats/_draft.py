@@ -85,6 +85,7 @@ class Draft:
         xywh, units, area = self._convert_units(raw, xywh, images, image_rows)
         check_sizes(raw, xywh, self.findings)
         check_areas(raw, self.findings)
+        self._check_not_empty(raw)
         self.findings.raise_errors()
         table = _make_table(raw, _score_column(raw, self.options), xywh, area)
         boxes = freeze(replace(table, image=image_rows, label=label_rows))
@@ -103,6 +104,13 @@ class Draft:
             ignored=dict(sorted(self.ignored.items())),
             findings=self.findings.findings(),
         )
+
+    def _check_not_empty(self, raw: RawBoxes) -> None:
+        """Warn where there is no box, unless the format did."""
+        if not len(raw.coords) and not self.findings.has("gt-empty", "pred-empty"):
+            is_gt = self.options.role == "gt"
+            code, detail = ("gt-empty", "no ground truth boxes") if is_gt else ("pred-empty", "no predictions")
+            self.findings.warning(code, Where(self.path), detail)
 
     def _origin(self) -> int:
         origin = self.options.origin

@@ -304,6 +304,15 @@ def test_a_draft_that_nothing_was_added_to_is_an_empty_dataset() -> None:
     assert (len(dataset.images), len(dataset.labels), len(dataset.boxes)) == (0, 0, 0)
 
 
+@pytest.mark.parametrize(("role", "code"), [("gt", "gt-empty"), ("pred", "pred-empty")])
+def test_a_side_without_any_box_is_told_once(role: str, code: str) -> None:
+    draft = _draft(role)
+    assert [one.code for one in draft.build().findings] == [code]
+    draft = _draft(role)
+    draft.findings.warning(code, Where("a.csv", line=1), "a format may know more")
+    assert [one.count for one in draft.build().findings] == [1]
+
+
 def test_columns_are_read_only() -> None:
     table = _build(_draft("pred"), _boxes([1], score=np.array([0.5]))).boxes
     assert not any(getattr(table, field.name).flags.writeable for field in fields(table))
