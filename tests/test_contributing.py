@@ -45,5 +45,5 @@ def test_the_format_of_the_guide_tells_all_malformed_lines_with_their_places(
         draft.build()
     told = str(caught.value)
     assert f"{path}:1: expected 7 columns, got 4" in told
-    assert f"{path}:3: 'high' is not a plain finite number" in told
-    assert f"{path}:3: '4o' is not a plain finite number" in told
+    assert f"{path}:3: score: 'high' is not a plain finite number" in told
+    assert f"{path}:3: height: '4o' is not a plain finite number" in told
