@@ -29,7 +29,7 @@ from jaccard_eval.cli._parse import parse_score, parsed_by
 from jaccard_eval.cli._reading import refuse_options_of_sides, side_arguments
 from jaccard_eval.cli._rules import rule_arguments
 from jaccard_eval.cli._slices import SLICE_OPTIONS, read_slices
-from jaccard_eval.errors import FindingLog
+from jaccard_eval.errors import FindingLog, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.api.comparing import CompareOptions
@@ -89,7 +89,8 @@ def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path])
     saved = not gt and saved_run_of(truth) is not None
     preds = [*pred, truth, *rest] if saved else [*pred, *rest]
     if len(preds) < 2:
-        raise click.UsageError(f"a comparison needs two or more predictions, got {len(preds)}", context)
+        taken = "" if saved else f" beside {shown(str(truth))}, which is no saved run and so taken for the ground truth"
+        raise click.UsageError(f"a comparison needs two or more predictions, got {len(preds)}{taken}", context)
     return None if saved else truth, preds
 
 

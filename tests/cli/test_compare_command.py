@@ -183,3 +183,12 @@ def test_missing_paths_are_said(
 def test_an_unknown_threshold_for_boxes_is_refused(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*three, "--box-iou", "0.33") == 2
     assert "IoU 0.33 is not evaluated" in capsys.readouterr().err
+
+
+def test_one_set_of_predictions_is_told_what_was_taken_for_the_ground_truth(
+    three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, before, after = three
+    assert run(before, after) == 2
+    text = capsys.readouterr().err
+    assert f"needs two or more predictions, got 1 beside '{before}', which is no saved run and so taken for" in text
