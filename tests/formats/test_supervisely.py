@@ -31,6 +31,15 @@ def test_a_project_has_an_image_per_file_and_lists_empty_ones(tmp_path: Path) ->
     assert dataset.boxes.xywh.tolist() == [[10, 20, 30, 40]]
 
 
+def test_what_a_project_knows_of_its_pictures_is_no_annotation(tmp_path: Path) -> None:
+    annotation(tmp_path / "meta/ann/a.jpg.json", rectangle("dog", [40, 60], [10, 20]))  # of a data set called meta
+    for folder in ("img_info", "meta"):
+        (tmp_path / "meta" / folder).mkdir()
+        (tmp_path / "meta" / folder / "a.jpg.json").write_text('{"id": 1, "size": "100", "mime": "image/jpeg"}')
+    dataset = load(tmp_path)
+    assert (dataset.format, dataset.images.keys, len(dataset.boxes)) == ("supervisely", ("meta/a.jpg",), 1)
+
+
 def test_the_scores_of_predictions_are_tags(tmp_path: Path) -> None:
     path = annotation(tmp_path / "a.jpg.json", rectangle("dog", [1, 2], [3, 4], score=0.75))
     scores = load(path, role="pred").boxes.score

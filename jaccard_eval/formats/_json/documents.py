@@ -37,7 +37,7 @@ def documents(path: Path, draft: Draft, *, besides: frozenset[str] = frozenset()
         A file, or a folder of them; keys are relative paths without the suffix.
     draft : Draft
     besides : frozenset of str
-        Names of files in the folder that describe no image.
+        Names of files, and of folders of files (with a slash), that describe no image.
 
     Raises
     ------
@@ -69,11 +69,17 @@ def _is_one(file: Path, recognise: Recognise) -> bool:
 
 def _list_files(folder: Path, draft: Draft, besides: frozenset[str]) -> dict[str, Path]:
     names = [name for name in list_tree(folder, draft.findings) if _is_document(name)]
-    files = {name[: -len(SUFFIX)]: folder / name for name in names if name.rpartition("/")[2] not in besides}
+    files = {name[: -len(SUFFIX)]: folder / name for name in names if besides.isdisjoint(_own_names(name))}
     if not files:
         detail = "no .json files"
         raise DataError.single("labels-missing", Where(str(folder)), detail, fix="Pass the folder of them.")
     return files
+
+
+def _own_names(path: str) -> tuple[str, str]:
+    """Return the name of a file, and that of the folder it lies in with a slash."""
+    parent, _, name = path.rpartition("/")
+    return name, f"{parent.rpartition('/')[2]}/"
 
 
 def _first_files(folder: Path) -> list[Path]:
@@ -84,8 +90,14 @@ def _first_files(folder: Path) -> list[Path]:
         files = [file for files, _ in scans for file in files]
         if files:
             return files[:SNIFFED]
-        level = [inner for _, folders in scans for inner in folders]
+        level = [inner for _, folders in scans for inner in _with_documents(folders)]
     return []
+
+
+def _with_documents(folders: list[Path]) -> list[Path]:
+    """Leave out the folders in which Supervisely keeps what it knows of the pictures, beside their annotations."""
+    about_pictures = {"img_info", "meta"} if any(folder.name == "ann" for folder in folders) else set()
+    return [folder for folder in folders if folder.name not in about_pictures]
 
 
 def _is_own_document(name: str) -> bool:

@@ -12,7 +12,7 @@ from jaccard_eval.formats._json.documents import documents
 from jaccard_eval.formats._json.record import Record
 from jaccard_eval.formats._json.scene import Scene
 
-_META = frozenset({"meta.json", "obj_class_to_machine_color.json"})  # of the project
+_META = frozenset({"meta.json", "obj_class_to_machine_color.json", "img_info/", "meta/"})  # of project and pictures
 _FOLDER = "ann"
 _SCORE_TAGS = ("confidence", "conf", "score")
 
