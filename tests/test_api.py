@@ -196,6 +196,13 @@ def test_fractions_beside_pixels_take_the_sizes_of_coco_images(write_json: Write
     assert result.correspondence.image_strategy == "stem"
 
 
+def test_a_result_shows_its_summary_in_a_line() -> None:
+    result = evaluate(_table(BOX), _table(BOX, score=[0.9]), iou=[0.5])
+    # one object found: AP 1 (101 precisions of 1); the areas depend on BOX
+    assert repr(result).startswith("<EvaluationResult coco: AP=1.0000, AP50=1.0000, ")
+    assert len(repr(result)) < 300
+
+
 def test_arrays_are_evaluated_as_they_are() -> None:
     # One of two objects is found: precision 1 up to recall 0.5, which 51 of 101 points do not exceed.
     result = evaluate(_table(BOX, OTHER), _table(BOX, score=[0.9]))

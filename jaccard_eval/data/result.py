@@ -207,6 +207,11 @@ class EvaluationResult:
 
     kind: ClassVar[str] = "evaluation"
 
+    def __repr__(self) -> str:
+        """Name the protocol and the summary; all that is here would fill a screen."""
+        values = ", ".join(f"{name}={one.value:.4f}" for name, one in self.metrics.items())
+        return f"<{type(self).__name__} {self.protocol.name}: {values}>"
+
     def __getitem__(self, ref: str) -> float:
         """Return the value of a metric reference; NaN when undefined.
 
@@ -219,17 +224,27 @@ class EvaluationResult:
 
     @property
     def curves(self) -> Curves:
-        """Precision (T, R, K, A, M), recall (T, K, A, M) and scores, NaN where undefined."""
+        """Arrays `precision` and `scores` (T, R, K, A, M) and `recall` (T, K, A, M), NaN where undefined.
+
+        Axes: IoU thresholds, recall points, classes, area ranges, caps on detections.
+        """
         return self.measured.curves
 
     @property
     def matches(self) -> Mapping[str, Any]:
-        """One row per detection: image, class, score, matched ground truth, IoU, and what it counts as."""
+        """Columns with one row per detection, over all sizes; `to_frame` makes a table of them.
+
+        `image`, `class`, `score` and `source` (row in the predictions) of shape (n,); of shape (n, T), a column per IoU
+        threshold: `gt` (row of the matched ground truth, -1 for none), `iou` (NaN for none), `tp`, `fp`, `ignored`.
+        """
         return self.measured.matches
 
     @property
     def missed(self) -> Mapping[str, Any]:
-        """One row per ground-truth box that no detection matched, at each threshold."""
+        """Columns with one row per ground-truth box that stays unmatched at some IoU threshold.
+
+        `image`, `class` and `source` (row in the ground truth) of shape (m,), and `missed` of shape (m, T).
+        """
         return self.measured.missed
 
     def to_dict(self) -> dict[str, Any]:
