@@ -45,7 +45,7 @@ def outputs(path: Path, draft: Draft, is_output: Callable[[Any], bool]) -> Itera
 
 
 def _by_position(listed: list[Any], where: Where, draft: Draft) -> Iterator[tuple[str, Any, Where]]:
-    detail = f"the list names no images; its {len(listed):,} outputs are called by their positions: 0, 1, 2, ..."
+    detail = f"the list names no images; its {len(listed):,} outputs are called 0, 1, 2 and so on, by their positions"
     fix = "Where the other side has names, write an object from the names of images to outputs."
     draft.findings.warning("image-position", where, detail, fix=fix)
     for position, output in enumerate(listed):
