@@ -20,7 +20,7 @@ from jaccard_eval.data.classmatch import match_classes, rows_of_pairs
 from jaccard_eval.data.classrules import NAMED_MAPS, NOWHERE, rows_of_named
 from jaccard_eval.data.dataset import Dataset, LabelMap
 from jaccard_eval.errors import FindingLog, Where
-from jaccard_eval.matching.order import starts_of_runs
+from jaccard_eval.matching.order import lengths_of_runs, starts_of_runs
 
 # A detector that works agrees with its own classes on most of the objects that it locates, and no renumbering of them
 # fits better by chance; the margins leave room for poor detectors and for small sets.
@@ -53,8 +53,7 @@ class Confusion:
         pred, gt = sample.pred.label[pred_row].astype(np.int64), sample.gt.label[gt_row].astype(np.int64)
         width = int(gt.max(initial=0)) + 1
         cells = np.sort(pred * width + gt)
-        first = np.flatnonzero(starts_of_runs(cells))
-        count = np.diff(np.append(first, len(cells)))
+        first, count = lengths_of_runs(starts_of_runs(cells))
         return cls(cells[first] // width, cells[first] % width, count)
 
     @property

@@ -57,6 +57,12 @@ def starts_of_runs(ordered: npt.NDArray[Any]) -> BoolArray:
     return starts
 
 
+def lengths_of_runs(starts: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return where the runs that are marked begin, and how long each is; (r,) each."""
+    first = np.flatnonzero(starts)
+    return first, np.diff(np.append(first, len(starts)))
+
+
 def class_order(pred: BoxTable, label: IntArray, protocol: Protocol) -> IntArray:
     """Return rows by class, then score descending; ties by image (or not, as the protocol says), then file order."""
     score = np.zeros(len(pred)) if pred.score is None else pred.score
@@ -84,8 +90,7 @@ def group_ranks(key: IntArray) -> IntArray:
     """Return the rank of each row among the rows of its key, in row order."""
     order = stable_order(key)
     ordered = key[order]
-    first = np.flatnonzero(starts_of_runs(ordered))
-    sizes = np.diff(np.append(first, len(key)))
+    first, sizes = lengths_of_runs(starts_of_runs(ordered))
     ranks = np.empty(len(key), dtype=np.int64)
     ranks[order] = np.arange(len(key)) - np.repeat(first, sizes)
     return ranks

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.matching.matchtable import MatchTable
-from jaccard_eval.matching.order import IntArray
+from jaccard_eval.matching.order import IntArray, lengths_of_runs, starts_of_runs
 from jaccard_eval.metrics.averages import Averages
 from jaccard_eval.metrics.axes import Axes
 from jaccard_eval.metrics.curves import MatchCurves, TruePositives, count_before
@@ -57,7 +57,7 @@ class TieBounds:
 
 def has_ties(table: MatchTable) -> bool:
     """Whether any detection shares its score with another one of its class."""
-    return bool(((np.diff(table.score) == 0) & (np.diff(table.label) == 0)).any())
+    return not bool(_starts_of_ties(table).all())
 
 
 class _TieCurves(MatchCurves):
@@ -95,21 +95,18 @@ class _Ties:
         start, stop = self._start[hits.detection], self._stop[hits.detection]
         rows = np.stack([start, hits.detection + 1, stop])
         at_start, here, at_stop = count_before(self.curves.table, self.curves.outcome_within(area, cap), t, rows)
-        place, size = _places_in_runs(t, start)
-        return hits.before - (here - at_start) + place, hits.before + (at_stop - here) - (size - place)
+        first, sizes = lengths_of_runs(starts_of_runs(t) | starts_of_runs(start))
+        place = np.arange(len(t)) - np.repeat(first, sizes) + 1  # of the hit among those of its tie
+        return hits.before - (here - at_start) + place, hits.before + (at_stop - here) - (
+            np.repeat(sizes, sizes) - place
+        )
 
 
-def _places_in_runs(*keys: IntArray | FloatArray) -> tuple[IntArray, IntArray]:
-    """Return which of its run of equal keys (n,) each is, from 1, and how long that run is."""
-    n = len(keys[0])
-    differs = np.logical_or.reduce([np.diff(key) != 0 for key in keys])
-    edges = np.concatenate([np.zeros(min(n, 1), dtype=np.int64), np.flatnonzero(differs) + 1])
-    sizes = np.diff(np.append(edges, n))
-    return np.arange(n) - np.repeat(edges, sizes) + 1, np.repeat(sizes, sizes)
+def _starts_of_ties(table: MatchTable) -> BoolArray:
+    return starts_of_runs(table.score) | starts_of_runs(table.label)
 
 
 def _tie_bounds(table: MatchTable) -> tuple[IntArray, IntArray]:
     """Return where the tie of each detection begins and where it ends, shape (n,) each."""
-    place, size = _places_in_runs(table.score, table.label)
-    start = np.arange(len(table)) - place + 1
-    return start, start + size
+    first, sizes = lengths_of_runs(_starts_of_ties(table))
+    return np.repeat(first, sizes), np.repeat(first + sizes, sizes)
