@@ -96,10 +96,9 @@ class _Ties:
         rows = np.stack([start, hits.detection + 1, stop])
         at_start, here, at_stop = count_before(self.curves.table, self.curves.outcome_within(area, cap), t, rows)
         first, sizes = lengths_of_runs(starts_of_runs(t) | starts_of_runs(start))
-        place = np.arange(len(t)) - np.repeat(first, sizes) + 1  # of the hit among those of its tie
-        return hits.before - (here - at_start) + place, hits.before + (at_stop - here) - (
-            np.repeat(sizes, sizes) - place
-        )
+        place = np.arange(len(t))
+        up_to, after = place - np.repeat(first, sizes) + 1, np.repeat(first + sizes, sizes) - place - 1  # hits of a tie
+        return hits.before - (here - at_start) + up_to, hits.before + (at_stop - here) - after
 
 
 def _starts_of_ties(table: MatchTable) -> BoolArray:
