@@ -18,7 +18,6 @@ from jaccard_eval.errors import FindingLog
 from jaccard_eval.formats import Format, ReadOptions, _files
 from jaccard_eval.formats._draft import Draft
 from jaccard_eval.formats._tree import scan_folder
-from jaccard_eval.formats._yolo import DESCRIPTION_SUFFIXES
 
 FORMAT = Format(
     name="yolo",
@@ -32,6 +31,7 @@ SNIFFED_FILES = 20  # label files of a folder whose first line is looked at
 SNIFFED_LEVELS = 3  # of folders that have no label files themselves
 BOX_NUMBERS = 4
 
+_DESCRIPTION_SUFFIXES = (".yaml", ".yml", ".data")
 _SPLIT_FOLDERS = ("train", "val", "valid", "test")
 _YAML_NAMES = re.compile(rb"^names\s*:", re.MULTILINE)
 _DARKNET_NAMES = re.compile(rb"^\s*names\s*=", re.MULTILINE)
@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 def sniff(path: Path) -> bool:
     """Return whether `path` is a folder with label files, a data.yaml or an obj.data."""
-    if not _files.is_folder(path) and path.suffix.lower() not in DESCRIPTION_SUFFIXES:
+    if not _files.is_folder(path) and path.suffix.lower() not in _DESCRIPTION_SUFFIXES:
         return False
     from jaccard_eval.formats._yolo.sources import find_description  # only where labels are possible
 

@@ -14,7 +14,6 @@ from jaccard_eval.formats import _files
 from jaccard_eval.formats._images import ImageFolder
 from jaccard_eval.formats._splits import SPLIT_NAMES, choose_split, split_of
 from jaccard_eval.formats._tree import is_folder_entry, list_tree, require_folder
-from jaccard_eval.formats._yolo import DESCRIPTION_SUFFIXES
 
 DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data set, in order of preference
 
@@ -60,7 +59,7 @@ class LabelSource:
 
 def find_description(path: Path) -> Path | None:
     """Return the data.yaml or obj.data that `path` is or holds; a folder with labels of its own needs none."""
-    if path.suffix.lower() in DESCRIPTION_SUFFIXES and not _files.is_folder(path):
+    if path.suffix.lower() in (".yaml", ".yml", ".data") and not _files.is_folder(path):
         return path
     if not _files.is_folder(path) or _has_labels(path):
         return None
