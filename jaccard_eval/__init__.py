@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from jaccard_eval.metrics.pixels import ConfusionCounts, pixel_metrics
     from jaccard_eval.metrics.sensitivity import exchange_rate, jaccard_from_error
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {
     "AreaRange": "data.protocol",
