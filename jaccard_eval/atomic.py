@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from jaccard_eval.errors import MachineError, UsageError, shown
+from jaccard_eval.errors import MachineError, UsageError, reason_of, shown
 
 _TEMPORARY_PREFIX = ".jaccard-eval-"
 _NEW_FILE_MODE = 0o666  # before the umask
@@ -120,9 +120,8 @@ def explained(path: Path) -> Iterator[None]:
 
 def write_message(path: Path, error: OSError) -> str:
     """Say that an output cannot be written, and why."""
-    reason = (error.strerror or str(error)).lower()
     fix = "; make the folder first" if isinstance(error, FileNotFoundError) else ""
-    return f"cannot write {shown(str(path))}: {reason}{fix}"
+    return f"cannot write {shown(str(path))}: {reason_of(error)}{fix}"
 
 
 def _mode_of(target: Path) -> int:

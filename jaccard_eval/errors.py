@@ -296,6 +296,11 @@ def example_keys(keys: Iterable[object], limit: int = 3) -> str:
     return ", ".join(shown(key) for key in islice(keys, limit))
 
 
+def reason_of(error: OSError) -> str:
+    """Return why the system refused, for the end of a message."""
+    return (error.strerror or str(error) or type(error).__name__).lower()
+
+
 def counted(n: int, one: str, many: str = "") -> str:
     """Return a number with its noun."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli import _streams
-from jaccard_eval.errors import DataError, JaccardEvalError, MachineError, printable
+from jaccard_eval.errors import DataError, JaccardEvalError, MachineError, printable, reason_of
 
 if TYPE_CHECKING:
     from jaccard_eval.report import Reportable
@@ -128,7 +128,7 @@ def _append(path: Path, text: str) -> None:
         with path.open("ab") as file:
             file.write(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
-        _streams.say(f"warning: cannot write {printable(str(path))}: {(error.strerror or str(error)).lower()}")
+        _streams.say(f"warning: cannot write {printable(str(path))}: {reason_of(error)}")
 
 
 def _write_code_quality(checks: Iterable[Check], outputs: Sequence[Path]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaccard_eval.errors import DataError, UsageError, shown
+from jaccard_eval.errors import DataError, UsageError, reason_of, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.analysis.gaterules import Gates, Rule
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 OWN_NAMES = ("jaccard-eval.toml", "jaccard-eval.yaml", "jaccard-eval.yml")
 SHARED_NAME = "pyproject.toml"
 TOOL = "jaccard-eval"
+_ANY_SPELLING = re.compile(r"jaccard[-_. ]?eval", re.IGNORECASE)
+_WAYS_OUT = "repair it, name another file with --config, or use none with --isolated"
 _YAML_SUFFIXES = (".yaml", ".yml")
 _RULE_HEADER = re.compile(
     r"""^\s*\[\[\s*(?:tool\s*\.\s*["']?jaccard-eval["']?\s*\.\s*)?gates\s*\.\s*rules\s*\]\]""", re.MULTILINE
@@ -28,7 +30,7 @@ def find_config() -> Path | None:
     Raises
     ------
     UsageError
-        When one folder has several.
+        When one folder has several, or what bears the name of one cannot be read: its gates would be skipped.
     """
     try:
         here = Path.cwd()
@@ -50,12 +52,18 @@ def find_config() -> Path | None:
 
 def _is_config(path: Path) -> bool:
     """Whether a file is a configuration; a pyproject.toml is when it has a table for this tool."""
-    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a folder may not be searched
+    try:
+        path.lstat()
+        text = _text(path, empty_ok=True)
+    except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError as error:  # the folder may not be searched
+        raise UsageError(f"{path}: cannot be looked up: {reason_of(error)}; {_WAYS_OUT}") from None
+    except UsageError as error:
+        raise UsageError(f"{error}; {_WAYS_OUT}") from None
     if path.name != SHARED_NAME:
         return True
-    text = _text(path)
-    return TOOL in text and bool(_own_table(path, _toml(path, text))[0])
+    return _ANY_SPELLING.search(text) is not None and bool(_own_table(path, _toml(path, text))[0])
 
 
 def load_gates(path: Path, *, further: Sequence[Rule] = ()) -> Gates | None:
@@ -86,9 +94,15 @@ def load_gates(path: Path, *, further: Sequence[Rule] = ()) -> Gates | None:
 
 def _own_table(path: Path, content: Mapping[str, Any]) -> tuple[Any, str]:
     """Return what is said to this tool, and how the table is called."""
+    tools = content.get("tool")
+    tables = [*content, *(f"tool.{name}" for name in tools)] if isinstance(tools, Mapping) else [*content]
+    misspelt = [
+        name for name in tables if _ANY_SPELLING.fullmatch(name.removeprefix("tool.")) and name != f"tool.{TOOL}"
+    ]
+    if misspelt:
+        raise UsageError(f"{path}: the table [{misspelt[0]}] is not read; call it [tool.{TOOL}]")
     if path.name != SHARED_NAME and "tool" not in content:
         return content, ""
-    tools = content.get("tool", {})
     return (tools.get(TOOL, {}) if isinstance(tools, Mapping) else {}), f"tool.{TOOL}."
 
 
@@ -114,8 +128,10 @@ def _toml(path: Path, text: str) -> Mapping[str, Any]:
 
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise UsageError(f"{path}: is not valid TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: is nested too deeply") from None
 
 
 def _yaml(path: Path) -> Mapping[str, Any]:
@@ -134,11 +150,11 @@ def _image_names(path: Path) -> tuple[str, ...]:
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, *, empty_ok: bool = False) -> str:
     from jaccard_eval.formats._files import read_text
 
     try:
-        return read_text(path)
+        return read_text(path, empty_ok=empty_ok)
     except DataError as error:
         raise UsageError(_statements(error)) from None
 

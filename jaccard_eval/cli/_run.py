@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jaccard_eval.cli import _streams
 from jaccard_eval.cli._findings import findings_text
-from jaccard_eval.errors import DataError, ExitCode, JaccardEvalError, Severity, printable
+from jaccard_eval.errors import DataError, ExitCode, JaccardEvalError, Severity, printable, reason_of
 
 if TYPE_CHECKING:
     from click import ClickException
@@ -146,6 +146,5 @@ def _environment_message(error: BaseException) -> str:
     if isinstance(error, ImportError) and not (error.name or "").startswith("jaccard_eval"):
         return f"a library cannot be loaded: {' '.join(str(error).split())}"
     if isinstance(error, OSError):
-        reason = (error.strerror or str(error) or type(error).__name__).lower()
-        return f"{error.filename if error.filename is not None else 'cannot read or write'}: {reason}"
+        return f"{error.filename if error.filename is not None else 'cannot read or write'}: {reason_of(error)}"
     return ""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from jaccard_eval.errors import MachineError
+from jaccard_eval.errors import MachineError, reason_of
 
 DEFAULT_WIDTH = 80  # columns, where there is no terminal
 NARROWEST = 40  # columns that messages are wrapped at; a narrower terminal breaks lines itself
@@ -141,4 +141,4 @@ def _explained() -> Iterator[None]:
         raise
     except OSError as error:
         discard()
-        raise MachineError(f"cannot write to the standard output: {(error.strerror or str(error)).lower()}") from None
+        raise MachineError(f"cannot write to the standard output: {reason_of(error)}") from None

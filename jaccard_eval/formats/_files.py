@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from jaccard_eval.errors import DataError, Example, FindingLog, Severity, Where
+from jaccard_eval.errors import DataError, Example, FindingLog, Severity, Where, reason_of
 
 Contents = TypeVar("Contents")
 
@@ -232,9 +232,8 @@ def _open_error(where: Where, path: Path, error: OSError) -> DataError:
         return DataError.single("file-missing", where, what, fix="Check the path.")
     if error.errno == errno.ELOOP:
         return DataError.single("file-missing", where, "is a symbolic link loop", fix="Check the path.")
-    reason = (error.strerror or "cannot be opened").lower()
     return DataError.single(
-        "file-unreadable", where, f"cannot be read: {reason}", fix="Check the path and its permissions."
+        "file-unreadable", where, f"cannot be read: {reason_of(error)}", fix="Check the path and its permissions."
     )
 
 

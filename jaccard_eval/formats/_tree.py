@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from jaccard_eval.errors import DataError, FindingLog, Where
+from jaccard_eval.errors import DataError, FindingLog, Where, reason_of
 from jaccard_eval.formats import _files
 
 MAX_ENTRIES = 10_000_000  # files and folders; the largest public sets have some two million pictures
@@ -52,8 +52,7 @@ def list_tree(root: Path, findings: FindingLog) -> list[str]:
         try:
             folders, names = _list_folder(root / prefix, seen)
         except OSError as error:
-            reason = (error.strerror or "unknown reason").lower()
-            findings.error("folder-unreadable", Where(str(root / prefix)), f"cannot be listed: {reason}")
+            findings.error("folder-unreadable", Where(str(root / prefix)), f"cannot be listed: {reason_of(error)}")
             continue
         pending += [f"{prefix}{name}/" for name in folders]
         files += [f"{prefix}{name}" for name in names]

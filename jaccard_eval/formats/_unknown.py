@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jaccard_eval.data.imagenames import is_image_name
-from jaccard_eval.errors import DataError, FindingLog, Where, printable, shown
+from jaccard_eval.errors import DataError, FindingLog, Where, printable, reason_of, shown
 from jaccard_eval.formats import _files, format_module
 
 MAX_FILES = 20  # of a folder that are looked into
@@ -28,8 +28,7 @@ def _explain_folder(folder: Path, known: Sequence[str]) -> DataError:
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
-        reason = (error.strerror or "unknown reason").lower()
-        return DataError.single("folder-unreadable", Where(str(folder)), f"cannot be listed: {reason}")
+        return DataError.single("folder-unreadable", Where(str(folder)), f"cannot be listed: {reason_of(error)}")
     files = [entry for entry in entries if not entry.is_dir() and not is_image_name(entry.name)][:MAX_FILES]
     inner = _recognised([*files, *(entry for entry in entries if entry.is_dir())][:MAX_FILES], known)
     if inner:

@@ -1,8 +1,11 @@
 """Which file configures the gates of a run, and what is refused."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_line import run_here, write_pair
 
 from jaccard_eval import Gates, UsageError
 from jaccard_eval.cli._config import find_config, load_gates
@@ -118,3 +121,49 @@ def test_what_cannot_be_read_is_refused_with_the_place(tmp_path: Path, name: str
 
 def test_a_file_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     assert "no such file" in refused(tmp_path / "gates.toml")
+
+
+def link_to_itself(path: Path) -> None:
+    path.symlink_to(path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX links, pipes and devices")
+@pytest.mark.parametrize(
+    ("put", "what"),
+    [
+        (lambda path: path.symlink_to("gone.toml"), "is a dangling symbolic link"),
+        (link_to_itself, "is a symbolic link loop"),
+        (lambda path: os.mkfifo(path, 0o600), "is not a regular file"),
+        (lambda path: path.symlink_to("/dev/null"), "is not a regular file"),
+        (lambda path: path.mkdir(), "is a directory, not a file"),
+    ],
+    ids=["dangling link", "loop", "pipe", "device", "folder"],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["jaccard-eval.toml", "jaccard-eval.yaml", "jaccard-eval.yml", "pyproject.toml"])
+def test_a_configuration_that_cannot_be_read_is_never_skipped(
+    tmp_path: Path, name: str, put: Callable[[Path], None], what: str
+) -> None:
+    put(tmp_path / name)
+    (tmp_path / "deep").mkdir()
+    done = run_here(*write_pair(tmp_path), cwd=tmp_path / "deep")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{name}: {what}" in done.stderr
+    assert "--isolated" in done.stderr
+    assert run_here(*write_pair(tmp_path), "--isolated", cwd=tmp_path / "deep").returncode == 0
+
+
+def test_an_empty_pyproject_configures_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outer = write(tmp_path / "pyproject.toml", SHARED)
+    write(tmp_path / "in" / "pyproject.toml", "")
+    assert found_from(tmp_path / "in", monkeypatch) == outer
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "jaccard-eval.toml"])
+@pytest.mark.parametrize("table", ["tool.jaccard_eval", "tool.JaccardEval", "tool.'Jaccard Eval'", "jaccard-eval"])
+def test_a_misspelt_table_is_refused_with_the_right_spelling(tmp_path: Path, name: str, table: str) -> None:
+    path = write(tmp_path / name, SHARED.replace("tool.jaccard-eval", table))
+    done = run_here(*write_pair(tmp_path), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    wrong = table.replace("'", "")
+    assert f"{name}: the table [{wrong}] is not read; call it [tool.jaccard-eval]" in done.stderr
+    assert "call it [tool.jaccard-eval]" in refused(path)  # as with --config
