@@ -2,386 +2,380 @@
 
 Rules are numbered as in the reference: R5-R6 overlap, R7-R9 flags and orders, R10-R12 matching, R13-R20 accumulation,
 R21-R23 summary and axes; VOC is the development kit's text.
+
+An edit names a definition and quotes code in it, both compared as syntax trees: where the definition lives and how it
+is laid out do not matter.
 """
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jaccard_eval
 
 PACKAGE = Path(jaccard_eval.__file__).parent
+UNSAID = ("ctx", "kind", "type_comment")  # fields of nodes that quoted code does not say
 
-BOX = "geometry/box.py"
-ORDER = "matching/order.py"
-GREEDY = "matching/greedy.py"
-TABLE = "matching/matchtable.py"
-CURVES = "metrics/curves.py"
-AVERAGES = "metrics/averages.py"
-AXES = "metrics/axes.py"
-PROTOCOL = "data/protocol.py"
+Definition = ast.FunctionDef | ast.ClassDef | ast.Assign
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One edit of one file, and the rule that it breaks."""
+    """One edit of one definition, and the rule that it breaks.
+
+    Parameters
+    ----------
+    rule, what : str
+    place : str
+        Name of a function, a method (`Class.method`) or a constant, wherever the package defines it.
+    old : str
+        An expression, a statement, or `name=...` for the argument of that name, found once in all definitions of that
+        name. A single capital stands for any expression, the same one each time.
+    new : str
+        What takes its place, with the same capitals; nothing deletes a statement.
+    """
 
     rule: str
     what: str
-    file: str
+    place: str
     old: str
     new: str
 
     def __str__(self) -> str:
         return f"{self.rule} {self.what}"
 
-    @property
-    def module(self) -> str:
-        """Name of the module that is edited."""
-        return ".".join((PACKAGE.name, *Path(self.file).with_suffix("").parts))
+    def edit(self) -> tuple[str, str]:
+        """Return the name of the module that is edited, and its text with the edit made."""
+        found = [
+            (module, slot, new)
+            for module, definition in _definitions(self.place)
+            for slot in _slots(definition)
+            if (new := self._replacement(slot.node)) is not None
+        ]
+        assert len(found) == 1, f"{self}: {len(found)} times {self.old!r} in {self.place}"
+        module, slot, new = found[0]
+        slot.fill(new)
+        text = ast.unparse(_parsed(module))
+        slot.fill(slot.node)
+        return _name(module), text
 
-    def edited(self) -> str:
-        """Return the text of the module with the edit made."""
-        source = (PACKAGE / self.file).read_text(encoding="utf-8")
-        assert source.count(self.old) == 1, f"{self.file}: {source.count(self.old)} times {self.old!r}"
-        return source.replace(self.old, self.new)
+    def _replacement(self, node: ast.AST) -> ast.AST | None:
+        """Return what takes the place of a node; None for a node that is not the quoted one."""
+        if self.old.endswith("=..."):
+            if not isinstance(node, ast.keyword) or node.arg != self.old.removesuffix("=..."):
+                return None
+            return ast.keyword(node.arg, _quoted(self.new))
+        bound: dict[str, ast.AST] = {}
+        if not _agree(_quoted(self.old), node, bound):
+            return None
+        filled: ast.AST = _Filled(bound).visit(deepcopy(_quoted(self.new or "pass")))
+        return filled
+
+
+class _Filled(ast.NodeTransformer):
+    """Quoted code with what its capitals stand for."""
+
+    def __init__(self, bound: Mapping[str, ast.AST]) -> None:
+        self.bound = bound
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return self.bound.get(node.id, node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Where a node stands below another: in a field, or at a place of a list that the field holds."""
+
+    parent: ast.AST
+    field: str
+    index: int | None
+    node: ast.AST
+
+    def fill(self, node: ast.AST) -> None:
+        if self.index is None:
+            setattr(self.parent, self.field, node)
+        else:
+            getattr(self.parent, self.field)[self.index] = node
+
+
+def module_as_it_is() -> tuple[str, str]:
+    """Return a module that mutants edit, written in the same way without any edit."""
+    module, _ = next(_definitions(MUTANTS[0].place))
+    return _name(module), ast.unparse(_parsed(module))
+
+
+def _definitions(place: str) -> Iterator[tuple[Path, Definition]]:
+    for module, text in _sources().items():
+        if all(name in text for name in place.split(".")):
+            yield from ((module, node) for name, node in _named(_parsed(module)) if name == place)
+
+
+def _named(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Definition]]:
+    """Return the functions, methods and constants of a module by name."""
+    for child in getattr(node, "body", ()):
+        if isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name):
+            yield prefix + child.targets[0].id, child
+        elif isinstance(child, ast.FunctionDef | ast.ClassDef):
+            yield prefix + child.name, child
+            yield from _named(child, f"{prefix}{child.name}.")
+
+
+def _slots(top: ast.AST) -> Iterator[_Slot]:
+    """Return the places of all nodes below one."""
+    for parent in ast.walk(top):
+        for field, value in ast.iter_fields(parent):
+            for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
+                if isinstance(node, ast.AST):
+                    yield _Slot(parent, field, index, node)
+
+
+def _agree(quoted: Any, found: Any, bound: dict[str, ast.AST]) -> bool:
+    """Whether code is the quoted one; notes what capitals stand for."""
+    if isinstance(quoted, ast.Name) and len(quoted.id) == 1 and quoted.id.isupper():
+        known = bound.setdefault(quoted.id, found)
+        return isinstance(found, ast.expr) and ast.unparse(known) == ast.unparse(found)
+    if type(quoted) is not type(found):
+        return False
+    if isinstance(quoted, list):
+        return len(quoted) == len(found) and all(_agree(*pair, bound) for pair in zip(quoted, found, strict=True))
+    if isinstance(quoted, ast.AST):
+        names = [name for name in quoted._fields if name not in UNSAID]
+        return all(_agree(getattr(quoted, name, None), getattr(found, name, None), bound) for name in names)
+    return bool(quoted == found)
+
+
+@cache
+def _quoted(text: str) -> ast.AST:
+    (statement,) = ast.parse(text).body
+    return statement.value if isinstance(statement, ast.Expr) else statement
+
+
+@cache
+def _sources() -> dict[Path, str]:
+    return {module: module.read_text(encoding="utf-8") for module in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def _parsed(module: Path) -> ast.Module:
+    return ast.parse(_sources()[module])
+
+
+def _name(module: Path) -> str:
+    parts = (PACKAGE.name, *module.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 MUTANTS = (
     Mutant(
         "R5",
         "a pixel is added",
-        BOX,
-        "        if pixel_offset:",
-        "        pixel_offset = 1.0\n        if pixel_offset:",
+        "Corners.of",
+        "np.ascontiguousarray(A.T)",
+        "np.ascontiguousarray((A + [0, 0, 1, 1]).T)",
     ),
-    Mutant("R5", "areas from corners", BOX, "area=w * h)", "area=((w + x) - x) * ((h + y) - y))"),
+    Mutant("R5", "areas from corners", "Corners.of", "A * B", "((A + x) - x) * ((B + y) - y)"),
+    Mutant("R5", "the union in another order", "overlapping_pairs", "A + B - C", "A + (B - C)"),
+    Mutant("R5", "an epsilon in the union", "_reaching", "A / B", "A / (B + 1e-9)"),
+    Mutant("R5", "the candidate threshold exclusive", "_reaching", "A >= threshold", "A > threshold"),
+    Mutant("R6", "the union without the crowd rule", "overlapping_pairs", "np.where(crowd[A], B, C)", "C"),
     Mutant(
-        "R5",
-        "the union in another order",
-        BOX,
-        "(first.area[i] + second.area[j]) - intersection",
-        "first.area[i] + (second.area[j] - intersection)",
+        "R6",
+        "over the crowd's area",
+        "overlapping_pairs",
+        "np.where(crowd[A], B, C)",
+        "np.where(crowd[A], second.area[A], C)",
     ),
-    Mutant(
-        "R5",
-        "an epsilon in the union",
-        BOX,
-        "overlap = intersection / whole",
-        "overlap = intersection / (whole + 1e-9)",
-    ),
-    Mutant("R5", "the candidate threshold exclusive", BOX, "overlap >= threshold)", "overlap > threshold)"),
-    Mutant("R6", "the union without the crowd rule", BOX, "np.where(crowd[j], first.area[i], union)", "union"),
-    Mutant("R6", "over the crowd's area", BOX, "np.where(crowd[j], first.area[i]", "np.where(crowd[j], second.area[j]"),
-    Mutant("R7", "the lower size limit open", TABLE, "(gt.area < one.low)", "(gt.area <= one.low)"),
-    Mutant("R7", "the upper size limit open", TABLE, "(gt.area > one.high)", "(gt.area >= one.high)"),
+    Mutant("R7", "the lower size limit open", "_ignored", "A.area < B.low", "A.area <= B.low"),
+    Mutant("R7", "the upper size limit open", "_ignored", "A.area > B.high", "A.area >= B.high"),
     Mutant(
         "R7",
         "the area of the box, not of the file",
-        TABLE,
-        "(gt.area < one.low) | (gt.area > one.high)",
-        "(gt.xywh[:, 2] * gt.xywh[:, 3] < one.low) | (gt.xywh[:, 2] * gt.xywh[:, 3] > one.high)",
+        "_ignored",
+        "F | (A.area < B.low) | (A.area > B.high)",
+        "F | (A.xywh[:, 2] * A.xywh[:, 3] < B.low) | (A.xywh[:, 2] * A.xywh[:, 3] > B.high)",
     ),
-    Mutant("R7", "ignore is honoured", PROTOCOL, 'ignored_flags=("crowd",),', 'ignored_flags=("crowd", "ignore"),'),
-    Mutant("R7", "crowds count", PROTOCOL, 'ignored_flags=("crowd",),', "ignored_flags=(),"),
-    Mutant("R8", "the cap one too high", TABLE, "kept = rank < protocol", "kept = rank <= protocol"),
-    Mutant(
-        "R8",
-        "the cap one too low",
-        TABLE,
-        "kept = rank < protocol.max_dets[-1]",
-        "kept = rank < protocol.max_dets[-1] - 1",
-    ),
+    Mutant("R7", "ignore is honoured", "COCO", "ignored_flags=...", "('crowd', 'ignore')"),
+    Mutant("R7", "crowds count", "COCO", "ignored_flags=...", "()"),
+    Mutant("R8", "the cap one too high", "Detections.of", "rank < A", "rank <= A"),
+    Mutant("R8", "the cap one too low", "Detections.of", "rank < A", "rank < A - 1"),
     Mutant(
         "R8",
         "the cap per image",
-        TABLE,
-        "rank = group_ranks(key)",
-        "rank = group_ranks(pred.image[order].astype(np.int64))",
+        "Detections.of",
+        "group_ranks(key)",
+        "group_ranks(pred.image[order].astype(np.int64))",
     ),
     Mutant(
         "R8",
         "equal scores by the last in the file",
-        ORDER,
-        "    packed = np.sort(run * n + order)\n    return packed % n",
-        "    packed = np.sort(run * n + (n - 1 - order))\n    return n - 1 - packed % n",
+        "descending_order",
+        "np.sort(A * N + B)",
+        "N - 1 - np.sort(A * N + (N - 1 - B)) % N",
     ),
-    Mutant("R8", "ascending scores", ORDER, "np.argsort(-scores)", "np.argsort(scores)"),
+    Mutant("R8", "ascending scores", "descending_order", "np.argsort(-A)", "np.argsort(A)"),
     Mutant(
         "R9",
         "ground truth from the end of the file",
-        ORDER,
-        "    return stable_order(key)\n",
-        "    return np.lexsort((-np.arange(len(key)), key))\n",
+        "ground_truth_order",
+        "stable_order(key)",
+        "np.lexsort((-np.arange(len(key)), key))",
     ),
-    Mutant(
-        "R9",
-        "ignored boxes not scanned last",
-        GREEDY,
-        "np.where(contest.ignored[:, gt], 0, bonus)",
-        "0 * contest.ignored[:, gt]",
-    ),
+    Mutant("R9", "ignored boxes not scanned last", "_choose", "np.where(A.ignored[:, B], 0, C)", "0 * A.ignored[:, B]"),
+    Mutant("R10", "thresholds exclusive for lone pairs", "_first_come", "A.overlap[B] >= C", "A.overlap[B] > C"),
+    Mutant("R10", "thresholds exclusive in contests", "_choose", "A.overlap[B] >= C", "A.overlap[B] > C"),
+    Mutant("R10", "the first of equal overlaps", "_by_preference", "A if B.last_wins else C", "C"),
     Mutant(
         "R10",
-        "thresholds exclusive for lone pairs",
-        GREEDY,
-        "overlap[pair] >= contest.thresholds[:, None]  # (T, p)\n    first",
-        "overlap[pair] > contest.thresholds[:, None]  # (T, p)\n    first",
+        "a copy must reach a threshold of 1",
+        "LARGEST_THRESHOLD",
+        "1 - A",
+        "1.0",
     ),
-    Mutant(
-        "R10",
-        "thresholds exclusive in contests",
-        GREEDY,
-        "within = contest.pairs.overlap[pair] >=",
-        "within = contest.pairs.overlap[pair] >",
-    ),
-    Mutant(
-        "R10",
-        "the first of equal overlaps",
-        GREEDY,
-        "(gt if contest.last_wins else -gt, overlap, det)",
-        "(-gt, overlap, det)",
-    ),
-    Mutant(
-        "R10", "a copy must reach a threshold of 1", GREEDY, "LARGEST_THRESHOLD = 1 - 1e-10", "LARGEST_THRESHOLD = 1.0"
-    ),
-    Mutant(
-        "R10",
-        "boxes are never taken",
-        GREEDY,
-        "usable = within & ~taken[:, :, gt]",
-        "usable = within & (taken[:, :, gt] | True)",
-    ),
-    Mutant("R10", "the best box only", PROTOCOL, 'assignment="best_free"', 'assignment="best_any"'),
-    Mutant(
-        "R10",
-        "a crowd is taken once in contests",
-        GREEDY,
-        "taken[a, t, won] = ~contest.reusable[won]",
-        "taken[a, t, won] = True",
-    ),
-    Mutant("R10", "a crowd is taken once alone", GREEDY, "== place) | contest.reusable[gt])", "== place))"),
-    Mutant("R10", "a crowd is not reusable", PROTOCOL, 'reusable_flags=("crowd",),', "reusable_flags=(),"),
-    Mutant(
-        "R10",
-        "a box of another size absorbs again and again",
-        GREEDY,
-        "taken[a, t, won] = ~contest.reusable[won]",
-        "taken[a, t, won] = ~contest.ignored[a, won]",
-    ),
-    Mutant("R10", "the last in line is served first", GREEDY, "first[gt[::-1]] = det[::-1]", "first[gt] = det"),
+    Mutant("R10", "boxes are never taken", "_choose", "A & ~taken[:, :, B]", "A & (taken[:, :, B] | True)"),
+    Mutant("R10", "the best box only", "COCO", "assignment=...", "'best_any'"),
+    Mutant("R10", "a crowd is taken once in contests", "_choose", "~A.reusable[B]", "True"),
+    Mutant("R10", "a crowd is taken once alone", "_first_come", "(A == B) | C.reusable[D]", "A == B"),
+    Mutant("R10", "a crowd is not reusable", "COCO", "reusable_flags=...", "()"),
+    Mutant("R10", "a box of another size absorbs again and again", "_choose", "~A.reusable[B]", "~A.ignored[a, B]"),
+    Mutant("R10", "the last in line is served first", "_ready", "A[B[::-1]] = C[::-1]", "A[B] = C"),
     Mutant(
         "R10",
         "lone candidates are served before others",
-        GREEDY,
-        "single & ~wanted_by_others[",
-        "single & (True | wanted_by_others)[",
+        "_without_alternatives",
+        "A & ~B[C]",
+        "A & (True | B)[C]",
     ),
-    Mutant(
-        "R10",
-        "only pairs above the highest threshold",
-        TABLE,
-        "float(_thresholds(protocol)[0])",
-        "float(_thresholds(protocol)[-1])",
-    ),
+    Mutant("R10", "only pairs above the highest threshold", "_pair", "_thresholds(A)[0]", "_thresholds(A)[-1]"),
     Mutant(
         "R11",
         "a match with an ignored box counts",
-        CURVES,
-        "np.where(matched, ~table.ignored_match(area), in_range[table.candidate])",
-        "matched | in_range[table.candidate]",
+        "Outcome.of",
+        "np.where(A, ~B.ignored_match(C), D)",
+        "A | D",
     ),
-    Mutant("R12", "the lower size limit open for detections", TABLE, "self.area >= one.low", "self.area > one.low"),
-    Mutant("R12", "the upper size limit open for detections", TABLE, "self.area <= one.high", "self.area < one.high"),
-    Mutant(
-        "R12",
-        "detections of another size count",
-        CURVES,
-        "in_range = table.in_range(area)",
-        "in_range = table.area == table.area",
-    ),
+    Mutant("R12", "the lower size limit open for detections", "MatchTable.in_range", "A >= B.low", "A > B.low"),
+    Mutant("R12", "the upper size limit open for detections", "MatchTable.in_range", "A <= B.high", "A < B.high"),
+    Mutant("R12", "detections of another size count", "Outcome.of", "A.in_range(B)", "A.area == A.area"),
     Mutant(
         "R12",
         "matched detections of another size do not count",
-        CURVES,
-        "~table.ignored_match(area), in_range[table.candidate])",
-        "~table.ignored_match(area) & in_range[table.candidate], in_range[table.candidate])",
+        "Outcome.of",
+        "np.where(A, ~B.ignored_match(C), D)",
+        "np.where(A, ~B.ignored_match(C) & D, D)",
     ),
     Mutant(
         "R13",
         "images without ground truth are skipped",
-        CURVES,
-        "in_range = table.in_range(area)",
-        "in_range = table.in_range(area) & np.isin(table.image, table.gt_image)",
+        "Outcome.of",
+        "A.in_range(B)",
+        "A.in_range(B) & np.isin(A.image, A.gt_image)",
     ),
-    Mutant(
-        "R14",
-        "ignored boxes are positives",
-        TABLE,
-        "np.bincount(self.gt_label[~ignored],",
-        "np.bincount(self.gt_label,",
-    ),
-    Mutant("R15", "equal scores in the order of the file", PROTOCOL, 'score_ties="image"', 'score_ties="file"'),
+    Mutant("R14", "ignored boxes are positives", "MatchTable.positives", "A.gt_label[~B]", "A.gt_label"),
+    Mutant("R15", "equal scores in the order of the file", "COCO", "score_ties=...", "'file'"),
     Mutant(
         "R15",
         "equal scores by image from the last",
-        ORDER,
-        "    return table.image.astype",
-        "    return -table.image.astype",
+        "_image_major",
+        "A.image.astype(B) * C + D",
+        "-A.image.astype(B) * C + D",
     ),
-    Mutant("R16", "the epsilon dropped", PROTOCOL, "precision_epsilon=float(np.spacing(1.0))", "precision_epsilon=0.0"),
-    Mutant("R16", "the epsilon doubled", PROTOCOL, "float(np.spacing(1.0))", "2 * float(np.spacing(1.0))"),
+    Mutant("R16", "the epsilon dropped", "COCO", "precision_epsilon=...", "0.0"),
+    Mutant("R16", "the epsilon doubled", "COCO", "precision_epsilon=...", "2 * float(np.spacing(1.0))"),
     Mutant(
         "R16",
         "ignored matches are false positives",
-        CURVES,
-        "outcome.counts.astype(np.int8) - outcome.unmatched[table.candidate]",
-        "0 * outcome.counts.astype(np.int8)",
+        "_running_counts",
+        "A.counts.astype(B) - C",
+        "0 * A.counts.astype(B)",
     ),
+    Mutant("R16", "hits count from zero", "_collect", "A - np.repeat(B, C) + 1", "A - np.repeat(B, C)"),
     Mutant(
-        "R16",
-        "hits count from zero",
-        CURVES,
-        "np.repeat(np.cumsum(count) - count.ravel(), count.ravel()) + 1",
-        "np.repeat(np.cumsum(count) - count.ravel(), count.ravel())",
+        "R17", "recall within one more than the cap", "MatchCurves._rank_below", "A.rank < limit", "A.rank <= limit"
     ),
-    Mutant("R17", "recall within one more than the cap", CURVES, "self.table.rank < limit", "self.table.rank <= limit"),
     Mutant(
         "R17",
         "recall without ground truth is defined",
-        CURVES,
-        "positives[positives == 0] = np.nan",
-        "positives[positives == 0] = 1.0",
+        "MatchCurves.final_recall",
+        "A[A == 0] = np.nan",
+        "A[A == 0] = 1.0",
     ),
-    Mutant(
-        "R18",
-        "no envelope",
-        CURVES,
-        "np.maximum.accumulate(until_next[:, :, ::-1], axis=2)[:, :, ::-1]",
-        "until_next",
-    ),
+    Mutant("R18", "no envelope", "highest_from", "np.maximum.accumulate(A[:, :, ::-1], axis=2)[:, :, ::-1]", "A"),
     Mutant(
         "R18",
         "the envelope from the left",
-        CURVES,
-        "np.maximum.accumulate(until_next[:, :, ::-1], axis=2)[:, :, ::-1]",
-        "np.maximum.accumulate(until_next, axis=2)",
+        "highest_from",
+        "np.maximum.accumulate(A[:, :, ::-1], axis=2)[:, :, ::-1]",
+        "np.maximum.accumulate(A, axis=2)",
     ),
-    Mutant(
-        "R18",
-        "hits between recall values are skipped",
-        CURVES,
-        "highest_from(np.maximum.reduceat(values, at.ravel())",
-        "highest_from(values[at.ravel()]",
-    ),
-    Mutant("R19", "the search from the right", CURVES, "hits += hits / n < grid", "hits += hits / n <= grid"),
-    Mutant(
-        "R19", "recalls one ulp short are reached", CURVES, "hits += hits / n < grid", "hits += hits / n < grid - 1e-15"
-    ),
-    Mutant(
-        "R19", "recalls reached by rounding are not", CURVES, "    hits -= (hits > 0) & ((hits - 1) / n >= grid)\n", ""
-    ),
+    Mutant("R18", "hits between recall values are skipped", "highest_beyond", "np.maximum.reduceat(A, B)", "A[B]"),
+    Mutant("R19", "the search from the right", "required_hits", "A / B < C", "A / B <= C"),
+    Mutant("R19", "recalls one ulp short are reached", "required_hits", "A / B < C", "A / B < C - 1e-15"),
+    Mutant("R19", "recalls reached by rounding are not", "required_hits", "hits -= A", ""),
     Mutant(
         "R19",
         "the grid without linspace",
-        PROTOCOL,
-        "np.linspace(0.0, 1.0, self.recall_points)",
-        "np.arange(self.recall_points) / max(self.recall_points - 1, 1)",
+        "Protocol.recall_grid",
+        "np.linspace(0.0, 1.0, A)",
+        "np.arange(A) / max(A - 1, 1)",
     ),
-    Mutant("R19", "precision 1 beyond the end", CURVES, "padded = np.zeros(", "padded = np.ones("),
-    Mutant(
-        "R19",
-        "the score of the first hit at recall 0",
-        CURVES,
-        "        scores[:, :, self.recall_grid == 0] = self._first_scores()[:, None]\n",
-        "",
-    ),
+    Mutant("R19", "precision 1 beyond the end", "MatchCurves._lookup", "np.zeros(A)", "np.ones(A)"),
+    Mutant("R19", "the score of the first hit at recall 0", "MatchCurves.recall_scores", "A[:, :, B == 0] = C", ""),
     Mutant(
         "R20",
         "classes without ground truth are 0",
-        CURVES,
-        "values[..., self.positives[area] == 0] = np.nan",
-        "values[..., self.positives[area] == 0] = 0.0",
+        "MatchCurves._undefined_without_truth",
+        "A[..., B == 0] = np.nan",
+        "A[..., B == 0] = 0.0",
     ),
     Mutant(
         "R20",
         "classes without detections are undefined",
-        CURVES,
-        "= np.nan\n        return values",
-        "= np.nan\n        unseen = ~np.isin(np.arange(values.shape[-1]), self.table.label)\n"
-        "        values[..., unseen] = np.nan\n        return values",
+        "MatchCurves._undefined_without_truth",
+        "return A",
+        "return np.where(np.isin(np.arange(A.shape[-1]), self.table.label), A, np.nan)",
     ),
-    Mutant(
-        "R21",
-        "undefined cells are averaged as 0",
-        AVERAGES,
-        "defined = chosen[~np.isnan(chosen)]",
-        "defined = np.nan_to_num(chosen).ravel()",
-    ),
+    Mutant("R21", "undefined cells are averaged as 0", "Averages.mean", "A[~np.isnan(A)]", "np.nan_to_num(A).ravel()"),
     Mutant(
         "R21",
         "the mean of the means of classes",
-        AVERAGES,
-        "return float(np.mean(defined)) if",
-        "return float(np.nanmean(np.nanmean(values.reshape(-1, values.shape[-1]), axis=0))) if",
+        "Averages.mean",
+        "np.mean(A)",
+        "np.nanmean(np.nanmean(values.reshape(-1, values.shape[-1]), axis=0))",
     ),
-    Mutant("R22", "the smallest cap by default", AXES, "return max(len(caps) - 1, 0)", "return 0"),
+    Mutant("R22", "the smallest cap by default", "Axes.cap", "max(A, 0)", "0"),
     Mutant(
-        "R23",
-        "thresholds rounded",
-        PROTOCOL,
-        "tuple(np.linspace(0.5, 0.95, 10).tolist())",
-        "tuple(np.linspace(0.5, 0.95, 10).round(2).tolist())",
+        "R23", "thresholds rounded", "COCO", "iou_thresholds=...", "tuple(np.linspace(0.5, 0.95, 10).round(2).tolist())"
     ),
     Mutant(
         "R23",
         "pooled detections in the order of the file",
-        ORDER,
-        "    if not protocol.class_agnostic:\n",
-        "    if table.score is not None:\n",
+        "_image_major",
+        "not A.class_agnostic",
+        "table.score is not None",
     ),
-    Mutant(
-        "R23",
-        "pooled ground truth in the order of the file",
-        ORDER,
-        "    if protocol.class_agnostic:\n",
-        "    if False:\n",
-    ),
-    Mutant("VOC", "no pixel is added", PROTOCOL, "pixel_offset=1.0", "pixel_offset=0.0"),
-    Mutant("VOC", "the best free box", PROTOCOL, 'assignment="best_any"', 'assignment="best_free"'),
-    Mutant("VOC", "the last of equal overlaps", PROTOCOL, 'iou_ties="first"', 'iou_ties="last"'),
-    Mutant("VOC", "equal scores by image", PROTOCOL, 'score_ties="file"', 'score_ties="image"'),
-    Mutant(
-        "VOC",
-        "difficult boxes count",
-        PROTOCOL,
-        'ignored_flags=("difficult", "crowd", "ignore")',
-        'ignored_flags=("crowd", "ignore")',
-    ),
-    Mutant(
-        "VOC",
-        "difficult boxes absorb once",
-        GREEDY,
-        "wins = ignored[gt[claims]] | _first_of_each(gt[claims])",
-        "wins = _first_of_each(gt[claims])",
-    ),
+    Mutant("R23", "pooled ground truth in the order of the file", "ground_truth_order", "A.class_agnostic", "False"),
+    Mutant("VOC", "no pixel is added", "VOC2012", "pixel_offset=...", "0.0"),
+    Mutant("VOC", "the best free box", "VOC2012", "assignment=...", "'best_free'"),
+    Mutant("VOC", "the last of equal overlaps", "VOC2012", "iou_ties=...", "'last'"),
+    Mutant("VOC", "equal scores by image", "VOC2012", "score_ties=...", "'image'"),
+    Mutant("VOC", "difficult boxes count", "VOC2012", "ignored_flags=...", "('crowd', 'ignore')"),
+    Mutant("VOC", "difficult boxes absorb once", "assign_best_any", "A | _first_of_each(B)", "_first_of_each(B)"),
     Mutant(
         "VOC",
         "the last claim wins",
-        GREEDY,
-        "first[np.unique(values, return_index=True)[1]] = True",
-        "first[len(values) - 1 - np.unique(values[::-1], return_index=True)[1]] = True",
+        "_first_of_each",
+        "np.unique(A, return_index=True)[1]",
+        "len(A) - 1 - np.unique(A[::-1], return_index=True)[1]",
     ),
-    Mutant(
-        "VOC",
-        "the threshold exclusive",
-        GREEDY,
-        "contest.pairs.overlap[best] >= contest",
-        "contest.pairs.overlap[best] > contest",
-    ),
-    Mutant("VOC", "no envelope", CURVES, "np.maximum.accumulate(precision[::-1])[::-1]", "precision"),
-    Mutant("VOC", "eleven points are a hundred and one", PROTOCOL, "recall_points=11,", "recall_points=101,"),
-    Mutant("VOC", "eleven points for all years", PROTOCOL, 'interpolation="area"', 'interpolation="grid"'),
-    Mutant("VOC", "a cap of 100", PROTOCOL, "max_dets=(),", "max_dets=(100,),"),
+    Mutant("VOC", "the threshold exclusive", "assign_best_any", "A.overlap[B] >= C", "A.overlap[B] > C"),
+    Mutant("VOC", "no envelope", "envelope_area", "np.maximum.accumulate(A[::-1])[::-1]", "A"),
+    Mutant("VOC", "eleven points are a hundred and one", "VOC2007", "recall_points=...", "101"),
+    Mutant("VOC", "eleven points for all years", "VOC2012", "interpolation=...", "'grid'"),
+    Mutant("VOC", "a cap of 100", "VOC2012", "max_dets=...", "(100,)"),
 )

@@ -15,7 +15,7 @@ import mutant_run
 import peer
 import pytest
 from exact import decode
-from mutants import MUTANTS, PACKAGE, Mutant
+from mutants import MUTANTS, PACKAGE, Mutant, module_as_it_is
 
 HERE = Path(__file__).parent
 AS_IT_IS = "the engine as it is"
@@ -44,13 +44,12 @@ def workload(shared_oracle: Path, oracle_cases: Path, tmp_path_factory: pytest.T
 @pytest.fixture(scope="module")
 def noticed(workload: Path) -> dict[str, str | None]:
     """Return the first case that differs for each mutant, and for the engine as it is."""
-    edits = [(one.module, one.edited()) for one in MUTANTS]
-    unchanged = (PACKAGE / MUTANTS[0].file).read_text(encoding="utf-8")
+    edits = [module_as_it_is(), *(mutant.edit() for mutant in MUTANTS)]
     command = [sys.executable, str(HERE / "mutant_run.py"), str(workload)]
     path = os.pathsep.join(map(str, (PACKAGE.parent, HERE, HERE.parent)))
     done = subprocess.run(
         command,
-        input=json.dumps([(MUTANTS[0].module, unchanged), *edits]),
+        input=json.dumps(edits),
         env=os.environ | {"PYTHONPATH": path},
         capture_output=True,
         text=True,
