@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from jaccard_eval.cli._inputs import InputText
 from jaccard_eval.cli._options import NUMBER, section
 from jaccard_eval.cli._parse import parse_whole, parsed_by
 from jaccard_eval.errors import UsageError
@@ -21,6 +21,14 @@ FIELDS = {  # by the names of the options
     "seed": "rng",
     "group_by": "group_by",
 }
+
+
+def is_group_file(group_by: str | None) -> bool:
+    """Whether images are grouped by a file."""
+    from jaccard_eval.data.bootstrap import BY_FOLDER
+
+    return group_by not in (None, BY_FOLDER)
+
 
 _noise = section("Noise")
 
@@ -36,20 +44,12 @@ BOOTSTRAP_OPTIONS: list[click.Parameter] = [
     _noise("--seed", metavar="N", callback=parsed_by(parse_whole), help="Seed of the resamples, 0 when not given."),
     _noise(
         "--group-by",
+        type=InputText(is_group_file),
         metavar="folder|FILE",
         help="Draw groups of images as a whole, such as the frames of a video: those of one folder, or of one group in"
         " a CSV file of rows image,group.",
     ),
 ]
-
-
-def group_files(options: dict[str, Any]) -> list[Path]:
-    """Return the file of groups, if one is named: an input like any other."""
-    if options["group_by"] is None:
-        return []
-    from jaccard_eval.data.bootstrap import BY_FOLDER
-
-    return [] if options["group_by"] == BY_FOLDER else [Path(options["group_by"])]
 
 
 def read_bootstrap(options: dict[str, Any]) -> Bootstrap | None:

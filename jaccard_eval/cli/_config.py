@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaccard_eval.cli._inputs import note_inputs
 from jaccard_eval.errors import DataError, UsageError, reason_of, shown
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ def _yaml(path: Path) -> Mapping[str, Any]:
 
 
 def _image_names(path: Path) -> tuple[str, ...]:
+    note_inputs([path])
     lines = (line.strip() for line in _text(path).splitlines())
     return tuple(line for line in lines if line and not line.startswith("#"))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.cli import _streams
 from jaccard_eval.cli._ci import announce
+from jaccard_eval.cli._inputs import refuse_overwriting
 
 if TYPE_CHECKING:
     from jaccard_eval.report import Reportable, ReportOptions
@@ -18,13 +19,19 @@ if TYPE_CHECKING:
 STDOUT_PATHS = (Path("-"), Path("/dev/stdout"))
 
 
-def plan_files(paths: Sequence[Path], inputs: Sequence[Path]) -> list[Output]:
-    """Check the outputs before anything is computed; the standard output needs no plan."""
-    if not any(path not in STDOUT_PATHS for path in paths):
+def plan_files(paths: Sequence[Path], baseline: Sequence[Path] = ()) -> list[Output]:
+    """Check the outputs, and the files of a baseline to update, before anything is computed.
+
+    The standard output needs no plan.
+    """
+    files = [("-o", path) for path in paths if path not in STDOUT_PATHS]
+    files += [("--update-baseline", path) for path in baseline]
+    if not files:
         return []
     from jaccard_eval.report._write import plan_outputs
 
-    return plan_outputs([path for path in paths if path not in STDOUT_PATHS], inputs)
+    refuse_overwriting(files)
+    return plan_outputs([path for _, path in files])
 
 
 def deliver(

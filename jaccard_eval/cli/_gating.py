@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from jaccard_eval.cli import _config, _streams
-from jaccard_eval.cli._bootstrap import adjusted, given_settings, read_bootstrap, require_resamples
+from jaccard_eval.cli._bootstrap import adjusted, given_settings, is_group_file, read_bootstrap, require_resamples
+from jaccard_eval.cli._inputs import InputPath, note_inputs
 from jaccard_eval.cli._options import PATH, SectionOption, section
 from jaccard_eval.cli._parse import parse_number
 from jaccard_eval.errors import ExitCode, UsageError, printable, shown
@@ -66,17 +67,13 @@ class Gatekeeper:
     quiet: bool
 
     @property
-    def inputs(self) -> list[Path]:
-        """Files that no output may replace."""
-        return [] if self.updates else self._files
-
-    @property
     def outputs(self) -> list[Path]:
         """Files to write beside those that were asked for."""
-        return self._files if self.updates else []
+        return self.files if self.updates else []
 
     @property
-    def _files(self) -> list[Path]:
+    def files(self) -> list[Path]:
+        """The baseline, and the run beside it where one belongs to it."""
         if self.baseline is None:
             return []
         if not self.with_table:
@@ -126,7 +123,7 @@ class Gatekeeper:
         if self.updates and self._fails(gates):
             yield f"baseline {shown(str(self.baseline))} stays as it was: a gate failed; --exit-zero accepts the run"
         elif self.updates and not self.quiet:
-            yield f"baseline {' and '.join(shown(str(path)) for path in self._files)} written"
+            yield f"baseline {' and '.join(shown(str(path)) for path in self.files)} written"
 
 
 def prepare(options: dict[str, Any]) -> Gatekeeper:
@@ -148,7 +145,7 @@ def prepare(options: dict[str, Any]) -> Gatekeeper:
         require_resamples(options)
     if updates:
         _require_replaceable(baseline)
-    return Gatekeeper(
+    keeper = Gatekeeper(
         gating=None if gates is None else make_gating(gates, baseline, options),
         source=source,
         baseline=baseline,
@@ -157,6 +154,9 @@ def prepare(options: dict[str, Any]) -> Gatekeeper:
         exit_zero=options["exit_zero"],
         quiet=options["quiet"],
     )
+    if not updates:
+        note_inputs(keeper.files, "the baseline")
+    return keeper
 
 
 def configured_gates(options: dict[str, Any]) -> tuple[Gates | None, str]:
@@ -168,6 +168,7 @@ def configured_gates(options: dict[str, Any]) -> tuple[Gates | None, str]:
     path = named if named is not None or options["isolated"] else _config.find_config()
     gates = None if path is None else _config.load_gates(path, further=rules)
     if path is not None and gates is not None:
+        note_inputs([path], "the configuration")
         return _adapted(_relative_to(path.parent, gates), options), str(path)
     if named is not None:
         raise UsageError(f"{shown(str(named))} has no gates: no [[gates.rules]] or [[tool.jaccard-eval.gates.rules]]")
@@ -185,10 +186,11 @@ def _relative_to(folder: Path, gates: Gates) -> Gates:
 
 
 def _grouped(folder: Path, drawn: Bootstrap) -> Bootstrap:
-    from jaccard_eval.data.bootstrap import BY_FOLDER
-
-    by_file = drawn.group_by not in (None, BY_FOLDER)
-    return replace(drawn, group_by=str(folder / str(drawn.group_by))) if by_file else drawn
+    if not is_group_file(drawn.group_by):
+        return drawn
+    path = folder / str(drawn.group_by)
+    note_inputs([path])
+    return replace(drawn, group_by=str(path))
 
 
 def _adapted(gates: Gates, options: dict[str, Any]) -> Gates:
@@ -309,7 +311,7 @@ RULE_SOURCES: list[click.Parameter] = [
     _rule_option("--fail-inferior", "Fail unless resampling says that a metric has dropped by less."),
     _option(
         "--config",
-        type=PATH,
+        type=InputPath(),
         metavar="FILE",
         help="Rules: a TOML or YAML file. When not given: jaccard-eval.toml, .yaml, or pyproject.toml with"
         " [tool.jaccard-eval], in the nearest folder upward.",
@@ -335,7 +337,9 @@ VALUE_OPTIONS: list[click.Parameter] = [
         callback=_parsed_metrics,
         help="A value measured elsewhere, for rules on external.NAME. Repeatable.",
     ),
-    _option("--metrics-file", type=PATH, metavar="FILE", help="Such values as a JSON object; nested names have dots."),
+    _option(
+        "--metrics-file", type=InputPath(), metavar="FILE", help="Such values as a JSON object; nested names have dots."
+    ),
     _option("--exit-zero", is_flag=True, help="End with 0 even when a gate failed."),
 ]
 GATE_OPTIONS = [*RULE_SOURCES, *BASELINE_OPTIONS, UPDATE_OPTION, *VALUE_OPTIONS]

@@ -10,8 +10,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from jaccard_eval.cli._ci import SYSTEMS, announce_failure
+from jaccard_eval.cli._inputs import IMAGES, LABELS, InputPath, InputText
 from jaccard_eval.cli._parse import (
     OneOf,
+    is_map_file,
     parse_areas,
     parse_class_map,
     parse_iou,
@@ -31,6 +33,15 @@ ORIGINS = ("0", "1")
 IMAGE_WAYS = ("id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1", "id-1")
 NAMES: dict[str, Any] = {"metavar": "A,B,...", "callback": parsed_by(parse_names)}
 NUMBER: dict[str, Any] = {"metavar": "NUMBER", "callback": parsed_by(parse_number)}
+
+
+def _is_names_file(text: str) -> bool:
+    from jaccard_eval.formats._names import is_file
+
+    return is_file(text)
+
+
+NAMES_TEXT = InputText(_is_names_file)
 
 
 class SectionOption(click.Option):
@@ -120,8 +131,10 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
         option(f"--{side}-box", type=OneOf(BOX_ENCODINGS), help="What the four numbers of a box are."),
         option(f"--{side}-units", type=OneOf(UNITS), help="Pixels, or fractions of the image's width and height."),
         option(f"--{side}-origin", type=OneOf(ORIGINS), help="What the first pixel is called: 0, or 1 as in VOC."),
-        option(f"--{side}-names", metavar="FILE|A,B,...", help="Class names by index, for this side."),
-        option(f"--{side}-images", type=PATH, metavar="DIR", help="Folder of the pictures, for this side."),
+        option(f"--{side}-names", type=NAMES_TEXT, metavar="FILE|A,B,...", help="Class names by index, for this side."),
+        option(
+            f"--{side}-images", type=InputPath(IMAGES), metavar="DIR", help="Folder of the pictures, for this side."
+        ),
         option(f"--{side}-columns", metavar="LAYOUT", help="Layout of the columns in text files."),
     ]
 
@@ -134,13 +147,13 @@ _show = section("Output")
 _find = section("Findings (each has a code, explained in docs/findings.md)")
 
 PATH_OPTIONS: list[click.Parameter] = [
-    _path("--gt", type=PATH, multiple=True, metavar="PATH", help="Ground truth."),
-    _path("--pred", "--dt", type=PATH, multiple=True, metavar="PATH", help="Predictions."),
+    _path("--gt", type=InputPath(LABELS), multiple=True, metavar="PATH", help="Ground truth."),
+    _path("--pred", "--dt", type=InputPath(LABELS), multiple=True, metavar="PATH", help="Predictions."),
 ]
 
 INPUT_OPTIONS: list[click.Parameter] = [
-    _both("--names", metavar="FILE|A,B,...", help="Class names by index: a file, or a list."),
-    _both("--images", type=PATH, metavar="DIR", help="Folder of the pictures, for their list and sizes."),
+    _both("--names", type=NAMES_TEXT, metavar="FILE|A,B,...", help="Class names by index: a file, or a list."),
+    _both("--images", type=InputPath(IMAGES), metavar="DIR", help="Folder of the pictures, for their list and sizes."),
     _both("--split", default="val", show_default=True, help="Split of a data set that is read, where it has splits."),
     _both("--assume-score", **NUMBER, help="Score of predictions that carry none."),
     *_side_options("gt", "ground truth"),
@@ -162,6 +175,7 @@ PAIR_OPTIONS: list[click.Parameter] = [
     ),
     _pair(
         "--class-map",
+        type=InputText(is_map_file),
         metavar="PRED=GT,...|FILE|RULE|auto",
         callback=parsed_by(parse_class_map),
         help="Ground-truth class of each prediction class: pairs, a JSON or YAML file, a rule such as id+1 or "

@@ -186,9 +186,8 @@ def parse_class_map(text: str) -> dict[str, str] | str:
     DataError
         When the file cannot be read, or is no mapping of texts.
     """
-    path = Path(text)
-    if path.suffix.lower() in _MAP_SUFFIXES and "=" not in text:
-        return _class_map_of_file(path)
+    if is_map_file(text):
+        return _class_map_of_file(Path(text))
     if "=" not in text:
         return _named_rule(text.strip())
     pairs = [_pair(item) for item in parse_names(text)]
@@ -196,6 +195,11 @@ def parse_class_map(text: str) -> dict[str, str] | str:
     if repeated:
         raise UsageError(f"classes mapped more than once: {repeated}")
     return dict(pairs)
+
+
+def is_map_file(text: str) -> bool:
+    """Whether a mapping of classes is the path of a file."""
+    return Path(text).suffix.lower() in _MAP_SUFFIXES and "=" not in text
 
 
 def _named_rule(name: str) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jaccard_eval.cli._options import PATH, section
+from jaccard_eval.cli._inputs import InputPath
+from jaccard_eval.cli._options import section
 from jaccard_eval.errors import UsageError, shown
 
 if TYPE_CHECKING:
@@ -82,5 +83,7 @@ SLICE_OPTIONS: list[click.Parameter] = [
         callback=_parsed,
         help="Also measure the images whose names match, in a row of their own; * also stands for slashes. Repeatable.",
     ),
-    _option("--slices", type=PATH, metavar="FILE", help='Such slices: TOML, [slices] with night = ["img/night/**"].'),
+    _option(
+        "--slices", type=InputPath(), metavar="FILE", help='Such slices: TOML, [slices] with night = ["img/night/**"].'
+    ),
 ]

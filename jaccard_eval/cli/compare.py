@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli import EXIT_CODES
-from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS, group_files, read_bootstrap, require_resamples
+from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS, read_bootstrap, require_resamples
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import report_findings
+from jaccard_eval.cli._inputs import LABELS, InputPath, note_inputs
 from jaccard_eval.cli._options import (
     FINDING_OPTIONS,
     INPUT_OPTIONS,
@@ -57,10 +58,12 @@ def compare(**options: Any) -> None:
     """Run the command."""
     gt, preds = _many_sides(options["paths"], options["gt"], options["pred"])
     if gt is None:
+        from jaccard_eval.api.documents import run_beside
+
         refuse_options_of_sides(OF_THE_SIDES)
+        note_inputs(map(run_beside, preds))
     how = _compare_options(options)
-    truth = [] if gt is None else [gt]
-    outputs = plan_files(options["output"], [*truth, *preds, *group_files(options)])
+    outputs = plan_files(options["output"])
     result = _compute(gt, preds, how, options)
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions
@@ -122,7 +125,7 @@ COMMAND = SectionedCommand(
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
-        click.Argument(["paths"], nargs=-1, type=click.Path(path_type=Path), metavar="GT A B [C...]"),
+        click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT A B [C...]"),
         *PATH_OPTIONS,
         _option(
             "--score",

@@ -10,6 +10,7 @@ import click
 
 from jaccard_eval.cli import EXIT_CODES, _streams
 from jaccard_eval.cli._findings import report_findings
+from jaccard_eval.cli._inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli._options import FINDING_OPTIONS, INPUT_OPTIONS, PATH, SectionedCommand, section
 from jaccard_eval.cli._parse import OneOf
 from jaccard_eval.cli._reading import ROLES, read_options
@@ -36,6 +37,7 @@ def convert(**options: Any) -> None:
 
     source, target = options["source"], options["target"]
     name = target_format(target, options["to"])
+    refuse_overwriting([("OUT", target)])
     require_free(target, [source], replace=options["force"])
     dataset, log = _read(source, options)
     report_findings((*log.findings(), *dataset.findings), options, in_report=False)
@@ -94,7 +96,7 @@ COMMAND = SectionedCommand(
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
-        click.Argument(["source"], type=PATH, metavar="IN"),
+        click.Argument(["source"], type=InputPath(LABELS), metavar="IN"),
         click.Argument(["target"], type=PATH, metavar="OUT"),
         _option("--to", metavar="FORMAT", help="Format of OUT; by its suffix when not given."),
         _option("--lossy", is_flag=True, help="Write what OUT can carry, and say what is left out."),

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli import EXIT_CODES
-from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS, group_files, read_bootstrap
+from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS, read_bootstrap
 from jaccard_eval.cli._delivery import deliver, plan_files, tell_errors
 from jaccard_eval.cli._findings import report_findings
 from jaccard_eval.cli._gating import GATE_OPTIONS
 from jaccard_eval.cli._gating import prepare as prepare_gates
+from jaccard_eval.cli._inputs import LABELS, InputPath
 from jaccard_eval.cli._options import (
     CLASS_OPTIONS,
     FINDING_OPTIONS,
@@ -64,7 +65,7 @@ def evaluate(**options: Any) -> ExitCode:
     gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
     keeper = prepare_gates(options)
     parts = {"bootstrap": read_bootstrap(options), "slices": read_slices(options)}
-    outputs = plan_files([*options["output"], *keeper.outputs], [gt, pred, *keeper.inputs, *group_files(options)])
+    outputs = plan_files(options["output"], keeper.outputs)
     errors = tell_errors(outputs) if options["errors"] is None else options["errors"]
     result = keeper.judge(_compute(gt, pred, options, errors=errors, **parts))
     report_findings(result.findings, options)
@@ -104,7 +105,7 @@ COMMAND = SectionedCommand(
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
-        click.Argument(["paths"], nargs=-1, type=click.Path(path_type=Path), metavar="GT PRED"),
+        click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT PRED"),
         *PATH_OPTIONS,
         *PROTOCOL_OPTIONS,
         *INPUT_OPTIONS,

@@ -12,6 +12,7 @@ import click
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import report_findings
+from jaccard_eval.cli._inputs import LABELS, note_inputs
 from jaccard_eval.cli._options import (
     FINDING_OPTIONS,
     INPUT_OPTIONS,
@@ -27,6 +28,7 @@ from jaccard_eval.cli._rules import rule_arguments
 from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown
 
 if TYPE_CHECKING:
+    from jaccard_eval.api.verifying import Saved
     from jaccard_eval.data.explanation import ExplanationResult
 
 WITHOUT_EFFECT = ("score",)  # nothing is counted at a score
@@ -49,14 +51,19 @@ def explain(**options: Any) -> None:
     n_paths = 2 - len(options["gt"][:1]) - len(options["pred"][:1])
     if n_paths == 2 and _names_result(words):
         refuse_options_of_sides(OF_THE_SIDES)
-        inputs = [Path(words[0])]
-        outputs = plan_files(options["output"], inputs)
-        result = _compute_saved(inputs[0], *words[1:], boxes=options["boxes"], against=options["against"])
+        from jaccard_eval.api.verifying import read_saved
+
+        saved = read_saved(Path(words[0]))
+        note_inputs([Path(words[0])])
+        note_inputs((Path(saved.document["inputs"][side]["path"]) for side in ROLES), kind=LABELS)
+        outputs = plan_files(options["output"])
+        result = _compute_saved(saved, *words[1:], boxes=options["boxes"], against=options["against"])
     else:
         metric = words[n_paths] if len(words) == n_paths + 1 else DEFAULT_METRIC
         rest = words[:n_paths] if len(words) == n_paths + 1 else words
         gt, pred = two_sides([Path(word) for word in rest], options["gt"], options["pred"])
-        outputs = plan_files(options["output"], [gt, pred])
+        note_inputs([gt, pred], kind=LABELS)
+        outputs = plan_files(options["output"])
         result = _compute(gt, pred, metric, options)
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions
@@ -101,31 +108,29 @@ def _is_result(path: Path) -> bool:
     return isinstance(document, dict) and "kind" in document
 
 
-def _compute_saved(path: Path, metric: str = DEFAULT_METRIC, **options: Any) -> ExplanationResult:
+def _compute_saved(saved: Saved, metric: str = DEFAULT_METRIC, **options: Any) -> ExplanationResult:
     """Explain a saved evaluation, from the inputs that it names, by its own rules and options."""
     from jaccard_eval.api import explaining
-    from jaccard_eval.api.verifying import read_saved
     from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields
 
-    saved = read_saved(path)
     gt, pred = (saved.document["inputs"][side]["path"] for side in ROLES)
-    _require_inputs(path, (gt, pred))
+    _require_inputs(saved.path, (gt, pred))
     arguments = {name: value for name, value in saved.arguments.items() if name not in BESIDE_METRICS}
     result = explaining.explain(gt, pred, metric, **arguments, **options)
     changes = FindingLog()
     now, then = signature_fields(result.signature), signature_fields(saved.document["signature"])
     for role, side in zip(ROLES, (gt, pred), strict=True):
         if now[role] != then[role]:
-            changes.warning("result-differs", Where(side), f"holds other boxes than when {shown(str(path))} was made")
+            changes.warning("result-differs", Where(side), f"holds other boxes than when {shown(saved.path)} was made")
     return replace(result, findings=(*changes.findings(), *result.findings))
 
 
-def _require_inputs(saved: Path, inputs: Sequence[str]) -> None:
+def _require_inputs(saved: str, inputs: Sequence[str]) -> None:
     """Raise an error that says who names the inputs, where these are not to be found from here."""
     missing = FindingLog()
     for path in inputs:
         if not Path(path).exists():
-            detail = f"no such file or directory; {shown(str(saved))} names it"
+            detail = f"no such file or directory; {shown(saved)} names it"
             missing.error("file-missing", Where(path), detail, fix="Run it where that was made, or name GT and PRED.")
     missing.raise_errors()
 

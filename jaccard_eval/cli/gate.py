@@ -9,10 +9,11 @@ import click
 
 from jaccard_eval import __version__
 from jaccard_eval.cli import EXIT_CODES, _streams
-from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS, group_files
+from jaccard_eval.cli._bootstrap import BOOTSTRAP_OPTIONS
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import report_findings
 from jaccard_eval.cli._gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, prepare
+from jaccard_eval.cli._inputs import InputPath, note_inputs
 from jaccard_eval.cli._options import FINDING_OPTIONS, OUTPUT_OPTIONS, SectionedCommand, section
 from jaccard_eval.errors import ExitCode, UsageError
 
@@ -43,8 +44,8 @@ def gate(result: Path | None, **options: Any) -> ExitCode:
         raise UsageError("no rules: give --fail-under METRIC=VALUE and its like, or configure gates in pyproject.toml")
     from jaccard_eval.api.documents import run_beside
 
-    inputs = [result, run_beside(result), *keeper.inputs, *group_files(options)]
-    outputs = plan_files(options["output"], inputs)
+    note_inputs([run_beside(result)])
+    outputs = plan_files(options["output"])
     from jaccard_eval.api.gating import gate_saved
     from jaccard_eval.report import ReportOptions
 
@@ -73,7 +74,7 @@ COMMAND = SectionedCommand(
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
-        click.Argument(["result"], type=click.Path(path_type=Path), metavar="RESULT", required=False),
+        click.Argument(["result"], type=InputPath(), metavar="RESULT", required=False),
         *RULE_SOURCES,
         *BASELINE_OPTIONS,
         *VALUE_OPTIONS,

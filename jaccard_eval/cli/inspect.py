@@ -12,6 +12,7 @@ import click
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import as_errors
+from jaccard_eval.cli._inputs import LABELS, InputPath
 from jaccard_eval.cli._options import (
     FINDING_OPTIONS,
     INPUT_OPTIONS,
@@ -43,7 +44,7 @@ def inspect(**options: Any) -> None:
     from jaccard_eval.report import ReportOptions
 
     paths = _paths(options["paths"], options["gt"], options["pred"])
-    outputs = plan_files(options["output"], list(paths.values()))
+    outputs = plan_files(options["output"])
     result = _look(paths, options)
     deliver(result, outputs, options, ReportOptions(per_class=options["per_class"]))
     errors = as_errors(result.findings, options)
@@ -90,7 +91,7 @@ COMMAND = SectionedCommand(
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
-        click.Argument(["paths"], nargs=-1, type=click.Path(path_type=Path), metavar="PATH [PRED]"),
+        click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="PATH [PRED]"),
         *PATH_OPTIONS,
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,

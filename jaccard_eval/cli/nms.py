@@ -11,6 +11,7 @@ import click
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli._delivery import deliver
 from jaccard_eval.cli._findings import report_findings
+from jaccard_eval.cli._inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli._options import FINDING_OPTIONS, INPUT_OPTIONS, NUMBER, SectionedCommand, section
 from jaccard_eval.cli._parse import OneOf
 from jaccard_eval.cli._reading import read_options
@@ -38,6 +39,7 @@ def nms(**options: Any) -> None:
     from jaccard_eval.atomic import require_free
     from jaccard_eval.formats import write_dataset
 
+    refuse_overwriting([("-o", target)])
     require_free(target, [source], replace=options["force"])
     side, findings = _read(source, options)
     from jaccard_eval import __version__
@@ -97,7 +99,7 @@ COMMAND = SectionedCommand(
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
-        click.Argument(["pred"], type=click.Path(path_type=Path), metavar="PRED"),
+        click.Argument(["pred"], type=InputPath(LABELS), metavar="PRED"),
         _option(
             "--iou",
             **NUMBER,

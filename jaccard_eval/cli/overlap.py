@@ -45,7 +45,7 @@ def overlap(**options: Any) -> None:
     """Run the command."""
     from_files = bool(options["gt"] or options["pred"] or options["image"])
     inputs = list(two_sides([], options["gt"], options["pred"])) if from_files else []
-    outputs = plan_files(options["output"], inputs)
+    outputs = plan_files(options["output"])
     result = _of_files(inputs, options) if from_files else _of_numbers(options["boxes"], options["box"])
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions

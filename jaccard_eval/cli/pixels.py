@@ -13,7 +13,8 @@ from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import report_findings
 from jaccard_eval.cli._gating import GATE_OPTIONS
 from jaccard_eval.cli._gating import prepare as prepare_gates
-from jaccard_eval.cli._options import FINDING_OPTIONS, OUTPUT_OPTIONS, PATH, SectionedCommand, section
+from jaccard_eval.cli._inputs import MAPS, InputPath
+from jaccard_eval.cli._options import FINDING_OPTIONS, NAMES_TEXT, OUTPUT_OPTIONS, SectionedCommand, section
 from jaccard_eval.cli._parse import OneOf
 from jaccard_eval.errors import ExitCode, FindingLog
 
@@ -36,9 +37,8 @@ Examples:
 
 def pixels(gt: Path, pred: Path, **options: Any) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
-    inputs = [path for path in (gt, pred, options["colors"], options["list_file"]) if path is not None]
     keeper = prepare_gates(options)
-    outputs = plan_files([*options["output"], *keeper.outputs], [*inputs, *keeper.inputs])
+    outputs = plan_files(options["output"], keeper.outputs)
     result = keeper.judge(_compute(gt, pred, options))
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions
@@ -79,24 +79,25 @@ COMMAND = SectionedCommand(
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
-        click.Argument(["gt"], type=PATH, metavar="GT"),
-        click.Argument(["pred"], type=PATH, metavar="PRED"),
+        click.Argument(["gt"], type=InputPath(MAPS), metavar="GT"),
+        click.Argument(["pred"], type=InputPath(MAPS), metavar="PRED"),
         _read(
             "--classes",
             "--names",
+            type=NAMES_TEXT,
             metavar="FILE|A,B,...",
             help="Class names by value, from 0. Any other value is then an error.",
         ),
         _read(
             "--colors",
-            type=PATH,
+            type=InputPath(),
             metavar="FILE",
             help="Table of colours, one class a line: '128 64 128 road', 'road,128,64,128' or '#804080 road'.",
         ),
         _read(
             "--list",
             "list_file",
-            type=PATH,
+            type=InputPath(),
             metavar="FILE",
             help="Compare these only: a name a line that both sides know, or two paths below GT and PRED.",
         ),

@@ -11,6 +11,7 @@ import click
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import report_findings
+from jaccard_eval.cli._inputs import LABELS, InputPath
 from jaccard_eval.cli._options import (
     FINDING_OPTIONS,
     INPUT_OPTIONS,
@@ -45,7 +46,7 @@ def sensitivity(**options: Any) -> None:
     """Run the command."""
     gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
     scale = _scale_options(options)
-    outputs = plan_files(options["output"], [gt, pred])
+    outputs = plan_files(options["output"])
     result = _compute(gt, pred, scale, options)
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions
@@ -100,7 +101,7 @@ COMMAND = SectionedCommand(
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
-        click.Argument(["paths"], nargs=-1, type=click.Path(path_type=Path), metavar="GT PRED"),
+        click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT PRED"),
         *PATH_OPTIONS,
         _option(
             "--bins",

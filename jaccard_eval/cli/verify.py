@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -10,6 +9,7 @@ import click
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli._delivery import deliver, plan_files
 from jaccard_eval.cli._findings import as_errors, say_findings
+from jaccard_eval.cli._inputs import LABELS, InputPath
 from jaccard_eval.cli._options import FINDING_OPTIONS, OUTPUT_OPTIONS, PATH_OPTIONS, SectionedCommand
 from jaccard_eval.cli._reading import two_sides
 from jaccard_eval.errors import DataError, Severity
@@ -31,7 +31,7 @@ def verify(**options: Any) -> None:
     from jaccard_eval.report import ReportOptions
 
     gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
-    outputs = plan_files(options["output"], [options["result"], gt, pred])
+    outputs = plan_files(options["output"])
     from jaccard_eval.api import verifying
 
     result = verifying.verify(options["result"], gt, pred)
@@ -52,8 +52,8 @@ COMMAND = SectionedCommand(
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
-        click.Argument(["result"], type=click.Path(path_type=Path), metavar="RESULT"),
-        click.Argument(["paths"], nargs=-1, type=click.Path(path_type=Path), metavar="GT PRED"),
+        click.Argument(["result"], type=InputPath(), metavar="RESULT"),
+        click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT PRED"),
         *PATH_OPTIONS,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,

@@ -1,8 +1,10 @@
 """The formats: one module per on-disk layout, found by the name of its file.
 
 A format module has ``sniff(path) -> bool`` (cheap, reads at most 64 KB, never raises), ``read(path, draft, options)``
-and one frozen value ``FORMAT``; one that can be written has ``write(dataset, path, findings)`` as well. Modules that
-start with an underscore are shared parts, not formats. Third parties add formats through the entry-point group
+and one frozen value ``FORMAT``; one that can be written has ``write(dataset, path, findings)`` as well. Where the
+suffixes of ``FORMAT`` do not tell which files of a folder are read, ``reads_name(name)`` does; where an input leads to
+files outside of it, ``leads_to(path, split)`` returns them. Modules that start with an underscore are shared parts, not
+formats. Third parties add formats through the entry-point group
 ``jaccard_eval.formats``.
 """
 
@@ -236,6 +238,19 @@ def write_dataset(
         findings.note("write-origin", Where(str(path), field="box"), detail, fix=fix)
     writer.write(dataset, Path(path), findings)
     return findings.findings()
+
+
+def reads_name(module: FormatModule, name: str) -> bool:
+    """Whether a format reads a file of this name in a folder that is its input; what it is not sure of it reads."""
+    if hasattr(module, "reads_name"):
+        return bool(module.reads_name(name))
+    about = module.FORMAT
+    return name.lower().endswith(about.suffixes or (about.member,))
+
+
+def leads_to(module: FormatModule, path: Path, split: str) -> list[Path]:
+    """Return the files and folders outside of an input that a format reads with it, or would if they were there."""
+    return list(module.leads_to(path, split)) if hasattr(module, "leads_to") else []
 
 
 def format_writer(name: str) -> FormatWriter:

@@ -52,7 +52,7 @@ def load_names(spec: str | Path, findings: FindingLog | None = None) -> tuple[st
     >>> load_names("cat, traffic light")
     ('cat', 'traffic light')
     """
-    if _is_file(spec):
+    if is_file(spec):
         return read_names(Path(spec), FindingLog() if findings is None else findings)
     names = [part.strip() for part in str(spec).split(",")]
     if not all(names):
@@ -112,12 +112,16 @@ def names_of_yaml(path: Path, content: Mapping[str, Any], findings: FindingLog) 
 
 def find_names(folder: Path) -> Path | None:
     """Return the names file in `folder` or up to two levels above it, the nearest first."""
+    return next((path for path in names_files(folder) if path.is_file()), None)
+
+
+def names_files(folder: Path) -> list[Path]:
+    """Return where a names file may stand: in `folder` or up to two levels above it, the nearest first."""
     above = [Path(os.path.normpath(folder / ("../" * level))) for level in range(PARENT_LEVELS + 1)]
-    candidates = (place / name for place in above for name in NAMES_FILES)
-    return next((path for path in candidates if path.is_file()), None)
+    return [place / name for place in above for name in NAMES_FILES]
 
 
-def _is_file(spec: str | Path) -> bool:
+def is_file(spec: str | Path) -> bool:
     """Whether `spec` means a file: it exists, or it is written like a path."""
     text = str(spec)
     if isinstance(spec, Path) or (text and "\0" not in text and len(text) < 4096 and os.path.lexists(text)):

@@ -48,6 +48,13 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     read_table(path, draft, options)
 
 
+def leads_to(path: Path, _: str) -> list[Path]:
+    """Return the files beside a table that name its classes."""
+    from jaccard_eval.formats._openimages.reader import DESCRIPTIONS
+
+    return [] if _files.is_folder(path) else sorted(path.parent.glob(DESCRIPTIONS))
+
+
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     """Write an Open Images table.
 

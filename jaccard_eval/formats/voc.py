@@ -65,6 +65,11 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         read_annotations(path, draft, options)
 
 
+def reads_name(name: str) -> bool:
+    """Whether a file of this name is one of annotations, of results, or a list of images."""
+    return name.lower().endswith((".xml", ".txt"))
+
+
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     """Write a folder: ground truth as an XML file per image, predictions as a text file per class.
 

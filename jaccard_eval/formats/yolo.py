@@ -86,6 +86,27 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     write_folder(dataset, path, findings)
 
 
+def reads_name(name: str) -> bool:
+    """Whether a file of this name in a folder is one of labels, or says what they mean."""
+    from jaccard_eval.formats._names import NAMES_FILES
+    from jaccard_eval.formats._yolo.sources import DESCRIPTIONS, is_label_name
+
+    return is_label_name(name) or name.lower() in (*NAMES_FILES, *DESCRIPTIONS)
+
+
+def leads_to(path: Path, split: str) -> list[Path]:
+    """Return what a description leads to; of a folder of labels, where names of the classes are looked for."""
+    from jaccard_eval.formats._names import names_files
+    from jaccard_eval.formats._yolo.sources import find_description
+
+    description = find_description(path)
+    if description is None:
+        return names_files(path) if _files.is_folder(path) else []
+    from jaccard_eval.formats._yolo.splits import described_paths
+
+    return described_paths(description, split)
+
+
 def _first_label_files(folder: Path) -> list[Path]:
     """Return a few files that are label files by their names: here, in "labels", or in the splits of either.
 

@@ -26,20 +26,19 @@ class Output:
     reporter: Reporter
 
 
-def plan_outputs(paths: Sequence[Path], inputs: Sequence[Path]) -> list[Output]:
+def plan_outputs(paths: Sequence[Path]) -> list[Output]:
     """Check, before anything is computed, that all outputs can be written.
 
     Raises
     ------
     UsageError
-        When a suffix is unknown, a path is given twice, or an output is one of the inputs.
+        When a suffix is unknown or a path is given twice.
     MachineError
         When a folder is missing or read-only, or a path is a folder or a read-only file.
     """
     outputs = [_plan(path) for path in paths]
     seen: set[Path] = set()
     for output in outputs:
-        _refuse_input(output, inputs)
         if output.target in seen:
             raise UsageError(f"output {shown(str(output.path))} is given twice")
         seen.add(output.target)
@@ -76,12 +75,6 @@ def _plan(path: Path) -> Output:
     # A device has no suffix to choose by: it gets what a terminal would.
     name = TEXT_SUFFIX if is_device and not path.suffix else path.name
     return Output(path, target, is_device, reporter_for(name))
-
-
-def _refuse_input(output: Output, inputs: Sequence[Path]) -> None:
-    for source in inputs:
-        if output.target.exists() and source.exists() and output.target.samefile(source):
-            raise UsageError(f"output {shown(str(output.path))} is also an input; it would be overwritten")
 
 
 def _aside(output: Output, text: str | bytes, cleanup: contextlib.ExitStack) -> Path:

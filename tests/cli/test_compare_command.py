@@ -128,7 +128,7 @@ def test_the_groups_are_not_overwritten(three: tuple[Path, ...], capsys: pytest.
     groups = three[0].parent / "groups.csv"
     groups.write_text("a.jpg,day\nb.jpg,night\n")
     assert run(*three, "--bootstrap", "20", "--group-by", groups, "-o", groups) == 2
-    assert "is also an input" in capsys.readouterr().err
+    assert "which this run reads" in capsys.readouterr().err
 
 
 def test_settings_without_bootstrap_are_refused(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:

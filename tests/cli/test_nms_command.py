@@ -102,7 +102,7 @@ def test_an_existing_output_is_kept_unless_forced(pred: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("argv", "code", "message"),
     [
-        (["-o", "pred.json", "--force"], 2, "must not lie in each other"),
+        (["-o", "pred.json", "--force"], 2, "which this run reads"),
         (["-o", "missing/out.json"], 4, "make the folder first"),
         (["-o", "out.json", "--iou", "1.5"], 2, "must lie in 0 to 1"),
         (["-o", "out.json", "--soft", "linear", "--merge"], 2, "exclude each other"),

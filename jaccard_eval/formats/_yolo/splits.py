@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from jaccard_eval.data.imagenames import is_image_name, without_suffix
-from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, did_you_mean, shown
+from jaccard_eval.errors import DataError, FindingLog, JaccardEvalError, UsageError, Where, did_you_mean, shown
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._images import ImageFolder
 from jaccard_eval.formats._names import names_of_yaml, read_names
@@ -40,14 +40,31 @@ def read_description(path: Path, split: str, findings: FindingLog) -> LabelSourc
     DataError
         When the description cannot be read or does not lead to labels.
     """
+    description, places = _described(path, split, findings)
+    source = _locate(description, places, findings)
+    return replace(source, names=description.names, names_from=description.names_from)
+
+
+def described_paths(path: Path, split: str) -> list[Path]:
+    """Return the files and folders that are read of one split of a data set; of a broken one the description."""
+    log = FindingLog()
+    try:
+        description, places = _described(path, split, log)
+        source = _locate(description, places, log)
+    except JaccardEvalError:
+        return [path]
+    listed = [_existing(description.base, place) or _find_below(description.base, place) for place in places]
+    folders = {file.parent for file in source.files.values()}
+    return [path, Path(description.names_from), *(one for one in listed if one is not None), *sorted(folders)]
+
+
+def _described(path: Path, split: str, findings: FindingLog) -> tuple[_Description, list[str]]:
     split = split_of(split)
     if split not in SPLITS:
         raise UsageError(f"unknown split {shown(split)}; known are {', '.join(SPLITS)}.{did_you_mean(split, SPLITS)}")
     read = _read_darknet if path.suffix.lower() == ".data" else _read_yaml
     description = read(path, findings)
-    places = _places(description, split, findings)
-    source = _locate(description, places, findings)
-    return replace(source, names=description.names, names_from=description.names_from)
+    return description, _places(description, split, findings)
 
 
 def _read_yaml(path: Path, findings: FindingLog) -> _Description:
