@@ -1,0 +1,406 @@
+"""Count the files that a change costs: make each addition in a copy of the package, and prove that it works.
+
+    python benchmarks/ripple.py [--repo CHECKOUT] [ADDITION ...]
+
+An addition is data: files to create, texts to replace, and proofs that run the result. A text is looked for in the
+whole package, and a new file stands beside one that is named, so moves break no recipe; where the code itself
+changes, the recipe must follow, and the script prints which text it misses. Files count that then differ from the
+original. What the package has no seam for is printed as such.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGE = "jaccard_eval"
+USAGE = 2  # exit code
+PARTS = (PACKAGE, "sample_data", "CONTRIBUTING.md")  # of the checkout, that additions and proofs need
+
+
+class BrokenError(Exception):
+    """A recipe that does not fit the code any more, or an addition that does not do what it should."""
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """A copy of the checkout to make an addition in, and to run it."""
+
+    root: Path
+
+    @property
+    def gt(self) -> Path:
+        return self.root / "sample_data/coco/gt.json"
+
+    @property
+    def pred(self) -> Path:
+        return self.root / "sample_data/coco/better.json"
+
+    def create(self, name: str, text: str, *, beside: str) -> None:
+        """Add a module to the folder of another one, given as FOLDER/NAME.py."""
+        homes = list((self.root / PACKAGE).glob(f"**/{beside}"))
+        if len(homes) != 1:
+            raise BrokenError(f"{len(homes)} modules are called {beside}")
+        homes[0].with_name(name).write_text(text, encoding="utf-8")
+
+    def replace(self, old: str, new: str, times: int = 1) -> None:
+        """Replace a text of the package; it stands there as often as the recipe says."""
+        texts = {path: path.read_text(encoding="utf-8") for path in (self.root / PACKAGE).rglob("*.py")}
+        homes = {path: text for path, text in texts.items() if old in text}
+        found = sum(text.count(old) for text in homes.values())
+        if found != times:
+            raise BrokenError(f"the package has {found} times, not {times}: {old!r}")
+        for path, text in homes.items():
+            path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def run(self, *arguments: object, expect: int = 0) -> str:
+        """Run the command line in a new folder and return what it prints, notes included."""
+        return self._process("-m", PACKAGE, *arguments, expect=expect)
+
+    def python(self, code: str) -> str:
+        """Run a piece of Python that uses the package."""
+        return self._process("-c", code)
+
+    def document(self, *arguments: object) -> dict:
+        """Evaluate the sample and return the JSON document."""
+        path = self.root / "result.json"
+        self.run("evaluate", self.gt, self.pred, "-o", path, *arguments)
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def _process(self, *arguments: object, expect: int = 0) -> str:
+        done = subprocess.run(
+            [sys.executable, "-P", *map(str, arguments)],
+            cwd=self.root,
+            env=os.environ | {"PYTHONPATH": str(self.root), "COLUMNS": "200"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if done.returncode != expect:
+            raise BrokenError(f"{arguments[1:]} ended with {done.returncode}:\n{done.stdout}")
+        return done.stdout
+
+
+@dataclass(frozen=True)
+class Addition:
+    """Something to add: how, how many files it may touch, and what shows that it works.
+
+    Parameters
+    ----------
+    name : str
+    target : int
+        Files that it may touch.
+    new_files : tuple of (name, module beside it, text)
+        A text may be a function of the checkout's root.
+    edits : tuple of (old, new) or (old, new, times)
+    proofs : mapping of str to function
+        What is shown, and how; a function raises `BrokenError`. None: the package has no seam for it.
+    """
+
+    name: str
+    target: int
+    new_files: tuple[tuple[str, str, str | Callable[[Path], str]], ...] = ()
+    edits: tuple[tuple[str, str] | tuple[str, str, int], ...] = ()
+    proofs: dict[str, Callable[[Workshop], None] | None] | None = None
+
+    def make(self, shop: Workshop) -> None:
+        for name, beside, text in self.new_files:
+            shop.create(name, text if isinstance(text, str) else text(shop.root), beside=beside)
+        for edit in self.edits:
+            shop.replace(*edit)
+
+
+def require(condition: bool, told: object) -> None:
+    if not condition:
+        raise BrokenError(str(told))
+
+
+# A metric: the miss rate, of detections at an operating point.
+
+
+def miss_rate_is_printed(shop: Workshop) -> None:
+    told = shop.run(shop.gt, shop.pred, "--fail-over", "missrate[iou=0.5]=0.9")
+    require("missrate[iou=0.5]" in told, told)
+
+
+def miss_rate_gates(shop: Workshop) -> None:
+    shop.run(shop.gt, shop.pred, "--fail-over", "missrate[iou=0.5]=0", expect=1)
+    gates = shop.document("--fail-over", "missrate[iou=0.5]=1", "--fail-under", "recall[iou=0.5]=0")["gates"]
+    missed, found = (gate["value"] for gate in gates)
+    require(0 < missed < 1 and abs(missed + found - 1) < 1e-12, gates)
+
+
+def miss_rate_falls_when_better(shop: Workshop) -> None:
+    baseline = shop.root / "baseline.npz"
+    shop.run("evaluate", shop.gt, shop.pred, "-o", baseline)
+    told = shop.run(shop.gt, shop.pred, "--fail-drop", "missrate[iou=0.5]=0", "--baseline", baseline, expect=USAGE)
+    require("better when lower" in told, told)
+
+
+METRIC = Addition(
+    "metric",
+    target=2,
+    edits=(
+        ('"FN", "FPPI")\nQUALIFIERS', '"FN", "FPPI", "missrate")\nQUALIFIERS'),
+        (
+            '    if name == "FPPI":\n',
+            '    if name == "missrate":\n        return 1 - point.recall\n    if name == "FPPI":\n',
+        ),
+        ('LOWER_IS_BETTER = ("FP", "FN", "FPPI")', 'LOWER_IS_BETTER = ("FP", "FN", "FPPI", "missrate")'),
+    ),
+    proofs={
+        "printed": miss_rate_is_printed,
+        "gateable": miss_rate_gates,
+        "lower is better": miss_rate_falls_when_better,
+    },
+)
+
+# An option of evaluate: the highest score of the predictions to evaluate.
+
+
+def score_max_on_the_command_line(shop: Workshop) -> None:
+    document, whole = shop.document("--score-max", "0.8"), shop.document()
+    require(document["metrics"]["AP"] < whole["metrics"]["AP"], document["metrics"])
+
+
+def score_max_in_the_library(shop: Workshop) -> None:
+    document = shop.document("--score-max", "0.8")
+    told = shop.python(
+        "from jaccard_eval import evaluate\n"
+        f"print(repr(evaluate({str(shop.gt)!r}, {str(shop.pred)!r}, score_max=0.8)['AP']))"
+    )
+    require(float(told.splitlines()[-1]) == document["metrics"]["AP"], told)
+
+
+def score_max_is_recorded(shop: Workshop) -> None:
+    document = shop.document("--score-max", "0.8")
+    require(document["options"].get("score_max") == 0.8, document["options"])
+    require("score_max=0.8" in document["signature"], document["signature"])
+    shop.run("verify", shop.root / "result.json", shop.gt, shop.pred)
+
+
+OPTION = Addition(
+    "option",
+    target=3,
+    edits=(
+        (
+            '    _rule("--score-min", **NUMBER, help=',
+            '    _rule("--score-max", **NUMBER, help="Ignore predictions with a higher score."),\n'
+            '    _rule("--score-min", **NUMBER, help=',
+        ),
+        ('SELECTION = ("score_min", ', 'SELECTION = ("score_max", "score_min", '),
+        (
+            "    exclude_classes: Sequence[str] = (),\n    score_min: float | None = None,\n",
+            "    exclude_classes: Sequence[str] = (),\n    score_max: float | None = None,\n"
+            "    score_min: float | None = None,\n",
+            2,
+        ),
+        ("        score_min=score_min,\n", "        score_max=score_max,\n        score_min=score_min,\n"),
+        ("    score_min: float | None\n", "    score_max: float | None\n    score_min: float | None\n"),
+        (
+            "    score_min: Number | None = None\n",
+            "    score_max: Number | None = None\n    score_min: Number | None = None\n",
+        ),
+        (
+            "    score_min : float, optional\n        Leave out predictions below this score; average",
+            "    score_max : float, optional\n        Ignore predictions above this score.\n"
+            "    score_min : float, optional\n        Leave out predictions below this score; average",
+        ),
+        (
+            "    if nms is not None:\n        theirs = ",
+            "    if score_max is not None and theirs.boxes.score is not None:\n"
+            "        kept = theirs.boxes.score <= score_max\n"
+            '        ignored = {**theirs.ignored, "score-max": int(np.count_nonzero(~kept))}\n'
+            "        theirs = replace(theirs, boxes=theirs.boxes.take(kept), ignored=ignored)\n"
+            "    if nms is not None:\n        theirs = ",
+        ),
+        (
+            "    selection = (*chosen, *_selection(",
+            '    chosen += [] if score_max is None else [f"score_max={float(score_max)!r}"]\n'
+            "    selection = (*chosen, *_selection(",
+        ),
+    ),
+    proofs={
+        "command line": score_max_on_the_command_line,
+        "library": score_max_in_the_library,
+        "configuration": None,  # it holds gates alone
+        "recorded, and verify repeats it": score_max_is_recorded,
+    },
+)
+
+# A format: the one of the guide, as it stands there.
+
+
+def format_of_the_guide(root: Path) -> str:
+    guide = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    (text,) = (block for block in blocks if '"boxlist"' in block)
+    return text
+
+
+def boxlist_is_listed(shop: Workshop) -> None:
+    told = shop.run("formats")
+    require("boxlist: One box a line" in told, told)
+
+
+def boxlist_reads_its_example(shop: Workshop) -> None:
+    path = shop.root / "example.boxlist"
+    path.write_text("a.jpg dog 0.9 10 20 30 40\n", encoding="utf-8")
+    told = shop.python(
+        f"from jaccard_eval import load\nboxes = load({str(path)!r}, role='pred').boxes\n"
+        "print(boxes.xywh.tolist(), boxes.score.tolist())"
+    )
+    require("[[10.0, 20.0, 30.0, 40.0]] [0.9]" in told, told)
+    told = shop.run("inspect", path)
+    require("boxlist" in told, told)
+
+
+FORMAT = Addition(
+    "format",
+    target=1,
+    new_files=(("boxlist.py", "formats/kitti.py", format_of_the_guide),),
+    proofs={"listed": boxlist_is_listed, "reads its example": boxlist_reads_its_example},
+)
+
+# A reporter: the headline and nothing else.
+
+HEADLINE = '''"""The headline of an evaluation on a line of its own."""
+
+from jaccard_eval.report import Reportable, ReportOptions
+
+SUFFIXES = (".headline",)
+
+
+def render(result: Reportable, options: ReportOptions) -> str:
+    """Return the line."""
+    return f"{result.kind} {result.to_dict()['metrics']['AP']:.3f}\\n"
+'''
+
+
+def headline_is_written(shop: Workshop) -> None:
+    path = shop.root / "out.headline"
+    document = shop.document("-o", path)
+    require(path.read_text() == f"evaluation {document['metrics']['AP']:.3f}\n", path.read_text())
+
+
+def headline_is_in_the_help(shop: Workshop) -> None:
+    told = shop.run("evaluate", "--help")
+    require(".headline" in told, told)
+
+
+REPORTER = Addition(
+    "reporter",
+    target=1,
+    new_files=(("headline.py", "report/badge.py", HEADLINE),),
+    edits=(("by its suffix: .json .csv", "by its suffix: .headline .json .csv"),),
+    proofs={"written by -o": headline_is_written, "named by --help": headline_is_in_the_help},
+)
+
+# A similarity: intervals on a line, say. There is nowhere to add one.
+
+SIMILARITY = Addition("similarity", target=1, proofs=None)
+
+# A protocol: COCO's at one threshold, of any class.
+
+
+def lenient_is_accepted(shop: Workshop) -> None:
+    document = shop.document("--protocol", "lenient")
+    require(document["protocol"]["name"] == "lenient", document["protocol"])
+    usual = shop.document("--iou", "0.3")
+    require(document["metrics"]["AP"] == usual["metrics"]["AP"], document["metrics"])
+
+
+def lenient_is_in_the_help(shop: Workshop) -> None:
+    told = shop.run("evaluate", "--help")
+    require("lenient" in told, told)
+
+
+PROTOCOL = Addition(
+    "protocol",
+    target=1,
+    edits=(
+        (
+            "for protocol in (COCO, VOC2007, VOC2012)}",
+            'for protocol in (COCO, VOC2007, VOC2012, COCO.with_options(name="lenient", iou_thresholds=(0.3,)))}',
+        ),
+        ('"--protocol", metavar="coco|voc2007|voc2012"', '"--protocol", metavar="coco|voc2007|voc2012|lenient"'),
+    ),
+    proofs={"accepted by name": lenient_is_accepted, "named by --help": lenient_is_in_the_help},
+)
+
+ADDITIONS = (METRIC, OPTION, FORMAT, REPORTER, SIMILARITY, PROTOCOL)
+
+
+@contextmanager
+def workshop(repo: Path) -> Iterator[Workshop]:
+    """Copy what an addition needs of a checkout to a folder that is then deleted."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in PARTS:
+            if (repo / name).is_dir():
+                shutil.copytree(repo / name, Path(folder) / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(repo / name, folder)
+        yield Workshop(Path(folder))
+
+
+def cost(addition: Addition, repo: Path) -> tuple[list[str], list[str]]:
+    """Make an addition; return the files that it touched and what was proved, in words."""
+    with workshop(repo) as shop:
+        addition.make(shop)
+        touched = touched_files(repo / PACKAGE, shop.root / PACKAGE)
+        proved = []
+        for what, proof in (addition.proofs or {}).items():
+            if proof is not None:
+                proof(shop)
+            proved.append(what if proof is not None else f"{what}: no seam")
+        return touched, proved
+
+
+def touched_files(before: Path, after: Path) -> list[str]:
+    """Name the files that were added or changed."""
+    return sorted(
+        path.relative_to(after).as_posix()
+        for path in after.rglob("*.py")
+        if not (old := before / path.relative_to(after)).exists() or old.read_bytes() != path.read_bytes()
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    here = Path(__file__).resolve().parents[1]
+    parser.add_argument("--repo", type=Path, default=here, help="checkout to change a copy of (default: this one)")
+    parser.add_argument("additions", nargs="*", metavar="ADDITION", help="metric, option, ... (default: all)")
+    options = parser.parse_args()
+    broken = False
+    for addition in ADDITIONS:
+        if options.additions and addition.name not in options.additions:
+            continue
+        if addition.proofs is None:
+            print(f"{addition.name:12}no seam   (target {addition.target})")
+            continue
+        try:
+            touched, proved = cost(addition, options.repo.resolve())
+        except BrokenError as reason:
+            broken = True
+            print(f"{addition.name:12}broken    {reason}")
+            continue
+        print(f"{addition.name:12}{len(touched)} files   (target {addition.target})   proved: {'; '.join(proved)}")
+        for name in touched:
+            print(f"    {name}")
+    sys.exit(broken)
+
+
+if __name__ == "__main__":
+    main()
