@@ -186,9 +186,10 @@ def test_an_unknown_threshold_for_boxes_is_refused(three: tuple[Path, ...], caps
 
 
 def test_one_set_of_predictions_is_told_what_was_taken_for_the_ground_truth(
-    three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
+    three: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, before, after = three
-    assert run(before, after) == 2
+    monkeypatch.chdir(before.parent)
+    assert run(before.name, after) == 2
     text = capsys.readouterr().err
-    assert f"needs two or more predictions, got 1 beside '{before}', which is no saved run and so taken for" in text
+    assert f"needs two or more predictions, got 1 beside '{before.name}', which is no saved run and so taken" in text

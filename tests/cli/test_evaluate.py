@@ -98,9 +98,10 @@ def test_a_dash_is_the_standard_output_once(pair: tuple[Path, Path], capsys: pyt
 
 
 def test_an_output_that_cannot_be_written_ends_before_reading(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _run.run(["missing-gt.json", "missing-pred.json", "-o", str(tmp_path / "none/out.json")]) == 4
+    monkeypatch.chdir(tmp_path)
+    assert _run.run(["missing-gt.json", "missing-pred.json", "-o", "none/out.json"]) == 4
     shown = capsys.readouterr().err
     assert "none/out.json" in shown
     assert "missing-gt.json" not in shown

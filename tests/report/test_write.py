@@ -75,12 +75,13 @@ def test_the_same_output_twice_is_refused(tmp_path: Path) -> None:
         plan_outputs([tmp_path / "a.json", tmp_path / "x/../a.json"])
 
 
-def test_when_one_of_several_fails_all_old_files_are_intact(tmp_path: Path) -> None:
+def test_when_one_of_several_fails_all_old_files_are_intact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     for name in ("a.json", "b.csv"):
-        (tmp_path / name).write_text("old")
-    (tmp_path / "later").mkdir()
-    outputs = plan_outputs([tmp_path / "a.json", tmp_path / "b.csv", tmp_path / "later/c.md"])
-    (tmp_path / "later").rmdir()  # between planning and writing
+        Path(name).write_text("old")
+    Path("later").mkdir()
+    outputs = plan_outputs([Path("a.json"), Path("b.csv"), Path("later/c.md")])
+    Path("later").rmdir()  # between planning and writing
     with pytest.raises(MachineError, match=r"c\.md"):
         write_outputs([(output, "new") for output in outputs])
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.json": "old", "b.csv": "old"}
