@@ -7,12 +7,13 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from jaccard_eval.errors import MachineError, UsageError, reason_of, shown
+from jaccard_eval.errors import MachineError, UsageError, counted, example_keys, reason_of, shown
 
 _TEMPORARY_PREFIX = ".jaccard-eval-"
+_LISTED = 5  # files that a message names
 _NEW_FILE_MODE = 0o666  # before the umask
 _NEW_FOLDER_MODE = 0o777
 
@@ -55,7 +56,7 @@ def replace_file(path: Path, data: bytes) -> None:
         write_aside(target, data, cleanup).replace(target)
 
 
-def replace_folder(path: Path, files: Mapping[str, bytes], is_own: Callable[[str], bool]) -> None:
+def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
     """Write a folder of files, by relative path, or leave what was there.
 
     The files are not forced to the disk one by one, which takes minutes for thousands of them.
@@ -64,19 +65,17 @@ def replace_folder(path: Path, files: Mapping[str, bytes], is_own: Callable[[str
     ----------
     path : Path
     files : mapping of str to bytes
-    is_own : callable
-        Whether a file of this relative path may be replaced: a folder that holds anything else is refused.
 
     Raises
     ------
     UsageError
-        When a folder that stands there holds other files than those that are to be replaced.
+        When a folder that stands there holds files that are not written anew: they would be lost.
     MachineError
         With the path and the reason of the system.
     """
     target = Path(os.path.realpath(path))
     with contextlib.ExitStack() as cleanup, explained(path):
-        _refuse_foreign(path, target, is_own)
+        _refuse_loss(path, target, files)
         scratch = Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX, dir=target.parent))
         cleanup.callback(shutil.rmtree, scratch, ignore_errors=True)
         new, old = scratch / "new", scratch / "old"
@@ -133,16 +132,18 @@ def _mode_of(target: Path) -> int:
     return _NEW_FILE_MODE & ~umask
 
 
-def _refuse_foreign(path: Path, target: Path, is_own: Callable[[str], bool]) -> None:
+def _refuse_loss(path: Path, target: Path, files: Mapping[str, bytes]) -> None:
     if target.is_file():
         raise NotADirectoryError(0, "it is a file, and a folder is to be written")
     names = (
         entry.relative_to(target).as_posix() for entry in target.rglob("*") if entry.is_symlink() or not entry.is_dir()
     )
-    foreign = sorted(name for name in names if not is_own(name))
-    if foreign:
+    lost = sorted(name for name in names if name not in files)
+    if lost:
+        listed = example_keys(lost, _LISTED) + (f" and {len(lost) - _LISTED:,} more" if len(lost) > _LISTED else "")
+        what = counted(len(lost), "file that is", "files that are")
         raise UsageError(
-            f"output folder {shown(str(path))} holds other files, such as {shown(foreign[0])}, and is not replaced"
+            f"output folder {shown(str(path))} holds {what} not written anew: {listed}; choose another folder"
         )
 
 

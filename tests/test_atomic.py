@@ -13,10 +13,6 @@ def contents(folder: Path) -> dict[str, str]:
     return {str(one.relative_to(folder)): one.read_text() for one in sorted(folder.rglob("*")) if one.is_file()}
 
 
-def is_text(name: str) -> bool:
-    return name.endswith(".txt")
-
-
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
     replace_file(tmp_path / "a", b"new")
@@ -25,31 +21,38 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
 
 def test_a_folder_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     for data in (b"old", b"new"):
-        replace_folder(tmp_path / "out", {f"{data.decode()}/b.txt": data, "a.txt": data}, is_text)
-    assert contents(tmp_path) == {"out/a.txt": "new", "out/new/b.txt": "new"}
-    assert (tmp_path / "out").stat().st_mode == (tmp_path / "out/new").stat().st_mode
+        replace_folder(tmp_path / "out", {"deep/b.txt": data, "a.txt": data})
+    assert contents(tmp_path) == {"out/a.txt": "new", "out/deep/b.txt": "new"}
+    assert (tmp_path / "out").stat().st_mode == (tmp_path / "out/deep").stat().st_mode
 
 
-def test_a_folder_with_other_files_is_not_replaced(tmp_path: Path) -> None:
+def test_a_folder_with_files_that_are_not_written_anew_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/photo.png").write_text("mine")
-    with pytest.raises(UsageError, match=r"holds other files, such as 'photo\.png'"):
-        replace_folder(tmp_path / "out", {"a.txt": b"new"}, is_text)
-    assert contents(tmp_path) == {"out/photo.png": "mine"}
+    (tmp_path / "out/a.txt").write_text("old")
+    with pytest.raises(UsageError, match=r"holds 1 file that is not written anew: 'photo\.png'"):
+        replace_folder(tmp_path / "out", {"a.txt": b"new"})
+    assert contents(tmp_path) == {"out/a.txt": "old", "out/photo.png": "mine"}
+
+
+def test_of_many_files_that_are_not_written_anew_five_are_named(tmp_path: Path) -> None:
+    replace_folder(tmp_path / "out", {f"{number}.txt": b"" for number in range(7)})
+    with pytest.raises(UsageError, match=r"7 files .*: '0.txt', '1.txt', '2.txt', '3.txt', '4.txt' and 2 more; choose"):
+        replace_folder(tmp_path / "out", {"a.txt": b"new"})
 
 
 def test_a_link_to_a_folder_inside_counts_as_another_file(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "out/link").symlink_to("../elsewhere")
-    with pytest.raises(UsageError, match="such as 'link'"):
-        replace_folder(tmp_path / "out", {}, is_text)
+    with pytest.raises(UsageError, match="anew: 'link'"):
+        replace_folder(tmp_path / "out", {})
 
 
 def test_a_folder_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None:
-    replace_folder(tmp_path / "out", {"a.txt": b"old"}, is_text)
+    replace_folder(tmp_path / "out", {"a.txt": b"old"})
     with pytest.raises(MachineError, match="cannot write"):
-        replace_folder(tmp_path / "out", {"a.txt": b"new", "a.txt/b.txt": b"no folder"}, is_text)
+        replace_folder(tmp_path / "out", {"a.txt": b"new", "a.txt/b.txt": b"no folder"})
     assert contents(tmp_path) == {"out/a.txt": "old"}
     assert [one.name for one in tmp_path.iterdir()] == ["out"]
 
@@ -60,7 +63,7 @@ def test_a_file_does_not_take_the_place_of_a_folder_nor_a_folder_that_of_a_file(
     with pytest.raises(MachineError, match="it is a folder"):
         replace_file(tmp_path / "folder", b"")
     with pytest.raises(MachineError, match="it is a file"):
-        replace_folder(tmp_path / "file", {}, is_text)
+        replace_folder(tmp_path / "file", {})
 
 
 def test_what_exists_is_replaced_on_request_only(tmp_path: Path) -> None:

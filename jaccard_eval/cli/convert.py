@@ -100,7 +100,9 @@ COMMAND = SectionedCommand(
         click.Argument(["target"], type=PATH, metavar="OUT"),
         _option("--to", metavar="FORMAT", help="Format of OUT; by its suffix when not given."),
         _option("--lossy", is_flag=True, help="Write what OUT can carry, and say what is left out."),
-        _option("--force", is_flag=True, help="Replace what exists."),
+        _option(
+            "--force", is_flag=True, help="Replace what exists; a folder only if every file in it is written anew."
+        ),
         _option("--json", "as_json", is_flag=True, help="Print what was written as one JSON document."),
         section("Reading both sides")(
             "--role",

@@ -136,7 +136,7 @@ COMMAND = SectionedCommand(
             metavar="PATH",
             help="What to write.",
         ),
-        _show("--force", is_flag=True, help="Replace what exists."),
+        _show("--force", is_flag=True, help="Replace what exists; a folder only if every file in it is written anew."),
         _show("--json", "as_json", is_flag=True, help="Print the counts as one JSON document."),
         _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colours in the report."),
         *FINDING_OPTIONS,

@@ -78,7 +78,7 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     DataError
         When boxes are not in pixels, or a name cannot be that of a file or class here.
     UsageError
-        When the folder holds other files.
+        When the folder holds files that are not written anew.
     MachineError
         When the folder cannot be written.
     """

@@ -40,6 +40,34 @@ def test_an_existing_target_is_kept_unless_force_is_given(
     assert out.read_text().startswith("image,")
 
 
+@pytest.mark.parametrize(("to", "stray"), [("yolo", "notes.txt"), ("voc", "pom.xml"), ("yolo", "deep/photo.png")])
+def test_force_deletes_no_file_that_is_not_written_anew(
+    to: str, stray: str, sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    argv = ["convert", str(sample_data / "coco/gt.json"), str(out), "--to", to, "--lossy", "--force"]
+    assert _run.run(argv) == _run.run(argv) == 0  # the same files may be written again
+    (out / stray).parent.mkdir(exist_ok=True)
+    (out / stray).write_text("precious")
+    before = sorted(out.rglob("*"))
+    capsys.readouterr()
+    assert _run.run(argv) == 2
+    assert f"not written anew: '{stray}'; choose another folder" in capsys.readouterr().err
+    assert (sorted(out.rglob("*")), (out / stray).read_text()) == (before, "precious")
+
+
+def test_two_splits_in_one_folder_do_not_replace_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for split in ("train", "val"):
+        rows = "".join(f"{split}{number}.jpg,dog,0,0,10,10\n" for number in range(6))
+        (tmp_path / f"{split}.csv").write_text(f"image,class,xmin,ymin,xmax,ymax\n{rows}")
+    argv = [str(tmp_path / "out"), "--to", "yolo", "--force"]
+    assert _run.run(["convert", str(tmp_path / "train.csv"), *argv]) == 0
+    assert _run.run(["convert", str(tmp_path / "val.csv"), *argv]) == 2
+    assert "holds 6 files that are not written anew: 'train0.txt', 'train1.txt'" in (said := capsys.readouterr().err)
+    assert "'train4.txt' and 1 more; choose another folder" in said
+    assert sorted(one.name for one in (tmp_path / "out").glob("train*")) == [f"train{n}.txt" for n in range(6)]
+
+
 def test_the_document_says_what_was_written(
     sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,7 +29,7 @@ def write_annotations(dataset: Dataset, path: Path, findings: FindingLog) -> Non
     DataError
         When boxes are not in pixels, images share a file, or a name cannot be that of a file or class here.
     UsageError
-        When the folder holds other files.
+        When the folder holds files that are not written anew.
     MachineError
         When the folder cannot be written.
     """
@@ -41,7 +41,7 @@ def write_annotations(dataset: Dataset, path: Path, findings: FindingLog) -> Non
     findings.raise_errors()
     objects = _objects(dataset, _corners(dataset, path, findings))
     files = {f"{stem}{SUFFIX}": _document(dataset, row, objects[row]) for row, stem in enumerate(stems)}
-    replace_folder(path, {name: text.encode() for name, text in files.items()}, lambda name: name.endswith(SUFFIX))
+    replace_folder(path, {name: text.encode() for name, text in files.items()})
 
 
 def write_results(dataset: Dataset, path: Path, findings: FindingLog) -> None:
@@ -52,7 +52,7 @@ def write_results(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     DataError
         When boxes are not in pixels, or a name cannot stand in a line or in the name of a file.
     UsageError
-        When the folder holds other files.
+        When the folder holds files that are not written anew.
     MachineError
         When the folder cannot be written.
     """
@@ -69,11 +69,7 @@ def write_results(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     for image, label, score, box in zip(boxes.image.tolist(), boxes.label.tolist(), scores, corners, strict=True):
         lines[label].append(f"{stems[image]} {' '.join(map(_number, (score, *box)))}\n")
     files = {RESULT_NAME.format(name): "".join(lines[row]) for row, name in enumerate(dataset.labels.names)}
-    replace_folder(path, {name: text.encode() for name, text in files.items()}, _is_result_name)
-
-
-def _is_result_name(name: str) -> bool:
-    return name.startswith(RESULT_NAME.partition("{")[0])
+    replace_folder(path, {name: text.encode() for name, text in files.items()})
 
 
 def _stems(dataset: Dataset) -> list[str]:

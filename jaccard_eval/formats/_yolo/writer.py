@@ -33,7 +33,7 @@ def write_folder(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     DataError
         When images share a label file, or a name cannot be that of a file or class here.
     UsageError
-        When the folder holds other files.
+        When the folder holds files that are not written anew.
     MachineError
         When the folder cannot be written.
     """
@@ -46,11 +46,7 @@ def write_folder(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     labels = {f"{name}.txt": "".join(lines[row]) for row, name in enumerate(files)}
     names = "".join(f"{name}\n" for name in classes.names)
     contents = labels | ({CLASSES_FILE: names} if names else {})
-    replace_folder(path, {name: text.encode() for name, text in contents.items()}, _is_own)
-
-
-def _is_own(name: str) -> bool:
-    return is_label_name(name) or name == CLASSES_FILE
+    replace_folder(path, {name: text.encode() for name, text in contents.items()})
 
 
 def _file_names(dataset: Dataset, path: Path, findings: FindingLog) -> list[str]:
