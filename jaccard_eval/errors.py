@@ -118,7 +118,10 @@ class Finding:
     @property
     def message(self) -> str:
         """The statement and the fix, in one line."""
-        return f"{self.statement}. {printable(self.fix)}" if self.fix else self.statement
+        if not self.fix:
+            return self.statement
+        ended = self.statement.endswith((".", "?"))  # a suggestion: "Did you mean 'AP'?"
+        return f"{self.statement}{'' if ended else '.'} {printable(self.fix)}"
 
     @property
     def further(self) -> tuple[str, ...]:
@@ -254,6 +257,11 @@ class DataError(JaccardEvalError):
         log = FindingLog()
         log.error(code, where, detail, fix=fix)
         return cls(log.findings())
+
+    def as_usage(self) -> UsageError:
+        """Return the error that this is in a file of the call rather than of its data: a baseline, say."""
+        errors = (one for one in self.findings if one.severity is Severity.ERROR)
+        return UsageError("\n".join(line for one in errors for line in (one.message, *one.further)))
 
 
 class MachineError(JaccardEvalError):

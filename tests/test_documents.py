@@ -29,13 +29,17 @@ def test_a_class_whose_name_is_no_unicode_text_is_verified_and_judged(tmp_path: 
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("{", "Expecting property name"), ('{"AP": NaN}', "NaN is no number of JSON"), ("[" * 100_000, "recursion")],
+    [
+        ("{", r"error\[json-syntax\]: .*result.json:1: not valid JSON, column 2: expecting property name"),
+        ('{"AP": NaN}', r"error\[number-not-finite\]: .*result.json: AP: is NaN; numbers must be finite"),
+        ("[" * 100_000, r"error\[json-depth\]: .*result.json: arrays or objects are nested too deep"),
+    ],
     ids=["cut off", "not a number", "nested"],
 )
 def test_what_is_no_json_is_refused_with_the_reason(text: str, why: str, tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     path.write_text(text)
-    with pytest.raises(DataError, match=rf"error\[result-invalid\]: .*is not valid JSON: .*{why}"):
+    with pytest.raises(DataError, match=why):
         read_document(path)
 
 

@@ -179,7 +179,7 @@ def test_a_document_without_its_run_cannot_be_compared(
     assert "is of another evaluation than run.npz beside it" in capsys.readouterr().err
     document.write_text('{"bootstrap": {}}')  # begins as that of an evaluation, and is none
     assert _run.run(["compare", str(document), str(document)]) == 3
-    assert "is of another evaluation than run.npz beside it" in capsys.readouterr().err
+    assert "run.json: is not a result of this tool: it has no 'kind'" in capsys.readouterr().err
 
 
 def test_a_run_is_explained_and_gated_as_its_document_is(

@@ -163,7 +163,7 @@ class _Bench:
         name = ref.removeprefix(EXTERNAL)
         if name in self.external:
             value = self.external[name]
-            return MetricValue(ref=ref, value=value, n=0, reason="undefined" if math.isnan(value) else None)
+            return MetricValue(ref=ref, value=value, n=0, reason="no value was given" if math.isnan(value) else None)
         try:
             return self.run.value(ref)
         except UsageError:
@@ -260,7 +260,7 @@ class _Bench:
 
 def _undefined(gaps: Sequence[str | None], cells: Mapping[str | None, MetricValue]) -> str:
     """Say which classes are undefined, and why the first of them is."""
-    why = cells[gaps[0]].reason or "undefined"
+    why = cells[gaps[0]].reason or "no reason is known"
     names = ", ".join(shown(name) for name in gaps[:SHOWN_CLASSES] if name is not None and len(cells) > 1)
     more = f" and {len(gaps) - SHOWN_CLASSES:,} more" if len(gaps) > SHOWN_CLASSES else ""
     return f"undefined for {names}{more}: {why}" if names else f"undefined: {why}"

@@ -145,7 +145,7 @@ def _summary(document: Mapping[str, Any]) -> Iterator[MetricValue]:
 
 def _value(ref: str, value: float | None, n: int, reason: str | None) -> MetricValue:
     if value is None:
-        return MetricValue(ref=ref, value=math.nan, n=int(n), reason=reason or "undefined")
+        return MetricValue(ref=ref, value=math.nan, n=int(n), reason=reason or "the saved result gives no reason")
     return MetricValue(ref=ref, value=float(value), n=int(n))
 
 

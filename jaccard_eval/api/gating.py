@@ -14,12 +14,12 @@ from jaccard_eval.analysis.gateremarks import gate_findings
 from jaccard_eval.analysis.gaterules import Gates
 from jaccard_eval.analysis.gates import judge, require_comparable
 from jaccard_eval.analysis.savedanswers import KINDS, RunAnswers, SavedAnswers
-from jaccard_eval.api.documents import invalid_document, read_document, run_beside
-from jaccard_eval.data.document import SCHEMA
+from jaccard_eval.api.documents import invalid_document, read_document, read_result, run_beside
+from jaccard_eval.api.verifying import saved_protocol
 from jaccard_eval.data.pixels import PixelsResult
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
-from jaccard_eval.errors import Finding, UsageError, shown
+from jaccard_eval.errors import DataError, Finding, UsageError, shown
 
 DUPLICATES = "pred-duplicate"
 
@@ -116,7 +116,7 @@ def gate(
     >>> str(verdict.status), round(verdict.margin, 4)
     ('fail', -0.095)
     """
-    compared, base = open_baseline(gates, gates.baseline) if baseline is None else _opened(baseline, gates)
+    compared, base = open_baseline(gates, gates.baseline if baseline is None else baseline)
     run, table = _opened(result, gates)
     return Gating(gates=gates, baseline=compared, external=metrics or {}, base=base).judge(run, table)
 
@@ -135,29 +135,34 @@ def gate_saved(path: Path, gating: Gating, *, baseline: str | None, version: str
     )
 
 
-def open_baseline(gates: Gates, path: str | os.PathLike[str] | None) -> tuple[Answers | None, EvaluationResult | None]:
+def open_baseline(
+    gates: Gates, source: EvaluationResult | PixelsResult | str | os.PathLike[str] | None
+) -> tuple[Answers | None, EvaluationResult | None]:
     """Return what a baseline answers and, where rules ask for it, its match table; None where that may be missing.
 
     Raises
     ------
     UsageError
         When a rule needs a baseline and none is named, or the file or its match table does not exist and
-        ``gates.missing_baseline`` says that this is an error.
-    DataError
-        When the file is no result.
+        ``gates.missing_baseline`` says that this is an error, or the file is no result: it belongs to the rules.
     """
     needing = [rule.id for rule in gates.rules if rule.needs_baseline]
-    if path is None and needing:
+    if source is None and needing:
         raise UsageError(f"rule {shown(needing[0])} compares with a baseline; name one with --baseline FILE")
-    if path is None:
+    if source is None:
         return None, None
-    if os.path.lexists(path):
-        return _opened(path, gates)
+    if isinstance(source, EvaluationResult | PixelsResult):
+        return _opened(source, gates)
+    if os.path.lexists(source):
+        try:
+            return _opened(source, gates)
+        except DataError as error:
+            raise error.as_usage() from None
     if gates.missing_baseline == "error":
         way_out = (
             "make it with --update-baseline, or let the rules that need it be skipped with --allow-missing-baseline"
         )
-        raise UsageError(f"baseline {shown(str(path))} does not exist; {way_out}")
+        raise UsageError(f"baseline {shown(str(source))} does not exist; {way_out}")
     return None, None
 
 
@@ -169,19 +174,13 @@ def read_answers(path: Path) -> SavedAnswers:
     DataError
         When it is no result of an evaluation, or lacks what gates need.
     """
-    document = read_document(path)
-    kind = document.get("kind") if isinstance(document, dict) else None
-    if kind not in KINDS:
-        known = " or ".join(KINDS)
-        what = "it has no 'kind'" if kind is None else f"its kind is {shown(kind)}, not {known}"
-        raise invalid_document(path, f"is no result that gates can judge: {what}")
-    if document.get("schema") != SCHEMA:
-        raise invalid_document(path, f"has schema {shown(document.get('schema'))}; expected {SCHEMA}")
+    document = read_result(path, KINDS)
     try:
+        if document["kind"] == EvaluationResult.kind:
+            saved_protocol(document["protocol"])
         return SavedAnswers(document, str(path))
-    except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
-        missing = f"{shown(error.args[0])} is missing" if isinstance(error, KeyError) else str(error)
-        raise invalid_document(path, f"cannot be judged: {missing}") from None
+    except UsageError as error:
+        raise invalid_document(path, f"cannot be judged: {error}") from None
 
 
 def read_metrics(path: Path) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.api.documents import invalid_run
+from jaccard_eval.api.documents import invalid_run, read_run, require_result
 from jaccard_eval.api.verifying import saved_protocol
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import Correspondence, EvaluationResult, InputSummary
-from jaccard_eval.errors import FindingLog, UsageError, shown
+from jaccard_eval.errors import FindingLog, UsageError
+from jaccard_eval.formats._json.values import shown_json
 from jaccard_eval.formats._npz.arrays import load_archive
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
@@ -47,27 +47,28 @@ def load_run(path: Path) -> EvaluationResult:
     arrays = load_archive(path, log).arrays
     if DOCUMENT not in arrays:
         raise invalid_run(path, "is an archive of arrays, and no saved run")
+    run = read_run(path, arrays)
+    if run["run_schema"] != RUN_SCHEMA:
+        raise invalid_run(path, f"has run schema {shown_json(run['run_schema'])}; expected {RUN_SCHEMA}")
+    require_result(path, run["result"], (EvaluationResult.kind,))
     try:
-        run = json.loads(arrays[DOCUMENT].tobytes())
-        if run["run_schema"] != RUN_SCHEMA:
-            raise invalid_run(path, f"has run schema {shown(run['run_schema'])}; expected {RUN_SCHEMA}")
         protocol = saved_protocol(run["result"]["protocol"])
-        problems = list(_problems(arrays, protocol, run))
-        if problems:
-            raise invalid_run(path, "; ".join(problems))
-        return _result(run, arrays, protocol)
-    except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
-        raise invalid_run(path, f"cannot be read back: {type(error).__name__}: {error}") from None
+    except UsageError as error:
+        raise invalid_run(path, f"cannot be read back: {error}") from None
+    problems = list(_problems(arrays, protocol, run))
+    if problems:
+        raise invalid_run(path, "; ".join(problems))
+    return _result(run, arrays, protocol)
 
 
 def _result(run: Mapping[str, Any], arrays: Arrays, protocol: Protocol) -> EvaluationResult:
-    document, classes = run["result"], tuple(map(str, run["class_names"]))
+    document, classes = run["result"], tuple(run["class_names"])
     table = MatchTable(protocol=protocol, n_labels=len(classes), **{name: arrays[name] for name in COLUMNS})
-    metrics = DetectionMetrics(table, classes, tuple(map(str, run["image_names"])), area_known=bool(run["area_known"]))
+    metrics = DetectionMetrics(table, classes, tuple(run["image_names"]), area_known=run["area_known"])
     return EvaluationResult(
         protocol=protocol,
-        signature=str(document["signature"]),
-        version=str(document["tool"]["version"]),
+        signature=document["signature"],
+        version=document["tool"]["version"],
         gt=_known_fields(InputSummary, document["inputs"]["gt"]),
         pred=_known_fields(InputSummary, document["inputs"]["pred"]),
         correspondence=_known_fields(Correspondence, document["correspondence"]),

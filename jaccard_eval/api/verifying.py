@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from jaccard_eval.api import evaluate
-from jaccard_eval.api.documents import invalid_document, read_document
+from jaccard_eval.api.documents import invalid_document, read_document, require_result
 from jaccard_eval.api.recording import restore_options
-from jaccard_eval.data.document import SCHEMA
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verification import VERSION_FIELD, Difference, Verification, differences
 from jaccard_eval.errors import Finding, FindingLog, Severity, UsageError, Where, shown
+from jaccard_eval.formats._json.values import shown_json
 
 Number = int | float
-Cell = str | Number | dict[str, Number | tuple[Number, Number] | None] | None  # of a table: also supports, intervals
+Record = TypeVar("Record")
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
+_QUOTED = re.compile(r"`([^`]+)`")
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
 READINGS = ("gt_options", "pred_options")  # of the options: how either side was read
 
 
@@ -107,34 +118,6 @@ class SavedOptions:
     pred_options: SavedReading | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedInputs:
-    """Both sides in short; see `InputSummary`."""
-
-    gt: dict[str, Any]
-    pred: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedResult:
-    """What is read of a saved result: how to run it again, and all that is compared."""
-
-    schema: int
-    kind: str
-    signature: str
-    signature_fields: dict[str, str]
-    protocol: SavedProtocol
-    options: SavedOptions
-    inputs: SavedInputs
-    metrics: dict[str, Number | None]
-    support: dict[str, Number]
-    per_class: tuple[dict[str, Cell], ...]
-    operating_points: tuple[dict[str, str | Number | None], ...]
-    bootstrap: dict[str, str | Number] = field(default_factory=dict)
-    intervals: dict[str, tuple[Number, Number]] = field(default_factory=dict)
-    slices: tuple[dict[str, Cell], ...] = ()
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Saved:
     """A saved result: as the user named it, its document, and the arguments of `api.evaluate` that made it."""
@@ -164,7 +147,11 @@ def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str
         When the result or an input cannot be used.
     """
     saved = read_saved(Path(result))
-    return compare(saved, evaluate(gt, pred, **saved.arguments))
+    try:
+        again = evaluate(gt, pred, **saved.arguments)
+    except UsageError as error:  # the call is the saved result's, not the user's
+        raise invalid_document(Path(result), f"cannot be run again: {error}") from None
+    return compare(saved, again)
 
 
 def read_saved(path: Path) -> Saved:
@@ -178,16 +165,21 @@ def read_saved(path: Path) -> Saved:
     import msgspec
 
     document = read_document(path)
-    _require_evaluation(path, document)
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if kind not in (None, EvaluationResult.kind):
+        raise UsageError(
+            f"{shown(str(path))} is a result of the kind {shown_json(kind)}; only evaluations are run again"
+        )
+    require_result(path, document, (EvaluationResult.kind,))
     try:
-        saved = msgspec.convert(document, SavedResult)
-        rules = _protocol(saved.protocol)
-    except (msgspec.MsgspecError, UsageError) as error:
+        rules = saved_protocol(document["protocol"])
+        saved = _converted(document["options"], SavedOptions, "options")
+    except UsageError as error:
         raise invalid_document(path, f"cannot be run again: {error}") from None
     unknown = _unknown_names(document)
     if unknown:
         raise invalid_document(path, f"cannot be run again: {', '.join(map(shown, unknown))} is of another version")
-    options = {name: value for name, value in msgspec.to_builtins(saved.options).items() if value is not None}
+    options = {name: value for name, value in msgspec.to_builtins(saved).items() if value is not None}
     for side in READINGS:
         options[side] = {name: value for name, value in options.get(side, {}).items() if value is not None}
     try:
@@ -212,16 +204,6 @@ def compare(saved: Saved, again: EvaluationResult) -> Verification:
     )
 
 
-def _require_evaluation(path: Path, document: Any) -> None:
-    kind = document.get("kind") if isinstance(document, dict) else None
-    if kind is None:
-        raise invalid_document(path, "is no result of this tool: it has no 'kind'")
-    if kind != EvaluationResult.kind:
-        raise UsageError(f"{shown(str(path))} is a result of the kind {shown(kind)}; only evaluations are run again")
-    if document.get("schema") != SCHEMA:
-        raise invalid_document(path, f"has schema {shown(document.get('schema'))}; expected {SCHEMA}")
-
-
 def _unknown_names(document: Mapping[str, Any]) -> list[str]:
     """Return the rules and options that this version does not know: left out, another evaluation would be run."""
     options = document["options"]
@@ -243,12 +225,29 @@ def saved_protocol(document: Any) -> Protocol:
     UsageError
         When they are no rules.
     """
+    return _protocol(_converted(document, SavedProtocol, "protocol"))
+
+
+def _converted(value: Any, kind: type[Record], place: str) -> Record:
+    """Return a part of a document as what it means, or raise a UsageError that says what is wrong with which field."""
     import msgspec
 
     try:
-        return _protocol(msgspec.convert(document, SavedProtocol))
+        return msgspec.convert(value, kind)
     except msgspec.MsgspecError as error:
-        raise UsageError(f"protocol: {error}") from None
+        problem, _, inner = str(error).partition(" - at `$")
+        field = f"{place}{inner.removesuffix('`')}"
+        missing = _MISSING.fullmatch(problem)
+        if missing:
+            raise UsageError(f"{field}.{missing[1]} is missing") from None
+        raise UsageError(f"{field}: {_QUOTED.sub(_in_words, problem[0].lower() + problem[1:])}") from None
+
+
+def _in_words(quoted: re.Match[str]) -> str:
+    """Name types as people do; of two numbers, one is enough."""
+    types = quoted[1].split(" | ")
+    words = [_WORDS.get(one, one) for one in types if one != "int" or "float" not in types]
+    return " or ".join(words)
 
 
 def _protocol(saved: SavedProtocol) -> Protocol:

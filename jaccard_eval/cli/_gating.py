@@ -14,7 +14,7 @@ from jaccard_eval.cli._bootstrap import adjusted, given_settings, is_group_file,
 from jaccard_eval.cli._inputs import InputPath, note_inputs
 from jaccard_eval.cli._options import PATH, SectionOption, section
 from jaccard_eval.cli._parse import parse_number
-from jaccard_eval.errors import ExitCode, UsageError, printable, shown
+from jaccard_eval.errors import DataError, ExitCode, UsageError, printable, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.analysis.gaterules import Gates, Rule
@@ -134,7 +134,7 @@ def prepare(options: dict[str, Any]) -> Gatekeeper:
     UsageError
         When a rule, a file of rules or an option is wrong, or the baseline does not exist.
     DataError
-        When the baseline or the file of values is not what it should be.
+        When the file of values is not what it should be.
     """
     gates, source = configured_gates(options)
     baseline = named_baseline(gates, options)
@@ -237,7 +237,10 @@ def _require_replaceable(baseline: Path | None) -> None:
     if baseline.exists():
         from jaccard_eval.api.gating import read_answers
 
-        read_answers(baseline)
+        try:
+            read_answers(baseline)
+        except DataError as error:
+            raise error.as_usage() from None
 
 
 def make_gating(gates: Gates, baseline: Path | None, options: dict[str, Any]) -> Gating:

@@ -99,12 +99,12 @@ def _names_result(words: tuple[str, ...]) -> bool:
 
 def _is_result(path: Path) -> bool:
     """Whether a file is a saved result; a damaged one is, of which reading it again tells."""
-    from jaccard_eval.api.documents import read_document
+    from jaccard_eval.api.documents import is_saved_run, read_document
 
     try:
         document = read_document(path)
     except DataError:
-        return path.is_file() and path.suffix.lower() == ".json"
+        return is_saved_run(path) or (path.is_file() and path.suffix.lower() == ".json")
     return isinstance(document, dict) and "kind" in document
 
 
@@ -129,7 +129,7 @@ def _require_inputs(saved: str, inputs: Sequence[str]) -> None:
     """Raise an error that says who names the inputs, where these are not to be found from here."""
     missing = FindingLog()
     for path in inputs:
-        if not Path(path).exists():
+        if not path or not Path(path).exists():
             detail = f"no such file or directory; {shown(saved)} names it"
             missing.error("file-missing", Where(path), detail, fix="Run it where that was made, or name GT and PRED.")
     missing.raise_errors()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from jaccard_eval.errors import UsageError, did_you_mean, shown
 
 METRIC_NAMES = ("AP", "AR", "precision", "recall", "F1", "TP", "FP", "FN", "FPPI")
+SHARES = ("AP", "AR", "precision", "recall", "F1")  # of these; the others are counts and their means
 QUALIFIERS = ("iou", "area", "max_dets", "score", "class")
 COCO_SUMMARY = (
     "AP",
@@ -143,6 +144,20 @@ def qualified(metric: str, items: Mapping[str, float | str | None]) -> str:
         return metric
     head, bracket, tail = metric.strip().partition("[")
     return f"{head}[{','.join([tail.removesuffix(']')] * bool(bracket) + parts)}]"
+
+
+def metric_bounds(text: str) -> tuple[float, float]:
+    """Return the least and the largest value that a metric can have; what is no metric of ours has no bounds.
+
+    Examples
+    --------
+    >>> metric_bounds("AP50[class=dog]"), metric_bounds("FPPI"), metric_bounds("external.fps")
+    ((0.0, 1.0), (0.0, inf), (-inf, inf))
+    """
+    match = _HEAD.fullmatch(text.partition("[")[0].strip())
+    if match is None:
+        return -math.inf, math.inf
+    return 0.0, 1.0 if match["name"] in SHARES else math.inf
 
 
 def suggest_metric(word: str, known: Sequence[str]) -> str:

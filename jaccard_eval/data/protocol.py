@@ -15,6 +15,8 @@ MEDIUM_MAX_AREA = 96.0**2  # px², COCO detection evaluation
 LARGEST_AREA = 1e5**2  # px², pycocotools Params.setDetParams
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 
+MAX_RECALL_POINTS = 100_001  # a curve of them per class, area and threshold has to fit into memory
+
 
 @dataclass(frozen=True, slots=True)
 class AreaRange:
@@ -115,6 +117,12 @@ def _require_valid(protocol: Protocol) -> None:
             raise UsageError(f"area range {area.name!r}: {area.low:g} is above {area.high:g}")
     if any(cap < 1 for cap in protocol.max_dets) or list(protocol.max_dets) != sorted(set(protocol.max_dets)):
         raise UsageError(f"caps on detections must be positive and ascend, got {list(protocol.max_dets)}")
+    least = 2 if protocol.interpolation == "grid" else 0
+    if not least <= protocol.recall_points <= MAX_RECALL_POINTS:
+        raise UsageError(f"recall_points must be from {least} to {MAX_RECALL_POINTS:,}, got {protocol.recall_points:,}")
+    for name in ("pixel_offset", "precision_epsilon"):
+        if not 0 <= getattr(protocol, name) <= 1:
+            raise UsageError(f"{name} must lie in [0, 1], got {getattr(protocol, name):g}")
 
 
 COCO_AREAS = (

@@ -138,7 +138,7 @@ def test_a_damaged_result_is_no_ground_truth(tmp_path: Path, capsys: pytest.Capt
     saved = tmp_path / "result.json"
     saved.write_text('{"bootstrap": null, "kind": "eval', encoding="utf-8")
     assert _run.run(["explain", str(saved)]) == 3
-    assert "result.json: is not valid JSON" in capsys.readouterr().err
+    assert "result.json:1: not valid JSON" in capsys.readouterr().err
 
 
 def test_a_perfect_result_is_said_to_have_no_box_to_fix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

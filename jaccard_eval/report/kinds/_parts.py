@@ -107,7 +107,7 @@ def undefined_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:
     by_reason: dict[str, list[str]] = {}
     for name, one in metrics:
         if math.isnan(one.value):
-            by_reason.setdefault(one.reason or "undefined", []).append(name)
+            by_reason.setdefault(one.reason or "no reason is known", []).append(name)
     return [Note(f"n/a: {joined_names(names, len(names))}: {reason}") for reason, names in by_reason.items()]
 
 
