@@ -15,8 +15,13 @@ hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
-for variable in ("GITHUB_ACTIONS", "GITLAB_CI"):
+for variable in ("GITHUB_ACTIONS", "GITHUB_WORKSPACE", "GITLAB_CI", "CI_PROJECT_DIR"):
     os.environ.pop(variable, None)  # what the tests run must not tell the CI system that they run in
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The switch of `golden/test_outputs.py`."""
+    parser.addoption("--update-golden", action="store_true", help="write what commands print now into tests/golden")
 
 
 @pytest.fixture(scope="session")
