@@ -48,10 +48,14 @@ def path_ends(path: str) -> list[str]:
     return ["/".join(parts[i:]) for i in range(len(parts))]
 
 
+def without_case(path: str) -> str:
+    """Spell a path without regard to case and Unicode composition (NFC or NFD), as some file systems do."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+
+
 def folded(path: str) -> str:
     """Spell a path without regard to case, Unicode composition (NFC or NFD), or space, dash and underscore."""
-    composed = unicodedata.normalize("NFC", path).casefold()
-    return unicodedata.normalize("NFC", composed).replace(" ", "_").replace("-", "_")
+    return without_case(path).replace(" ", "_").replace("-", "_")
 
 
 def undecorated_forms(path: str) -> list[str]:

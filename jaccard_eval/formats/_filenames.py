@@ -8,10 +8,13 @@ from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.imagenames import without_case
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 
 RESERVED = frozenset('<>:"|?*\\\0')  # in no file name of Windows
 
+# Windows opens the device whatever follows a dot, and drops dots and blanks at the end of a name.
+_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\.|$)", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"/|\.\./|[A-Za-z][A-Za-z0-9+.-]*:/")  # absolute, above, on a drive, or an address (s3://)
 
 
@@ -53,7 +56,7 @@ def require_file_names(
     """
     _refuse_unsafe(dataset, names, findings, is_usable)
     images = dataset.images
-    first = first_rows([name.casefold() for name in names])
+    first = first_rows([without_case(name) for name in names])
     shared = [row for row, earlier in enumerate(first) if earlier != row]
     findings.add_rows(
         Severity.ERROR,
@@ -76,8 +79,8 @@ def first_rows(names: Sequence[str]) -> list[int]:
 def is_safe(name: str) -> bool:
     """Whether a relative POSIX path can be that of a file, on any system, and does not lead out of its folder."""
     path = PurePosixPath(name)
-    whole = name.isprintable() and not RESERVED & set(name) and not path.is_absolute()
-    return whole and str(path) == name and ".." not in path.parts
+    whole = name.isprintable() and not RESERVED & set(name) and not path.is_absolute() and str(path) == name
+    return whole and not any(part.endswith((".", " ")) or _DEVICE.match(part) for part in path.parts)
 
 
 def _refuse_unsafe(
@@ -89,5 +92,5 @@ def _refuse_unsafe(
         "write-name",
         bad,
         lambda row: (Where(dataset.path, field="image"), f"{shown(names[row])} cannot be the name of a label file"),
-        fix="Rename the image: relative, without control characters, and none of classes, readme, license.",
+        fix="Rename the image: relative, no control characters, no dot or blank at its end, not classes, readme, nul.",
     )

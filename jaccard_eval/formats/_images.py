@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import struct
-import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
-from jaccard_eval.data.imagenames import is_image_name, last_part, without_suffix
+from jaccard_eval.data.imagenames import is_image_name, last_part, without_case, without_suffix
 from jaccard_eval.errors import DataError, FindingLog, Severity, Where
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._tree import list_tree, require_folder
@@ -150,17 +149,12 @@ def _base_stem(name: str) -> str:
     return without_suffix(last_part(name))
 
 
-def _fold(name: str) -> str:
-    """Spell a name without regard to case and Unicode composition (NFC or NFD)."""
-    return unicodedata.normalize("NFC", name).casefold()
-
-
 def _folded_path(name: str) -> str:
-    return _fold(without_suffix(name))
+    return without_case(without_suffix(name))
 
 
 def _folded_base(name: str) -> str:
-    return _fold(_base_stem(name))
+    return without_case(_base_stem(name))
 
 
 _TIERS: tuple[Callable[[str], str], ...] = (

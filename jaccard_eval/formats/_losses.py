@@ -10,7 +10,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.errors import DataError, Example, FindingLog, Severity, Where
+from jaccard_eval.errors import DataError, Example, FindingLog, Severity, Where, shown
 
 FLAGS = ("crowd", "difficult", "group_of", "ignore")
 UNIVERSE = ("sizes", "images", "names")
@@ -33,6 +33,22 @@ def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: C
             detail = f"{_TEXTS[what]}: {count:,}; the output does not carry that"
             say = findings.note if what in UNIVERSE else findings.warning
             say("write-loss", Where(str(path), field=what), detail)
+
+
+def encodable(text: str) -> str:
+    """Return a text as UTF-8 can have it; file names of any bytes are none."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def report_escaped(texts: Iterable[str], path: Path, findings: FindingLog) -> None:
+    """Warn of names that hold half a character, which do not come back as they are."""
+    odd = [text for text in texts if encodable(text) != text]
+    findings.add_rows(
+        Severity.WARNING,
+        "write-name",
+        range(len(odd)),
+        lambda row: (Where(str(path)), f"{shown(odd[row])} is no text that UTF-8 can hold; written with escapes"),
+    )
 
 
 def require_pixels(dataset: Dataset, what: str) -> None:

@@ -221,7 +221,7 @@ def test_files_beside_the_results_are_counted_and_named(tmp_path: Path) -> None:
     assert (note.code, str(note.examples[0].where)) == ("other-files", str(path / "comp1_cls_test_dog.txt"))
 
 
-@pytest.mark.parametrize("name", ["a/b", "..", "x\ny", " x", ""])
+@pytest.mark.parametrize("name", ["a/b", "x\ny", " x", ""])
 def test_classes_that_cannot_name_a_result_file_are_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "pred.json").write_text('[{"image_id": 1, "category_id": 0, "bbox": [1, 2, 3, 4], "score": 0.5}]')
     dataset = load(tmp_path / "pred.json", role="pred", options=ReadOptions(names=(name,)))

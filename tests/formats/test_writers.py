@@ -229,6 +229,62 @@ def test_images_that_share_a_label_file_and_broken_class_names_are_named_in_one_
     assert "cannot be a line of classes.txt" in str(caught.value)
 
 
+def named_images(*names: str) -> Dataset:
+    images = ImageTable(names, (None,) * len(names), np.array([[100.0, 50.0]] * len(names)), listed=False)
+    return replace(scene((0, 0, [0, 0, 10, 10])), images=images)
+
+
+@pytest.mark.parametrize("to", ["yolo", "voc"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("CON.jpg", "nul.png", "b/Aux.x.jpg", "com1.jpg", "LPT\u00b9.jpg", "prn /a.jpg", "conin$.jpg"),
+        *("a .jpg", "a..jpg", "b /a.jpg", "b./a.jpg", "a\0.jpg", "a\ud800.jpg", "a\udcff.jpg", "a?.jpg"),
+    ],
+)
+def test_a_label_file_that_some_system_cannot_have_is_refused(name: str, to: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be the name of a label file"):
+        write_dataset(named_images(name), tmp_path / "out", format_name=to)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("to", ["yolo", "voc"])
+def test_names_that_only_look_reserved_are_written(to: str, tmp_path: Path) -> None:
+    names = ("console.jpg", "com10.jpg", "con-1.jpg", "com.jpg", "a.con.jpg", ".hidden/a.jpg", "a b.jpg")
+    write_dataset(named_images(*names), tmp_path / "out", format_name=to)
+    assert len(load(tmp_path / "out").images) == len(names)
+
+
+@pytest.mark.parametrize("to", ["yolo", "voc"])
+@pytest.mark.parametrize(("one", "other"), [("\u00e9", "e\u0301"), ("\u00c9", "e\u0301"), ("STRASSE", "stra\u00dfe")])
+def test_names_that_some_system_takes_for_one_share_a_label_file(one: str, other: str, to: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="share a label file"):
+        write_dataset(named_images(f"{one}.jpg", f"{other}.jpg"), tmp_path / "out", format_name=to)
+
+
+def test_a_class_that_is_called_like_a_device_has_a_result_file_of_its_own(tmp_path: Path) -> None:
+    labels = LabelMap(("CON", "dog."), ("CON", "dog."), named=True)
+    boxes = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.5])
+    write_dataset(replace(scene(), boxes=boxes, labels=labels, role="pred"), tmp_path / "out", format_name="voc")
+    found = sorted(one.name for one in (tmp_path / "out").iterdir())
+    assert found == ["comp4_det_test_CON.txt", "comp4_det_test_dog..txt"]
+
+
+@pytest.mark.parametrize("to", ["csv", "openimages"])
+def test_half_a_character_is_written_with_escapes_and_that_is_said(to: str, tmp_path: Path) -> None:
+    said = write_dataset(named_images("a\ud800.jpg"), tmp_path / "out.csv", format_name=to)
+    assert [one.code for one in said].count("write-name") == 1
+    with pytest.raises(DataError, match="no text that UTF-8 can hold"):
+        write_dataset(named_images("a\ud800.jpg"), tmp_path / "new.csv", format_name=to, lossy=False)
+
+
+@pytest.mark.parametrize("to", ["csv", "openimages"])
+def test_a_name_with_a_nul_is_not_written_to_a_table_that_could_not_be_read(to: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="holds a NUL"):
+        write_dataset(named_images("a\0.jpg"), tmp_path / "out.csv", format_name=to)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_arrays_need_the_name_of_a_format_to_be_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown format 'arrays'"):
         write_dataset(scene(), tmp_path / "a")

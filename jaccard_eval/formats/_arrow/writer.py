@@ -11,12 +11,13 @@ import numpy as np
 from jaccard_eval.atomic import replace_file
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap
-from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.errors import FindingLog, Where
 from jaccard_eval.extras import require
 from jaccard_eval.formats._arrow.columns import EXTRA
 from jaccard_eval.formats._arrow.metadata import OWN_KEY, dump_remarks
 from jaccard_eval.formats._csv.table import Codes
 from jaccard_eval.formats._csv.writer import BOX_COLUMNS, FLAG_COLUMNS
+from jaccard_eval.formats._losses import encodable, report_escaped
 
 STREAM_SUFFIX = ".arrows"
 
@@ -70,7 +71,7 @@ def make_table(dataset: Dataset, path: Path, findings: FindingLog) -> Any:
     }
     remarks = dump_remarks(
         next(iter(class_columns)),
-        dict(zip(_keys(labels.keys), map(_text, labels.names), strict=True)),
+        dict(zip(_keys(labels.keys), map(encodable, labels.names), strict=True)),
         units=dataset.units,
         listed=dataset.images.listed,
         named=labels.named,
@@ -89,7 +90,7 @@ def _write(dataset: Dataset, path: Path, findings: FindingLog, dump: Callable[[A
 
 def _image_columns(arrow: Any, images: ImageTable, rows: Codes) -> Columns:
     """Return the keys of images, their file names where these are not the keys, and their sizes."""
-    keys, names = _keys(images.keys), [None if name is None else _text(name) for name in images.file_names]
+    keys, names = _keys(images.keys), [None if name is None else encodable(name) for name in images.file_names]
     plain = all(isinstance(key, str) for key in keys) and not any(names)
     columns = {"image" if plain else "image_id": _spread(arrow, keys, rows)}
     if any(names):
@@ -102,7 +103,7 @@ def _image_columns(arrow: Any, images: ImageTable, rows: Codes) -> Columns:
 
 def _class_columns(arrow: Any, labels: LabelMap, rows: Codes, n_bare: int) -> Columns:
     """Return the keys of classes, and their names where these are not the keys."""
-    keys, names = _keys(labels.keys), list(map(_text, labels.names))
+    keys, names = _keys(labels.keys), list(map(encodable, labels.names))
     if keys == names and all(isinstance(key, str) for key in labels.keys):
         return {"class": _spread(arrow, keys, rows, n_bare)}
     columns = {"category_id": _spread(arrow, keys, rows, n_bare)}
@@ -144,25 +145,14 @@ def _numbers(arrow: Any, values: FloatArray) -> Any:
 def _keys(keys: Sequence[Key]) -> list[Key]:
     """Return keys of one kind: texts where some are."""
     mixed = any(isinstance(key, str) for key in keys)
-    return [_text(str(key)) if mixed else key for key in keys]
-
-
-def _text(text: str) -> str:
-    """Return a text as UTF-8 can have it; file names of any bytes are none."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return [encodable(str(key)) if mixed else key for key in keys]
 
 
 def _report_changed(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     """Warn of keys and names that do not come back as they are: half a character, numbers among texts."""
     keyed: Mapping[str, Sequence[Key]] = {"image": dataset.images.keys, "class": dataset.labels.keys}
     texts = [*keyed["image"], *keyed["class"], *dataset.labels.names, *filter(None, dataset.images.file_names)]
-    odd = [text for text in texts if isinstance(text, str) and _text(text) != text]
-    findings.add_rows(
-        Severity.WARNING,
-        "write-name",
-        range(len(odd)),
-        lambda row: (Where(str(path)), f"{shown(odd[row])} is no text that UTF-8 can hold; written with escapes"),
-    )
+    report_escaped([text for text in texts if isinstance(text, str)], path, findings)
     for field, keys in keyed.items():
         if len({type(key) for key in keys}) > 1:
             findings.warning("write-loss", Where(str(path), field=field), "numbers among texts are written as texts")

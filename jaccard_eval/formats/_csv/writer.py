@@ -16,7 +16,7 @@ from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._csv.boxes import looks_normalised
 from jaccard_eval.formats._csv.numbers import parse_integers
 from jaccard_eval.formats._exact import exact_coords
-from jaccard_eval.formats._losses import report_losses
+from jaccard_eval.formats._losses import report_escaped, report_losses
 
 BOX_COLUMNS = {
     "xywh": ("left", "top", "width", "height"),
@@ -112,7 +112,16 @@ def _optional(values: FloatArray) -> list[str]:
 
 
 def report_texts(images: Sequence[str], classes: Sequence[str], path: Path, findings: FindingLog) -> None:
-    """Warn of texts that a spreadsheet would run, which do not come back as they are."""
+    """Warn of texts that do not come back as they are: those that a spreadsheet would run, or UTF-8 cannot hold; refuse NUL."""
+    report_escaped((*images, *classes), path, findings)
+    broken = [text for text in (*images, *classes) if "\0" in text]
+    findings.add_rows(
+        Severity.ERROR,
+        "write-name",
+        range(len(broken)),
+        lambda row: (Where(str(path)), f"{shown(broken[row])} holds a NUL, which no table can have"),
+        fix="Rename the image or class.",
+    )
     changed = [text for text in (*images, *classes) if is_formula(text)]
     findings.add_rows(
         Severity.WARNING,

@@ -10,7 +10,7 @@ from pathlib import Path
 from jaccard_eval.atomic import replace_folder
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.imagenames import is_image_name, without_suffix
+from jaccard_eval.data.imagenames import is_image_name, without_case, without_suffix
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._exact import exact_coords
 from jaccard_eval.formats._filenames import below_shared_place, first_rows, is_safe, require_file_names
@@ -128,13 +128,13 @@ def _number(value: float) -> str:
 def _refuse_class_names(dataset: Dataset, findings: FindingLog, *, as_file: bool = False) -> None:
     """Refuse names that do not come back from an XML file or, `as_file`, cannot be part of the name of a file."""
     names = dataset.labels.names
-    first = first_rows([name.casefold() if as_file else name for name in names])
+    first = first_rows([without_case(name) if as_file else name for name in names])
     bad = [
         row
         for row, name in enumerate(names)
         if not (name and name.isprintable() and name == name.strip())
         or first[row] != row
-        or (as_file and ("/" in name or not is_safe(name)))
+        or (as_file and ("/" in name or not is_safe(RESULT_NAME.format(name))))
     ]
     findings.add_rows(
         Severity.ERROR,
