@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from jaccard_eval.errors import MachineError, UsageError, counted, example_keys, reason_of, shown
+from jaccard_eval.errors import MachineError, UsageError, as_given, counted, example_keys, is_address, reason_of, shown
 
 _TEMPORARY_PREFIX = ".jaccard-eval-"
 _LISTED = 5  # files that a message names
@@ -119,8 +119,9 @@ def explained(path: Path) -> Iterator[None]:
 
 def write_message(path: Path, error: OSError) -> str:
     """Say that an output cannot be written, and why."""
-    fix = "; make the folder first" if isinstance(error, FileNotFoundError) else ""
-    return f"cannot write {shown(str(path))}: {reason_of(error)}{fix}"
+    way_out = "it is an address; write a file and upload that" if is_address(path) else "make the folder first"
+    fix = f"; {way_out}" if isinstance(error, FileNotFoundError) else ""
+    return f"cannot write {shown(as_given(path))}: {reason_of(error)}{fix}"
 
 
 def _mode_of(target: Path) -> int:

@@ -295,8 +295,42 @@ def _escape(character: str) -> str:
 
 def shown(value: object) -> str:
     """Return a user's value for a message: quoted if text, escaped, at most 80 characters."""
-    text = printable(repr(value) if isinstance(value, str) else str(value))
+    return _shortened(printable(repr(value) if isinstance(value, str) else str(value)))
+
+
+def shown_json(value: object) -> str:
+    """Return a value of a file for a message, as JSON writes it; texts as Python writes them."""
+    import json
+
+    return (
+        shown(value)
+        if isinstance(value, str)
+        else _shortened(printable(json.dumps(value, ensure_ascii=False, default=str)))
+    )
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= SHOWN_VALUE_LENGTH else f"{text[: SHOWN_VALUE_LENGTH - 1]}…"
+
+
+def is_address(path: object) -> bool:
+    """Whether a path was written as an address: nothing is read from there, nor written."""
+    return _ADDRESS.match(str(path)) is not None
+
+
+def as_given(path: object) -> str:
+    """Return a path as it was written: of an address, ``Path`` keeps one slash of the two behind the scheme.
+
+    Examples
+    --------
+    >>> from pathlib import PurePosixPath
+    >>> as_given(PurePosixPath("s3://bucket/gt.json"))
+    's3://bucket/gt.json'
+    """
+    return _ADDRESS.sub(r"\1://", str(path))
+
+
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://?(?=[^/])")  # one letter is a drive
 
 
 def example_keys(keys: Iterable[object], limit: int = 3) -> str:

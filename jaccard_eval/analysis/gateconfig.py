@@ -22,7 +22,7 @@ from jaccard_eval.analysis.gatekeys import (
 )
 from jaccard_eval.analysis.gaterules import Gates, Rule, Slice, refuse
 from jaccard_eval.data.bootstrap import Bootstrap
-from jaccard_eval.errors import UsageError, Where, did_you_mean, shown
+from jaccard_eval.errors import UsageError, Where, did_you_mean, shown, shown_json
 from jaccard_eval.numerals import is_numeral
 
 _BOOTSTRAP_FIELDS = {"resamples": "n_resamples", "confidence": "confidence_level", "seed": "rng"}
@@ -114,7 +114,8 @@ def _slice(name: str, given: Any, reader: _Reader) -> Slice | None:
     if isinstance(given, str):
         reader.say(where, f"a text is the path of a file of names; write globs as a list: [{shown(given)}]")
     else:
-        reader.say(where, f"expected a list of names and globs, or the path of a file of names; got {shown(given)}")
+        expected = "a list of names and globs, or the path of a file of names"
+        reader.say(where, f"expected {expected}; got {shown_json(given)}")
     return None
 
 
@@ -155,7 +156,7 @@ class _Reader:
     def take(self, table: Any, keys: Mapping[str, Key], where: Where) -> dict[str, Any]:
         """Return the values that are as their keys say, by the key with underscores."""
         if not isinstance(table, Mapping):
-            self.say(where, f"expected a table, got {shown(table)}")
+            self.say(where, f"expected a table, got {shown_json(table)}")
             return {}
         values: dict[str, Any] = {}
         for given, value in table.items():
@@ -189,7 +190,7 @@ def _converted(value: Any, key: Key, *, typed: bool) -> Any:
     expected = {TEXT: str, TABLE: Mapping, TABLES: list, TEXTS: ()}[key.type]
     if isinstance(value, expected):  # type: ignore[arg-type]
         return value
-    raise UsageError(f"expected {_expected(key)}, got {shown(value)}")
+    raise UsageError(f"expected {_expected(key)}, got {shown_json(value)}")
 
 
 def _number(value: Any, key: Key, *, typed: bool) -> float | int:
@@ -198,7 +199,7 @@ def _number(value: Any, key: Key, *, typed: bool) -> float | int:
         value = int(value) if key.type == WHOLE and value.is_integer() else value
     kinds = int if key.type == WHOLE else (int, float)
     if isinstance(value, bool) or not isinstance(value, kinds):
-        raise UsageError(f"expected {_expected(key)}, got {shown(value)}")
+        raise UsageError(f"expected {_expected(key)}, got {shown_json(value)}")
     return value if key.type == WHOLE else float(value)
 
 

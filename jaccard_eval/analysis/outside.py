@@ -10,7 +10,7 @@ from jaccard_eval.analysis.evidence import MISREAD, Evidence
 from jaccard_eval.analysis.sample import IntArray
 from jaccard_eval.data.align import common_sizes
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
-from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Dataset
 from jaccard_eval.errors import FindingLog, Severity, Where
 
 SLACK_PIXELS = 1.0  # px by which a box may leave its image: rounding, or coordinates counted from 1
@@ -24,8 +24,9 @@ EDGES = ("left", "top", "right", "bottom")
 def check_outside(evidence: Evidence, findings: FindingLog) -> None:
     """Count the boxes that leave their image; warn of many, and of ground truth whose centre lies outside."""
     sizes = image_sizes(evidence)
-    if findings.has(*MISREAD) or np.isnan(sizes).all():
+    if findings.has(*MISREAD):
         return
+    sizes = np.where(np.isnan(sizes), MAX_IMAGE_SIDE, sizes)  # whatever their size, no images are larger
     placed, sample = evidence.aligned.placement, evidence.sample
     for side, boxes in ((evidence.gt, placed.gt), (evidence.pred, sample.pred)):  # all objects, some predictions
         is_sample = boxes is sample.pred and sample.share < 1
@@ -86,7 +87,8 @@ class _Images:
         numbers = ", ".join(f"{value:.6g}" for value in boxes.xywh[row])
         width, height = self.sizes[image]
         where = Where(self.side.path, record=f"image {self.names[image]}")
-        return where, f"x y w h {numbers} in {width:g} x {height:g}"
+        size = "any image" if MAX_IMAGE_SIDE in (width, height) else f"{width:g} x {height:g}"
+        return where, f"x y w h {numbers} in {size}"
 
 
 def _report_outside(images: _Images, boxes: BoxTable, rows: IntArray, findings: FindingLog) -> None:

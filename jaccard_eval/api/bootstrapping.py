@@ -132,7 +132,9 @@ def _read_groups(path: Path) -> Mapping[str, str]:
         cells = [cell.strip() for cell in row]
         if len(cells) != 2 or not all(cells) or groups.get(cells[0], cells[1]) != cells[1]:
             what = "expected an image and its group, and one group per image"
-            findings.error("group-row", Where(str(path), line=number), f"{what}, got {','.join(row)}", fix=_GROUP_FIX)
+            findings.error(
+                "group-row", Where(str(path), line=number), f"{what}, got {shown(','.join(row))}", fix=_GROUP_FIX
+            )
         else:
             groups[cells[0]] = cells[1]
     findings.raise_errors()

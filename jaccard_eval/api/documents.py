@@ -13,9 +13,9 @@ import numpy.typing as npt
 from jaccard_eval.data.document import SCHEMA
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.savedvalues import Fault, find_faults, find_run_faults
-from jaccard_eval.errors import DataError, FindingLog, Where
+from jaccard_eval.errors import DataError, FindingLog, Where, shown_json
 from jaccard_eval.formats._files import decode, head, read_text
-from jaccard_eval.formats._json.values import is_finite, is_number, parse_json, shown_json
+from jaccard_eval.formats._json.values import is_finite, is_number, parse_json
 from jaccard_eval.formats._npz.arrays import load_archive
 from jaccard_eval.report.npz import DOCUMENT, SUFFIXES
 

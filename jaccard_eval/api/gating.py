@@ -19,7 +19,7 @@ from jaccard_eval.api.verifying import saved_protocol
 from jaccard_eval.data.pixels import PixelsResult
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
-from jaccard_eval.errors import DataError, Finding, UsageError, shown
+from jaccard_eval.errors import DataError, Finding, UsageError, Where, is_address, shown, shown_json
 
 DUPLICATES = "pred-duplicate"
 
@@ -153,7 +153,7 @@ def open_baseline(
         return None, None
     if isinstance(source, EvaluationResult | PixelsResult):
         return _opened(source, gates)
-    if os.path.lexists(source):
+    if os.path.lexists(source) or is_address(source):
         try:
             return _opened(source, gates)
         except DataError as error:
@@ -193,7 +193,8 @@ def read_metrics(path: Path) -> dict[str, float]:
     """
     document = read_document(path)
     if not isinstance(document, dict):
-        raise invalid_document(path, f"expected an object of numbers by name, got {shown(document)}")
+        detail = f"is {shown_json(document)}; expected an object of numbers by name"
+        raise DataError.single("record-type", Where(str(path)), detail, fix='Write {"latency_ms": 12.3} and the like.')
     return dict(_numbers(document, ""))
 
 

@@ -14,8 +14,7 @@ from jaccard_eval.api.documents import invalid_run, read_run, require_result
 from jaccard_eval.api.verifying import saved_protocol
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import Correspondence, EvaluationResult, InputSummary
-from jaccard_eval.errors import FindingLog, UsageError
-from jaccard_eval.formats._json.values import shown_json
+from jaccard_eval.errors import FindingLog, UsageError, shown_json
 from jaccard_eval.formats._npz.arrays import load_archive
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs

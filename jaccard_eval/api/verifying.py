@@ -16,8 +16,7 @@ from jaccard_eval.api.recording import restore_options
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verification import VERSION_FIELD, Difference, Verification, differences
-from jaccard_eval.errors import Finding, FindingLog, Severity, UsageError, Where, shown
-from jaccard_eval.formats._json.values import shown_json
+from jaccard_eval.errors import Finding, FindingLog, Severity, UsageError, Where, shown, shown_json
 
 Number = int | float
 Record = TypeVar("Record")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jaccard_eval.errors import DataError, UsageError, Where, did_you_mean, shown
+from jaccard_eval.errors import DataError, UsageError, Where, did_you_mean, shown, shown_json
 from jaccard_eval.numerals import is_numeral
 
 if TYPE_CHECKING:
@@ -232,26 +232,20 @@ def _class_map_of_file(path: Path) -> dict[str, str]:
     mapping = _read_json_object(path) if path.suffix.lower() == ".json" else read_yaml_mapping(path)
     odd = [name for name, gt in mapping.items() if not isinstance(gt, str)]
     if odd:
-        detail = f"expected a ground-truth class as text, got {shown(mapping[odd[0]])}"
+        detail = f"expected a ground-truth class as text, got {shown_json(mapping[odd[0]])}"
         raise DataError.single("class-map", Where(str(path), field=odd[0]), detail, fix=_MAP_FIX)
     return mapping
 
 
 def _read_json_object(path: Path) -> dict[str, Any]:
-    import json
-
     from jaccard_eval.formats._files import read_text
+    from jaccard_eval.formats._json.values import RepeatedKeys, parse_json
 
-    text = read_text(path)
-    try:
-        pairs = json.loads(text, object_pairs_hook=list)
-    except (ValueError, RecursionError) as error:
-        raise DataError.single("class-map", Where(str(path)), f"not valid JSON: {error}", fix=_MAP_FIX) from None
-    if not text.lstrip().startswith("{"):
-        raise DataError.single("class-map", Where(str(path)), "expected one JSON object", fix=_MAP_FIX)
-    repeated = _repeated(pairs)
-    if repeated:
-        raise DataError.single(
-            "class-map", Where(str(path)), f"classes mapped more than once: {repeated}", fix=_MAP_FIX
-        )
-    return dict(pairs)
+    content = parse_json(path, read_text(path))
+    if isinstance(content, RepeatedKeys):
+        problem = f"classes mapped more than once: {', '.join(map(shown, content.repeated))}"
+    elif isinstance(content, dict):
+        return content
+    else:
+        problem = f"expected one JSON object, got {shown_json(content)}"
+    raise DataError.single("class-map", Where(str(path)), problem, fix=_MAP_FIX)

@@ -10,7 +10,7 @@ import click
 
 from jaccard_eval.cli._inputs import InputPath
 from jaccard_eval.cli._options import section
-from jaccard_eval.errors import UsageError, shown
+from jaccard_eval.errors import UsageError, shown, shown_json
 
 if TYPE_CHECKING:
     from jaccard_eval.analysis.gaterules import Slice
@@ -50,7 +50,9 @@ def _read_file(path: Path) -> tuple[Slice, ...]:
     if set(content) != {TABLE} or not isinstance(table, Mapping):
         raise UsageError(f'{path}: expected one table [{TABLE}] with lines such as night = ["img/night/**"]')
     wrong = [
-        f"{path}: {TABLE}.{name}: {_EXPECTED}, got {shown(one)}" for name, one in table.items() if not _is_list(one)
+        f"{path}: {TABLE}.{name}: {_EXPECTED}, got {shown_json(one)}"
+        for name, one in table.items()
+        if not _is_list(one)
     ]
     if wrong:
         raise UsageError("\n".join(wrong))

@@ -11,6 +11,7 @@ formats. Third parties add formats through the entry-point group
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,8 +73,8 @@ class ReadOptions:
     units : {"px", "norm"}, optional
     names : tuple of str, optional
         Class names by index.
-    images : ImageFolder, optional
-        The pictures, for their list and sizes.
+    images : path or ImageFolder, optional
+        The folder of pictures, for their list and sizes.
     columns : str, optional
         Column layout of text files.
     split : str
@@ -94,6 +95,12 @@ class ReadOptions:
     split: str = "val"
     assume_score: float | None = None
     origin: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.images, str | os.PathLike):
+            from jaccard_eval.formats._images import ImageFolder
+
+            object.__setattr__(self, "images", ImageFolder(self.images))
 
 
 class FormatModule(Protocol):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from jaccard_eval.errors import DataError, Example, FindingLog, Severity, Where, reason_of
+from jaccard_eval.errors import DataError, Example, FindingLog, Severity, Where, as_given, is_address, reason_of
 
 Contents = TypeVar("Contents")
 
@@ -208,7 +208,7 @@ def _open(path: Path) -> int:
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
-        raise _open_error(where, path, error) from None
+        raise _open_error(path, error) from None
     except ValueError:  # NUL, or a character that no name of a file can have
         raise DataError.single("file-missing", where, "is no path of a file", fix="Check the path.") from None
     mode = os.fstat(descriptor).st_mode
@@ -222,7 +222,11 @@ def _open(path: Path) -> int:
     )
 
 
-def _open_error(where: Where, path: Path, error: OSError) -> DataError:
+def _open_error(path: Path, error: OSError) -> DataError:
+    where = Where(as_given(path))
+    if is_address(path):
+        fix = "Download it, and pass the path of the copy."
+        return DataError.single("file-missing", where, "is an address; only files and folders are read", fix=fix)
     if error.errno == errno.ENOENT:
         what = (
             "is a dangling symbolic link: its target does not exist"

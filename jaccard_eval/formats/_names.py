@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown
+from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown, shown_json
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._json.values import RepeatedKeys, parse_json
 from jaccard_eval.formats._yaml import read_yaml_mapping
@@ -148,7 +148,7 @@ def _indexed(path: Path, names: Any) -> list[Any]:
         stray = sorted(set(names) - expected)[0]
         detail = f"index {shown(stray)} in names: indices must run from 0 to {len(names) - 1} without a gap"
     else:
-        detail = f"names must be a list, or a mapping of indices to names; got {shown(names)}"
+        detail = f"names must be a list, or a mapping of indices to names; got {shown_json(names)}"
     raise DataError.single("names-invalid", Where(str(path), field="names"), detail, fix=_FIX)
 
 
@@ -156,7 +156,7 @@ def _checked(path: Path, names: list[Any], findings: FindingLog) -> tuple[str, .
     """Names as texts; errors for blank or nested ones, a warning for repeated ones."""
     bad = [index for index, name in enumerate(names) if not isinstance(name, str) or not name.strip()]
     if bad or not names:
-        detail = f"names[{bad[0]}] is {shown(names[bad[0]])}, not a name" if bad else "names is empty"
+        detail = f"names[{bad[0]}] is {shown_json(names[bad[0]])}, not a name" if bad else "names is empty"
         raise DataError.single("names-invalid", Where(str(path), field="names"), detail, fix=_FIX)
     warn_repeated(names, Where(str(path), field="names"), findings)
     return tuple(name.strip() for name in names)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jaccard_eval.errors import DataError, Where, shown
+from jaccard_eval.errors import DataError, Where, shown, shown_json
 from jaccard_eval.formats import _files
 
 MAX_ALIASES = 10  # a chain of ten can repeat one value 2**10 times at most; descriptions of data sets use none
@@ -37,9 +37,8 @@ def read_yaml_mapping(path: Path) -> dict[str, Any]:
         raise _syntax_error(path, error) from None
     if isinstance(content, dict):
         return content
-    raise DataError.single(
-        "yaml-content", Where(str(path)), f"expected a mapping with 'names', got {shown(content)}", fix="See data.yaml."
-    )
+    detail = f"expected keys and values, got {shown_json(content)}" if content else "there are no keys and values in it"
+    raise DataError.single("yaml-content", Where(str(path)), detail, fix="Write lines of 'key: value'.")
 
 
 def _refuse_tricks(path: Path, events: Any) -> None:

@@ -119,7 +119,7 @@ def test_gates_need_a_rule_unless_one_is_added() -> None:
         ("[gate]\nrules = []", "gates.toml: unknown key 'gate'. Did you mean 'gates'?"),
         ("[gates]\nepsilonn = 3\n" + rule("min = 0.5"), "toml: gates: unknown key 'epsilonn'. Did you mean 'epsilon'?"),
         (rule("min = 45"), "gates.toml: gates.rules[0]: min = 45: 'AP50' lies in [0, 1]. Did you mean 0.45?"),
-        (rule("min = true"), "gates.toml: gates.rules[0].min: expected a number, got True"),
+        (rule("min = true"), "gates.toml: gates.rules[0].min: expected a number, got true"),
         (rule("min = '0.5'"), "gates.toml: gates.rules[0].min: expected a number, got '0.5'"),
         (rule("min = 0.5\nmin-support = 1.5"), "gates.rules[0].min-support: expected a whole number, got 1.5"),
         (rule("min = 0.5\nclasses = []"), "gates.rules[0].classes: expected a text or a list of texts, got []"),

@@ -88,7 +88,7 @@ def test_yaml_without_a_list_or_mapping_of_names_is_an_error_about_names(write: 
     ("text", "what"),
     [
         ("names:\n\t- cat\n", ":2"),
-        ("- cat\n", "mapping"),
+        ("- cat\n", "expected keys and values"),
         ("names: !!python/object/apply:os.system [id]\n", "tag"),
         ("names: !mine [cat]\n", "tag"),
         ("names: [cat]\nnames: [dog]\n", ":2.*duplicate key 'names'"),

@@ -108,9 +108,12 @@ def _side(draft: Draft, row: int, image: ImageRecord, field: str) -> float:
     side = getattr(image, field)
     if not side:
         return math.nan
-    if 0 < side <= MAX_IMAGE_SIDE:
-        return float(side)
     where = Where(draft.path, record=f"images[{row}]", field=field)
+    if 0 < side <= MAX_IMAGE_SIDE:
+        if side % 1:
+            detail = f"{field} is {side:g}, not a whole number of pixels: used as it is"
+            draft.findings.warning("image-size", where, detail)
+        return float(side)
     draft.findings.warning("image-size", where, f"{field} is {side:g}, no size of a picture: taken as unknown")
     return math.nan
 

@@ -132,11 +132,19 @@ def _is_labelled(result: dict[str, Any]) -> bool:
     return _LABELS in result or result.keys() >= {_SHARED_LABELS, *_SIDES}
 
 
+def _known_side(result: Record, field: str) -> float:
+    """Read a side of the image that boxes in percent are measured by."""
+    side = result.side(field)
+    if result.values.get(field) == 0:
+        result.error("image-size", field, "is 0; expected the size that the percentages are of")
+    return side
+
+
 def _add_result(scene: Scene, key: str, result: Record, value: Record, score: float, *, units: str) -> None:
     field = _labels_field(value)
     degrees = value.number("rotation") if value.has("rotation") else 0.0
     needs_size = units == "px" or degrees % 360  # a turn mixes width and height
-    width, height = (result.number(_WIDTH), result.number(_HEIGHT)) if needs_size else (1.0, 1.0)
+    width, height = (_known_side(result, _WIDTH), _known_side(result, _HEIGHT)) if needs_size else (1.0, 1.0)
     x, y, w, h = (value.number(side) / 100 for side in _SIDES)
     box = [x * width, y * height, w * width, h * height]
     if degrees % 360:

@@ -65,7 +65,7 @@ def _of_split(images: list[Record], path: Path, draft: Draft) -> list[Record]:
 def _add_image(scene: Scene, line: Record) -> None:
     image = line.text("file")
     sized = line.has("width") and line.has("height")
-    scene.add_image(image, size=(line.number("width"), line.number("height")) if sized else UNKNOWN_SIZE)
+    scene.add_image(image, size=(line.side("width"), line.side("height")) if sized else UNKNOWN_SIZE)
     annotations = line.record("annotations") if line.has("annotations") else line
     boxes = annotations.array(BOXES) if annotations.has(BOXES) else []
     numbered = Record({f"{BOXES}[{at}]": box for at, box in enumerate(boxes)}, annotations.where, line.findings)

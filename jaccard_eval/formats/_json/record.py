@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jaccard_eval.errors import FindingLog, Where, shown
-from jaccard_eval.formats._json.values import RepeatedKeys, described_json, is_finite, is_number, shown_json
+from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
+from jaccard_eval.errors import FindingLog, Where, shown, shown_json
+from jaccard_eval.formats._json.values import RepeatedKeys, described_json, is_finite, is_number
 
 _EXPORT = "Export the file again, or mend it at that place."
 
@@ -47,6 +48,15 @@ class Record:
     def number(self, field: str) -> float:
         """Read a finite number; NaN where there is none."""
         return self._finite(field, self.values[field]) if self._require(field) else math.nan
+
+    def side(self, field: str) -> float:
+        """Read the width or height of an image in pixels; NaN where it is unknown, for which some tools write 0."""
+        value = self.number(field)
+        if not math.isnan(value) and (not 0 <= value <= MAX_IMAGE_SIDE or value % 1):
+            expected = f"a whole number of pixels, at most {MAX_IMAGE_SIDE:g}"
+            detail = f"is {shown_json(self.values[field])}; expected {expected}"
+            self.error("image-size", field, detail, "Write the true size, or leave it out and pass --images DIR.")
+        return value or math.nan
 
     def numbers(self, field: str, count: int) -> list[float]:
         """Read so many finite numbers in an array."""

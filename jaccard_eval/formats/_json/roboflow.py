@@ -25,7 +25,7 @@ def read_responses(path: Path, draft: Draft, options: ReadOptions) -> None:
 def _add_response(scene: Scene, key: str, response: Record) -> None:
     image = response.record("image")
     sized = image.has("width") and image.has("height")  # null for some models
-    scene.add_image(key, size=(image.number("width"), image.number("height")) if sized else UNKNOWN_SIZE)
+    scene.add_image(key, size=(image.side("width"), image.side("height")) if sized else UNKNOWN_SIZE)
     for box in response.records("predictions"):
         coords = [box.number(side) for side in _SIDES]
         scene.add_box(key, box.text("class"), coords, box.where, score=box.number("confidence"))

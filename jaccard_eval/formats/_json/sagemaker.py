@@ -45,7 +45,7 @@ def _add_boxes(scene: Scene, line: Record, job: str) -> None:
     image = line.text(_IMAGE)
     boxes, metadata = line.record(job), line.record(f"{job}{_METADATA}")
     sizes = list(boxes.records("image_size")) if boxes.has("image_size") else []
-    scene.add_image(image, size=(sizes[0].number("width"), sizes[0].number("height")) if sizes else UNKNOWN_SIZE)
+    scene.add_image(image, size=(sizes[0].side("width"), sizes[0].side("height")) if sizes else UNKNOWN_SIZE)
     objects = list(metadata.records("objects")) if metadata.has("objects") else []
     for at, box in enumerate(boxes.records("annotations")):
         scored = at < len(objects) and objects[at].has("confidence")

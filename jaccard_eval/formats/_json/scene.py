@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key
+from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import Severity, Where, shown
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._draft import Draft, RawBoxes
@@ -33,10 +33,10 @@ class Scene:
         self._n_rotated = 0
 
     def add_image(self, key: Key, *, file_name: str | None = None, size: tuple[float, float] = UNKNOWN_SIZE) -> None:
-        """Add an image with its width and height, which may be unknown: NaN or, as some tools write, 0."""
+        """Add an image with its width and height; NaN where unknown."""
         self._images.append(key)
         self._file_names.append(file_name)
-        self._sizes.append(size if all(0 < side <= MAX_IMAGE_SIDE for side in size) else UNKNOWN_SIZE)
+        self._sizes.append(UNKNOWN_SIZE if any(map(math.isnan, size)) else size)
 
     def add_box(
         self, image: Key, label: Key, coords: Sequence[float], where: Where, *, score: float = math.nan

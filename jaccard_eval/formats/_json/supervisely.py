@@ -28,7 +28,7 @@ def read_files(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _add_file(scene: Scene, key: str, record: Record) -> None:
     size = record.record("size")
-    scene.add_image(key, file_name=key, size=(size.number("width"), size.number("height")))
+    scene.add_image(key, file_name=key, size=(size.side("width"), size.side("height")))
     for entry in record.records("objects"):
         kind = entry.text("geometryType")
         if kind == "rectangle":

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from jaccard_eval.errors import SHOWN_VALUE_LENGTH, DataError, FindingLog, Where, printable, shown
+from jaccard_eval.errors import DataError, FindingLog, Where, shown, shown_json
 
 MAX_INTEGER_DIGITS = 4300  # sys.int_info.default_max_str_digits: longer ones take quadratic time to convert
 _TOO_DEEP = "arrays or objects are nested too deep to be annotations"
@@ -87,14 +87,6 @@ def kind_of(value: object) -> str:
 def described_json(value: object) -> str:
     """Return a value for a message, with its kind."""
     return "null" if value is None else f"{shown_json(value)} ({kind_of(value)})"
-
-
-def shown_json(value: object) -> str:
-    """Return a value for a message, as the file writes it; texts as Python writes them."""
-    if isinstance(value, str):
-        return shown(value)
-    text = printable(json.dumps(value, ensure_ascii=False))
-    return text if len(text) <= SHOWN_VALUE_LENGTH else f"{text[: SHOWN_VALUE_LENGTH - 1]}…"
 
 
 def is_number(value: object) -> bool:
