@@ -112,7 +112,7 @@ def _optional(values: FloatArray) -> list[str]:
 
 
 def report_texts(images: Sequence[str], classes: Sequence[str], path: Path, findings: FindingLog) -> None:
-    """Warn of texts that do not come back as they are: those that a spreadsheet would run, or UTF-8 cannot hold; refuse NUL."""
+    """Warn of texts that a spreadsheet would run or UTF-8 cannot hold: they come back changed. Refuse a NUL."""
     report_escaped((*images, *classes), path, findings)
     broken = [text for text in (*images, *classes) if "\0" in text]
     findings.add_rows(
