@@ -81,6 +81,18 @@ def test_saved_runs_compare_as_their_inputs_do(three: tuple[Path, ...]) -> None:
     assert compare(gt, before, runs[1]).to_dict()["comparisons"] == whole["comparisons"]
 
 
+def test_runs_may_be_named_by_anything_that_has_a_path(three: tuple[Path, ...]) -> None:
+    class Named:
+        def __init__(self, path: Path) -> None:
+            self.path = path
+
+        def __fspath__(self) -> str:
+            return str(self.path)
+
+    run = saved(*three[:2])
+    assert compare(None, Named(run), str(run)).to_dict()["comparisons"][0]["counts"]["lost"] == 0
+
+
 def test_the_command_takes_saved_runs_without_ground_truth(
     three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:

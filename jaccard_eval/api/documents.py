@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,7 +67,7 @@ def require_result(path: Path, document: Any, kinds: Sequence[str]) -> None:
 
 def is_saved_run(source: object) -> bool:
     """Whether a source is the path of a saved run; predictions may be archives as well."""
-    path = Path(source) if isinstance(source, str | Path) else None
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
     if path is None or path.suffix.lower() not in SUFFIXES or not path.is_file():
         return False
     try:
@@ -91,7 +92,7 @@ def saved_run_of(source: object) -> Path | None:
     """
     if is_saved_run(source):
         return Path(source)  # type: ignore[arg-type]
-    path = Path(source) if isinstance(source, str | Path) else None
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
     if path is None or not _is_evaluation(path):
         return None
     document, beside = read_result(path, (EvaluationResult.kind,)), run_beside(path)
