@@ -7,11 +7,13 @@ Standard library only: every layer may import this module, and this module impor
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 from typing import Protocol as TypingProtocol
@@ -258,10 +260,18 @@ class DataError(JaccardEvalError):
         log.error(code, where, detail, fix=fix)
         return cls(log.findings())
 
-    def as_usage(self) -> UsageError:
-        """Return the error that this is in a file of the call rather than of its data: a baseline, say."""
-        errors = (one for one in self.findings if one.severity is Severity.ERROR)
-        return UsageError("\n".join(line for one in errors for line in (one.message, *one.further)))
+
+class SettingsError(UsageError, DataError):
+    """A file that sets up the run, and is not measured by it, cannot be used (exit code 2)."""
+
+
+@contextlib.contextmanager
+def as_settings() -> Iterator[None]:
+    """Take what is wrong with a file for a mistake in the settings of the run: it holds rules, names or groups."""
+    try:
+        yield
+    except DataError as error:
+        raise SettingsError(error.findings) from None
 
 
 class MachineError(JaccardEvalError):
@@ -295,7 +305,7 @@ def _escape(character: str) -> str:
 
 def shown(value: object) -> str:
     """Return a user's value for a message: quoted if text, escaped, at most 80 characters."""
-    return _shortened(printable(repr(value) if isinstance(value, str) else str(value)))
+    return _shortened(value, repr if isinstance(value, str) else str)
 
 
 def shown_json(value: object) -> str:
@@ -305,11 +315,15 @@ def shown_json(value: object) -> str:
     return (
         shown(value)
         if isinstance(value, str)
-        else _shortened(printable(json.dumps(value, ensure_ascii=False, default=str)))
+        else _shortened(value, partial(json.dumps, ensure_ascii=False, default=str))
     )
 
 
-def _shortened(text: str) -> str:
+def _shortened(value: object, write: Callable[[Any], str]) -> str:
+    try:
+        text = printable(write(value))
+    except RecursionError:
+        text = f"a {type(value).__name__}, nested too deeply to be shown"
     return text if len(text) <= SHOWN_VALUE_LENGTH else f"{text[: SHOWN_VALUE_LENGTH - 1]}…"
 
 

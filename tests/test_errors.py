@@ -11,6 +11,8 @@ from jaccard_eval.errors import (
     did_you_mean,
     example_keys,
     is_numeric,
+    shown,
+    shown_json,
 )
 
 MAPS = (("map", "agreement", "flag"), ("as given", ".012", "--class-map a=b"), ("one up", ".9", "--class-map a=c"))
@@ -107,3 +109,11 @@ def test_counts_agree_with_their_noun():
 
 def test_a_word_that_is_known_twice_is_proposed_once() -> None:
     assert did_you_mean("APP", ["AP", "recall", "AP"]) == " Did you mean 'AP'?"
+
+
+@pytest.mark.parametrize("show", [shown, shown_json])
+def test_a_value_nested_deeper_than_python_prints_is_named_by_its_kind(show) -> None:
+    value: list = []
+    for _ in range(3_000):  # three times the depth that Python descends
+        value = [value]
+    assert show(value) == "a list, nested too deeply to be shown"

@@ -17,7 +17,7 @@ from jaccard_eval.data.metricref import MetricRef, qualified
 from jaccard_eval.data.result import ClassRow, EvaluationResult
 from jaccard_eval.data.signature import with_choices
 from jaccard_eval.engine.threads import map_in_order
-from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, shown
+from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, as_settings, shown
 from jaccard_eval.formats._files import read_lines
 from jaccard_eval.metrics.detection import DetectionMetrics
 
@@ -42,7 +42,7 @@ def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: in
 
     Raises
     ------
-    DataError
+    SettingsError
         When the file of groups lacks images.
     UsageError
         When there are fewer than two images or groups.
@@ -75,7 +75,7 @@ def resample_alike(
 
     Raises
     ------
-    DataError
+    SettingsError
         When the file of groups lacks images.
     UsageError
         When they have not the same images, or there are fewer than two images or groups.
@@ -103,12 +103,13 @@ def count_units(names: Sequence[str], settings: Bootstrap) -> int:
     return len(names) if settings.group_by is None else len(set(image_groups(names, settings.group_by)))
 
 
+@as_settings()
 def image_groups(names: Sequence[str], group_by: str) -> list[str]:
     """Return the group of each image: its folder, or what a file of ``image,group`` rows says.
 
     Raises
     ------
-    DataError
+    SettingsError
         With the images that the file lacks.
     """
     if group_by == BY_FOLDER:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,6 +117,6 @@ def target_format(path: Path, name: str | None = None) -> str:
 def convert_input(dataset: Dataset, path: Path, name: str, *, lossy: bool = False, replace: bool = False) -> Conversion:
     """Write a data set that was read; see `convert` for the errors."""
     source = Path(dataset.path)
-    inputs = [source] if source.exists() else []
+    inputs = [source] if os.path.lexists(source) else []
     written = write_dataset(dataset, path, format_name=name, inputs=inputs, replace=replace, lossy=lossy)
     return Conversion(dataset=dataset, path=path, format=name, findings=written)

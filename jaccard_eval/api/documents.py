@@ -15,7 +15,7 @@ from jaccard_eval.data.document import SCHEMA
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.savedvalues import Fault, find_faults, find_run_faults
 from jaccard_eval.errors import DataError, FindingLog, Where, shown_json
-from jaccard_eval.formats._files import decode, head, read_text
+from jaccard_eval.formats._files import decode, head, is_folder, is_there, open_regular, read_text
 from jaccard_eval.formats._json.values import is_finite, is_number, parse_json
 from jaccard_eval.formats._npz.arrays import load_archive
 from jaccard_eval.report.npz import DOCUMENT, SUFFIXES
@@ -66,14 +66,22 @@ def require_result(path: Path, document: Any, kinds: Sequence[str]) -> None:
 
 
 def is_saved_run(source: object) -> bool:
-    """Whether a source is the path of a saved run; predictions may be archives as well."""
+    """Whether a source is the path of a saved run; predictions may be archives as well.
+
+    Raises
+    ------
+    DataError
+        When what stands there cannot be read, so that nobody takes it for missing.
+    """
     path = Path(source) if isinstance(source, str | os.PathLike) else None
-    if path is None or path.suffix.lower() not in SUFFIXES or not path.is_file():
+    if path is None or path.suffix.lower() not in SUFFIXES or is_folder(path) or not is_there(path):
         return False
     try:
-        with zipfile.ZipFile(path) as archive:
-            return f"{DOCUMENT}.npy" in archive.namelist()
-    except (zipfile.BadZipFile, OSError):
+        with open_regular(path) as file:
+            file.read(1)  # zipfile takes a refusal of the system for another format
+            with zipfile.ZipFile(file) as archive:
+                return f"{DOCUMENT}.npy" in archive.namelist()
+    except zipfile.BadZipFile:
         return False
 
 

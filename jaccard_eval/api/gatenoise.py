@@ -18,6 +18,7 @@ from jaccard_eval.data.signature import BESIDE_METRICS, without_fields
 from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import Finding, FindingLog, UsageError, Where, shown
+from jaccard_eval.formats._files import is_there
 
 
 def open_table(path: Path, signature: str, gates: Gates) -> EvaluationResult | None:
@@ -45,7 +46,7 @@ def open_table(path: Path, signature: str, gates: Gates) -> EvaluationResult | N
     asking = [rule.id for rule in gates.rules if rule.significance]
     if not asking or gates.missing_baseline != "error":
         return None
-    what = "is of another run" if run is not None else "is no saved run" if beside.exists() else "does not exist"
+    what = "is of another run" if run else "is no saved run" if is_there(beside) else "does not exist"
     document = shown(str(path))
     raise UsageError(
         f"rule {shown(asking[0])} has a significance, for which it takes the match table of {document}: the saved run"

@@ -19,7 +19,8 @@ from jaccard_eval.api.verifying import saved_protocol
 from jaccard_eval.data.pixels import PixelsResult
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
-from jaccard_eval.errors import DataError, Finding, UsageError, Where, is_address, shown, shown_json
+from jaccard_eval.errors import DataError, Finding, UsageError, Where, as_settings, is_address, shown, shown_json
+from jaccard_eval.formats._files import is_there
 
 DUPLICATES = "pred-duplicate"
 
@@ -105,7 +106,7 @@ def gate(
     UsageError
         When a rule names what does not exist or cannot be told, or run and baseline cannot be compared.
     DataError
-        When a file is no result.
+        When a file is no result; a SettingsError when it is that of the baseline.
 
     Examples
     --------
@@ -144,7 +145,9 @@ def open_baseline(
     ------
     UsageError
         When a rule needs a baseline and none is named, or the file or its match table does not exist and
-        ``gates.missing_baseline`` says that this is an error, or the file is no result: it belongs to the rules.
+        ``gates.missing_baseline`` says that this is an error.
+    SettingsError
+        When the file is no result: it belongs to the rules.
     """
     needing = [rule.id for rule in gates.rules if rule.needs_baseline]
     if source is None and needing:
@@ -153,11 +156,9 @@ def open_baseline(
         return None, None
     if isinstance(source, EvaluationResult | PixelsResult):
         return _opened(source, gates)
-    if os.path.lexists(source) or is_address(source):
-        try:
+    with as_settings():
+        if is_there(Path(source)) or is_address(source):
             return _opened(source, gates)
-        except DataError as error:
-            raise error.as_usage() from None
     if gates.missing_baseline == "error":
         way_out = (
             "make it with --update-baseline, or let the rules that need it be skipped with --allow-missing-baseline"
@@ -183,12 +184,13 @@ def read_answers(path: Path) -> SavedAnswers:
         raise invalid_document(path, f"cannot be judged: {error}") from None
 
 
+@as_settings()
 def read_metrics(path: Path) -> dict[str, float]:
     """Return the numbers of a JSON document by name; those in nested objects as ``outer.inner``, null as NaN.
 
     Raises
     ------
-    DataError
+    SettingsError
         When it cannot be read or is no JSON object.
     """
     document = read_document(path)

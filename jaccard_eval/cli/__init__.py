@@ -22,9 +22,9 @@ EXIT_CODES = """\b
 Exit codes:
   0    computed, and every gate passed
   1    a gate failed, and nothing else
-  2    usage or configuration
-  3    the data cannot be used
-  4    environment: cannot read or write, out of memory, an extra not installed
+  2    usage or configuration, and its files: rules, baseline, names, slices, groups
+  3    the data cannot be read or used
+  4    environment: cannot write, out of memory, an extra not installed
   5    internal error (a bug)
   130  interrupted"""
 EPILOG = f"""\b

@@ -86,7 +86,7 @@ def _from_root(check: Check, root: str) -> Check:
     """Name the file as seen from the repository's root, where it lies below it."""
     if check.where is None:
         return check
-    base, path = Path(root).resolve(), Path(check.where.path).resolve()
+    base, path = Path(os.path.realpath(root)), Path(os.path.realpath(check.where.path))
     if not path.is_relative_to(base):
         return check
     return replace(check, where=replace(check.where, path=path.relative_to(base).as_posix()))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.cli._inputs import note_inputs
-from jaccard_eval.errors import DataError, UsageError, reason_of, shown
+from jaccard_eval.errors import DataError, UsageError, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.analysis.gaterules import Gates, Rule
@@ -46,22 +46,21 @@ def find_config() -> Path | None:
             )
         if found:
             return Path(os.path.relpath(found[0], here))
-        if (folder / ".git").exists():
+        if os.path.lexists(folder / ".git"):
             return None
     return None
 
 
 def _is_config(path: Path) -> bool:
     """Whether a file is a configuration; a pyproject.toml is when it has a table for this tool."""
+    from jaccard_eval.formats._files import is_there, read_text
+
     try:
-        path.lstat()
-        text = _text(path, empty_ok=True)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:  # the folder may not be searched
-        raise UsageError(f"{path}: cannot be looked up: {reason_of(error)}; {_WAYS_OUT}") from None
-    except UsageError as error:
-        raise UsageError(f"{error}; {_WAYS_OUT}") from None
+        if not is_there(path):
+            return False
+        text = read_text(path, empty_ok=True)
+    except DataError as error:
+        raise UsageError(f"{_statements(error)}; {_WAYS_OUT}") from None
     if path.name != SHARED_NAME:
         return True
     return _ANY_SPELLING.search(text) is not None and bool(_own_table(path, _toml(path, text))[0])
@@ -152,11 +151,11 @@ def _image_names(path: Path) -> tuple[str, ...]:
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 
-def _text(path: Path, *, empty_ok: bool = False) -> str:
+def _text(path: Path) -> str:
     from jaccard_eval.formats._files import read_text
 
     try:
-        return read_text(path, empty_ok=empty_ok)
+        return read_text(path)
     except DataError as error:
         raise UsageError(_statements(error)) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from jaccard_eval.cli._bootstrap import adjusted, given_settings, is_group_file,
 from jaccard_eval.cli._inputs import InputPath, note_inputs
 from jaccard_eval.cli._options import PATH, SectionOption, section
 from jaccard_eval.cli._parse import parse_number
-from jaccard_eval.errors import DataError, ExitCode, UsageError, printable, shown
+from jaccard_eval.errors import ExitCode, UsageError, as_settings, printable, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.analysis.gaterules import Gates, Rule
@@ -133,8 +134,8 @@ def prepare(options: dict[str, Any]) -> Gatekeeper:
     ------
     UsageError
         When a rule, a file of rules or an option is wrong, or the baseline does not exist.
-    DataError
-        When the file of values is not what it should be.
+    SettingsError
+        When the baseline or the file of values is not what it should be.
     """
     gates, source = configured_gates(options)
     baseline = named_baseline(gates, options)
@@ -218,9 +219,10 @@ def _has_table(gates: Gates | None, baseline: Path) -> bool:
     from jaccard_eval.api.documents import is_saved_run, run_beside
 
     table = run_beside(baseline)
-    if table == baseline or not table.exists():
+    if table == baseline or not os.path.lexists(table):
         return table != baseline and gates is not None and gates.needs_tables
-    return is_saved_run(table)
+    with as_settings():
+        return is_saved_run(table)
 
 
 def named_baseline(gates: Gates | None, options: dict[str, Any]) -> Path | None:
@@ -234,13 +236,11 @@ def _require_replaceable(baseline: Path | None) -> None:
     """Refuse to write a baseline over anything but one."""
     if baseline is None or baseline.suffix.lower() != ".json":
         raise UsageError("--update-baseline writes the file of --baseline, whose name ends in .json")
-    if baseline.exists():
+    if os.path.lexists(baseline):
         from jaccard_eval.api.gating import read_answers
 
-        try:
+        with as_settings():
             read_answers(baseline)
-        except DataError as error:
-            raise error.as_usage() from None
 
 
 def make_gating(gates: Gates, baseline: Path | None, options: dict[str, Any]) -> Gating:

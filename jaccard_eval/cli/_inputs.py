@@ -40,11 +40,24 @@ class Input:
         return f"{self.option or 'the input'} {shown(str(self.path))}"
 
 
-class InputPath(click.Path):
+class AnyPath(click.Path):
+    """A path as it stands: whether it can be read shows when it is, with the exit code of what it is for."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, readable=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; an empty text, as of a variable that is not set, would be the folder we are in."""
+        if value == "":
+            self.fail("expected a path, got an empty text", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class InputPath(AnyPath):
     """A path that is read."""
 
     def __init__(self, kind: str = FILE) -> None:
-        super().__init__(path_type=Path)
+        super().__init__()
         self.kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -114,17 +127,21 @@ def _option_of(param: click.Parameter | None) -> str:
 def _first_clash(output: Path, inputs: Sequence[Input], options: dict[str, Any]) -> str:
     """Say what an output does to the first input that it touches; empty where it touches none."""
     target = Path(os.path.realpath(output))
-    if target.exists() and not (target.is_file() or target.is_dir()):
+    if _identity(target) is not None and not (target.is_file() or target.is_dir()):
         return ""  # a device
     for one in inputs:
         source = Path(os.path.realpath(one.path))
         if _is_same(target, source):
             return f"would overwrite {one}, which this run reads"
         places = [(source, lambda _: False), *_places(one, options)]
-        if any(target in Path(os.path.realpath(place)).parents and place.exists() for place, _ in places):
+        if any(target in Path(os.path.realpath(place)).parents and _identity(place) is not None for place, _ in places):
             return f"holds what this run reads with {one}"
         if any(_is_same(target, place) or _is_read_in(place, target, reads) for place, reads in places):
-            return f"would overwrite a file of {one}" if target.exists() else f"would be read with {one} next time"
+            return (
+                f"would overwrite a file of {one}"
+                if _identity(target) is not None
+                else f"would be read with {one} next time"
+            )
     return ""
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from jaccard_eval.cli._ci import SYSTEMS, announce_failure
-from jaccard_eval.cli._inputs import IMAGES, LABELS, InputPath, InputText
+from jaccard_eval.cli._inputs import IMAGES, LABELS, AnyPath, InputPath, InputText
 from jaccard_eval.cli._parse import (
     OneOf,
     is_map_file,
@@ -26,7 +25,7 @@ from jaccard_eval.cli._parse import (
 )
 from jaccard_eval.errors import JaccardEvalError
 
-PATH = click.Path(path_type=Path)
+PATH = AnyPath()
 BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
 UNITS = ("px", "norm")
 ORIGINS = ("0", "1")

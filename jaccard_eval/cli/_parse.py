@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jaccard_eval.errors import DataError, UsageError, Where, did_you_mean, shown, shown_json
+from jaccard_eval.errors import (
+    DataError,
+    SettingsError,
+    UsageError,
+    Where,
+    as_settings,
+    did_you_mean,
+    shown,
+    shown_json,
+)
 from jaccard_eval.numerals import is_numeral
 
 if TYPE_CHECKING:
@@ -34,6 +43,8 @@ def parsed_by(parse: Callable[[str], Any]) -> Callable[[click.Context, click.Par
             return None
         try:
             return parse(text)
+        except SettingsError:  # names its file
+            raise
         except UsageError as error:
             raise click.BadParameter(str(error), ctx, param) from None
 
@@ -183,7 +194,7 @@ def parse_class_map(text: str) -> dict[str, str] | str:
     ------
     UsageError
         When an item is no pair and no rule is called so, or a class is mapped twice.
-    DataError
+    SettingsError
         When the file cannot be read, or is no mapping of texts.
     """
     if is_map_file(text):
@@ -226,6 +237,7 @@ def _repeated(pairs: Iterable[tuple[str, Any]]) -> str:
     return ", ".join(shown(name) for name, count in counts.items() if count > 1)
 
 
+@as_settings()
 def _class_map_of_file(path: Path) -> dict[str, str]:
     from jaccard_eval.formats._yaml import read_yaml_mapping
 

@@ -82,6 +82,7 @@ def _compare_options(options: dict[str, Any]) -> CompareOptions:
 def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path | None, list[Path]]:
     """Take the ground truth from its option, else from the first path unless that is a saved run; compare the rest."""
     from jaccard_eval.api.documents import saved_run_of
+    from jaccard_eval.formats._files import require_readable
 
     context = click.get_current_context()
     if len(gt) > 1:
@@ -92,6 +93,8 @@ def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path])
     saved = not gt and saved_run_of(truth) is not None
     preds = [*pred, truth, *rest] if saved else [*pred, *rest]
     if len(preds) < 2:
+        if preds and not saved:
+            require_readable(truth)  # what cannot be read was perhaps meant as a saved run
         taken = "" if saved else f" beside {shown(str(truth))}, which is no saved run and so taken for the ground truth"
         raise click.UsageError(f"a comparison needs two or more predictions, got {len(preds)}{taken}", context)
     return None if saved else truth, preds

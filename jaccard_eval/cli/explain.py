@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -81,7 +82,7 @@ def _names_result(words: tuple[str, ...]) -> bool:
     """
     from jaccard_eval.data.metricref import MetricRef
 
-    if len(words) not in (1, 2) or (len(words) == 2 and Path(words[1]).exists()):
+    if len(words) not in (1, 2) or (len(words) == 2 and os.path.lexists(words[1])):
         return False
     path = Path(words[0])
     if len(words) == 2:
@@ -89,7 +90,7 @@ def _names_result(words: tuple[str, ...]) -> bool:
             MetricRef.parse(words[1])
         except UsageError:
             return _is_result(path)  # a metric that is misspelt, or predictions that are not there
-    if path.exists() and not _is_result(path):
+    if os.path.lexists(path) and not _is_result(path):
         raise click.UsageError(
             f"Missing argument 'PRED': {shown(str(path))} is no saved result, which alone would do",
             click.get_current_context(),
@@ -100,11 +101,13 @@ def _names_result(words: tuple[str, ...]) -> bool:
 def _is_result(path: Path) -> bool:
     """Whether a file is a saved result; a damaged one is, of which reading it again tells."""
     from jaccard_eval.api.documents import is_saved_run, read_document
+    from jaccard_eval.formats._files import is_folder
 
     try:
         document = read_document(path)
     except DataError:
-        return is_saved_run(path) or (path.is_file() and path.suffix.lower() == ".json")
+        is_document = path.suffix.lower() == ".json" and os.path.lexists(path) and not is_folder(path)
+        return is_document or is_saved_run(path)
     return isinstance(document, dict) and "kind" in document
 
 
@@ -129,7 +132,7 @@ def _require_inputs(saved: str, inputs: Sequence[str]) -> None:
     """Raise an error that says who names the inputs, where these are not to be found from here."""
     missing = FindingLog()
     for path in inputs:
-        if not path or not Path(path).exists():
+        if not os.path.lexists(path):
             detail = f"no such file or directory; {shown(saved)} names it"
             missing.error("file-missing", Where(path), detail, fix="Run it where that was made, or name GT and PRED.")
     missing.raise_errors()

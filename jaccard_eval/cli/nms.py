@@ -12,7 +12,7 @@ from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli._delivery import deliver
 from jaccard_eval.cli._findings import report_findings
 from jaccard_eval.cli._inputs import LABELS, InputPath, refuse_overwriting
-from jaccard_eval.cli._options import FINDING_OPTIONS, INPUT_OPTIONS, NUMBER, SectionedCommand, section
+from jaccard_eval.cli._options import FINDING_OPTIONS, INPUT_OPTIONS, NUMBER, PATH, SectionedCommand, section
 from jaccard_eval.cli._parse import OneOf
 from jaccard_eval.cli._reading import read_options
 from jaccard_eval.errors import FindingLog
@@ -131,7 +131,7 @@ COMMAND = SectionedCommand(
         _show(
             "-o",
             "--output",
-            type=click.Path(path_type=Path),
+            type=PATH,
             required=True,
             metavar="PATH",
             help="What to write.",

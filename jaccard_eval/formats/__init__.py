@@ -187,12 +187,14 @@ def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None
         With every problem of the input.
     """
     from jaccard_eval.formats._draft import Draft
+    from jaccard_eval.formats._files import refusals_explained
 
     path = Path(path)
-    name = format_name or detect_format(path)
-    draft = Draft(str(path), name, options)
-    format_module(name).read(path, draft, options)
-    return draft.build()
+    with refusals_explained(path):
+        name = format_name or detect_format(path)
+        draft = Draft(str(path), name, options)
+        format_module(name).read(path, draft, options)
+        return draft.build()
 
 
 def write_dataset(

@@ -19,6 +19,8 @@ Contents = TypeVar("Contents")
 SNIFF_BYTES = 65536
 _BLOCK_BYTES = 1 << 20  # unpacked at a time
 
+_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC})  # open files, memory, disk
+
 _GZIP_MAGIC = b"\x1f\x8b"
 
 # First bytes of what people pass by mistake, and what to tell them.
@@ -65,21 +67,58 @@ def is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for such names
 
 
+def is_there(path: Path) -> bool:
+    """Whether anything stands at a path, a link that leads nowhere included.
+
+    Raises
+    ------
+    DataError
+        When the system does not tell, as in a folder that may not be searched.
+    """
+    with refusals_explained(path):
+        try:
+            path.lstat()
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # the last for a NUL in the path
+            return False
+    return True
+
+
 def require_readable(path: Path) -> None:
-    """Raise a DataError unless `path` is a folder or a regular file that can be opened."""
+    """Raise a DataError unless `path` is a folder that can be listed and searched, or a regular file to be opened."""
     if not is_folder(path):
         os.close(_open(path))
+        return
+    with refusals_explained(path):
+        os.scandir(path).close()
+        (path / os.pardir).stat()  # only who may search a folder finds anything in it
 
 
-def open_regular(path: Path) -> BinaryIO:
+@contextlib.contextmanager
+def open_regular(path: Path) -> Iterator[BinaryIO]:
     """Open a regular file for reading, never blocking on a pipe or device.
 
     Raises
     ------
     DataError
-        When the path is missing, not a regular file, or cannot be opened.
+        When the path is missing, not a regular file, or the system refuses to open or to read it.
     """
-    return open(_open(path), "rb")
+    with refusals_explained(path), open(_open(path), "rb") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def refusals_explained(path: Path) -> Iterator[None]:
+    """Raise a DataError for what the system refuses while `path` is read; it names the file that was refused.
+
+    What is short on the machine itself is no fault of the file, and errors of libraries, without a number, pass.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.errno in _SHORTAGES:
+            raise
+        refused = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else path
+        raise _open_error(refused, error) from None
 
 
 def head(path: Path) -> bytes:
@@ -208,6 +247,8 @@ def _open(path: Path) -> int:
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
+        if error.errno in _SHORTAGES:
+            raise
         raise _open_error(path, error) from None
     except ValueError:  # NUL, or a character that no name of a file can have
         raise DataError.single("file-missing", where, "is no path of a file", fix="Check the path.") from None

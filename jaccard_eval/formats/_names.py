@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown, shown_json
+from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, as_settings, shown, shown_json
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._json.values import RepeatedKeys, parse_json
 from jaccard_eval.formats._yaml import read_yaml_mapping
@@ -44,7 +44,7 @@ def load_names(spec: str | Path, findings: FindingLog | None = None) -> tuple[st
     ------
     UsageError
         When the text holds no names.
-    DataError
+    SettingsError
         When the file cannot be read as names.
 
     Examples
@@ -53,7 +53,8 @@ def load_names(spec: str | Path, findings: FindingLog | None = None) -> tuple[st
     ('cat', 'traffic light')
     """
     if is_file(spec):
-        return read_names(Path(spec), FindingLog() if findings is None else findings)
+        with as_settings():
+            return read_names(Path(spec), FindingLog() if findings is None else findings)
     names = [part.strip() for part in str(spec).split(",")]
     if not all(names):
         raise UsageError(f"class names {shown(str(spec))}: expected a,b,c or a file (data.yaml, obj.names, names.json)")

@@ -23,12 +23,10 @@ def require_folder(path: Path, expected: str) -> None:
     DataError
         When the path is missing or a file; the message names what was `expected`.
     """
-    if _files.is_folder(path):
-        return
     _files.require_readable(path)
-    raise DataError.single(
-        "not-a-folder", Where(str(path)), "is a file, not a folder", fix=f"Pass {expected}, not one of its files."
-    )
+    if not _files.is_folder(path):
+        fix = f"Pass {expected}, not one of its files."
+        raise DataError.single("not-a-folder", Where(str(path)), "is a file, not a folder", fix=fix)
 
 
 def list_tree(root: Path, findings: FindingLog) -> list[str]:

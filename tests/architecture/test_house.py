@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "jaccard_eval"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-MAX_MODULE_LINES = 400
+MAX_MODULE_LINES = 600
 MAX_BODY_LINES = 40
 MEDIAN_BODY_LINES = 8
 GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "misc"}
@@ -29,7 +29,7 @@ MACHINE_PATHS = re.compile(r"(?<![\w.~-])/" + r"(?:work|tmp|root|mnt|(?:home|Use
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def test_no_module_is_longer_than_400_lines() -> None:
+def test_no_module_is_longer_than_600_lines() -> None:
     too_long = {_name(path): n for path in MODULES if (n := len(_source(path).splitlines())) > MAX_MODULE_LINES}
     assert not too_long
 

@@ -249,7 +249,7 @@ def test_no_output_may_replace_the_baseline_and_no_baseline_another_file(bench: 
 
 def test_a_baseline_that_is_no_result_ends_with_2(bench: Bench) -> None:
     assert bench.evaluate("--fail-drop", "AP=0.1", "--baseline", "pred.json") == 2
-    assert "error: pred.json: is not a result of this tool" in bench.err
+    assert "error[result-invalid]: pred.json: is not a result of this tool" in bench.err
 
 
 def test_the_path_of_a_configured_baseline_starts_at_the_configuration(

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.signature import FINGERPRINT_DIGITS
-from jaccard_eval.errors import FindingLog, Where, shown
+from jaccard_eval.errors import FindingLog, Where, as_settings, shown
 from jaccard_eval.formats import _files
 
 IntArray = npt.NDArray[np.int64]
@@ -59,6 +59,7 @@ class ColorTable:
         return np.where(self.codes[candidate] == codes, candidate, UNKNOWN)
 
 
+@as_settings()
 def read_color_table(path: Path) -> ColorTable:
     """Read a table of colours: text with one class a line, in the order of the classes.
 
@@ -67,7 +68,7 @@ def read_color_table(path: Path) -> ColorTable:
 
     Raises
     ------
-    DataError
+    SettingsError
         With every line that is none, and every colour that two lines share.
     """
     findings = FindingLog()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from jaccard_eval.errors import FindingLog, Where, shown
+from jaccard_eval.errors import FindingLog, Where, as_settings, shown
 from jaccard_eval.formats import _files
 from jaccard_eval.formats._labelmaps.sides import MapPair, MapSide, make_pair
 
@@ -20,10 +20,11 @@ def read_pairs(path: Path, gt: MapSide, pred: MapSide, findings: FindingLog) -> 
 
     Raises
     ------
-    DataError
+    SettingsError
         When the list cannot be read.
     """
-    lines = [line.strip() for line in _files.read_lines(path)]
+    with as_settings():
+        lines = [line.strip() for line in _files.read_lines(path)]
     pairs: dict[MapPair, int] = {}
     for number, line in enumerate(lines, start=1):
         names = _names_of(line, gt, pred)

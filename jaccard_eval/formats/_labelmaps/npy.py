@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from jaccard_eval.errors import DataError, Where, shown
 from jaccard_eval.formats._labelmaps.codec import Decoded
+from jaccard_eval.formats._npz.arrays import read_header
 
 MAGIC = b"\x93NUMPY"
 _FIX = "Save it with numpy.save as a two-dimensional array of integers, (height, width)."
@@ -24,7 +25,7 @@ def read_shape(data: bytes, where: Where) -> tuple[int, int]:
         When the header is damaged, or describes no two-dimensional array of integers.
     """
     try:
-        shape, dtype = _read_header(data)
+        shape, dtype = read_header(io.BytesIO(data))
     except (ValueError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError) as error:
         detail = f"its header cannot be read: {' '.join(str(error).split())}"
         raise DataError.single("image-unreadable", where, detail, fix=_FIX) from None
@@ -52,12 +53,3 @@ def decode(data: bytes, where: Where, *, by_color: bool) -> Decoded:
         detail = f"cannot be read: {' '.join(str(error).split())}"
         raise DataError.single("image-unreadable", where, detail, fix="Export or copy it again.") from None
     return Decoded(lambda top, bottom: values[top:bottom])
-
-
-def _read_header(data: bytes) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    file = io.BytesIO(data)
-    version = np.lib.format.read_magic(file)
-    # Version 3.0 differs in the names of fields only, which a label map has none of.
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
-    return shape, dtype

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -102,7 +103,11 @@ def load_archive(path: Path, findings: FindingLog) -> Archive:
             _refuse_bomb(path, content.zip)
             arrays: dict[str, AnyArray] = {}
             for name in content.files:
-                arrays[name] = _require_array(content[name])
+                try:
+                    arrays[name] = _require_array(content[name])
+                except MemoryError:
+                    _refuse_false_claim(content.zip, name)
+                    raise
     except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError, NotImplementedError) as error:
         fix = "Save it again, with arrays of numbers or texts."
         where = Where(str(path), record=name or None)
@@ -110,11 +115,29 @@ def load_archive(path: Path, findings: FindingLog) -> Archive:
     return Archive(str(path), arrays, findings)
 
 
+def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the type that a NumPy array claims, before room is made for it; NumPy says what is wrong."""
+    version = np.lib.format.read_magic(file)
+    # Version 3.0 differs in the names of fields only, which arrays of numbers or texts have none of.
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return shape, dtype
+
+
 def _require_array(value: Any) -> AnyArray:
     """Return an array; NumPy gives the bytes of an entry that is none."""
     if not isinstance(value, np.ndarray):
         raise ValueError("the entry is no NumPy array")  # noqa: TRY004 - of contents, like NumPy's own
     return value
+
+
+def _refuse_false_claim(archive: zipfile.ZipFile, name: str) -> None:
+    """Refuse an array whose header claims more than its entry holds: no memory would be enough."""
+    entry = archive.getinfo(f"{name}.npy")
+    with archive.open(entry) as file:
+        shape, dtype = read_header(file)
+    if math.prod(shape) * dtype.itemsize > entry.file_size:
+        raise ValueError(f"its header claims the shape {shape}, and it has {entry.file_size:,} bytes")
 
 
 def _refuse_bomb(path: Path, archive: zipfile.ZipFile) -> None:
