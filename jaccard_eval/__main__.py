@@ -1,22 +1,45 @@
-"""The process: signals and streams first, so that nothing that loads later can be interrupted into a traceback."""
+"""The process: signals first, so that nothing that loads later can be interrupted into a traceback."""
 
 from __future__ import annotations
 
+# What `signal` is made of, built in: until it is at work, an interrupt is a traceback.
+import _signal  # type: ignore[import-not-found]
 import os
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+
+def stop(number: int, _: FrameType | None) -> NoReturn:
+    """End at once: what is being imported could turn an exception into another, or carry on."""
+    if sys.stderr is not None:  # else 2 can be any file
+        try:  # noqa: SIM105 - nothing is imported for this
+            os.write(2, b"interrupted\n" if number == _signal.SIGINT else b"terminated\n")
+        except OSError:  # nobody behind it
+            pass
+    os._exit(128 + number)  # as POSIX shells report signals
+
+
+def _stop_on_signals() -> None:
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(_signal, name, None)
+        if number is not None and _signal.getsignal(number) != _signal.SIG_IGN:  # nohup and jobs in the background
+            _signal.signal(number, stop)
+
+
+_program = os.path.basename("".join(sys.argv[:1]))  # noqa: PTH119 - pathlib is not loaded
+if __name__ == "__main__" or _program.startswith("jaccard-eval"):  # the script, which imports this before it calls it
+    _stop_on_signals()
 
 
 def main() -> NoReturn:
     """Run the command line as a process of its own."""
-    try:
-        from jaccard_eval.cli import _run
+    _stop_on_signals()
+    from jaccard_eval.cli import _run
 
-        code = _run.run_process(sys.argv[1:])
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        code = 130
-    _end(code)
+    _end(_run.run_process(sys.argv[1:], stop))
 
 
 def _end(code: int) -> NoReturn:

@@ -6,7 +6,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,10 @@ COMPLETE_VARIABLE = "_JACCARD_EVAL_COMPLETE"
 TRACEBACK_VARIABLE = "JACCARD_EVAL_TRACEBACK"
 SIGNAL_EXIT_BASE = 128  # POSIX shells report 128 + the signal's number
 
+_IMPORTER = "<frozen importlib._bootstrap"
+
+SignalHandler = Callable[[int, "FrameType | None"], object]
+
 _received: list[int] = []
 
 
@@ -33,9 +37,16 @@ class _Interrupt(KeyboardInterrupt):
     """
 
 
-def run_process(argv: Sequence[str]) -> int:
-    """Run as the only thing in this process: signals and interpreter hooks are taken over."""
-    _take_over_signals()
+def run_process(argv: Sequence[str], stop: SignalHandler) -> int:
+    """Run as the only thing in this process: signals and interpreter hooks are taken over.
+
+    Parameters
+    ----------
+    argv : sequence of str
+    stop : callable
+        What ends the process at once, for a signal during an import.
+    """
+    _take_over_signals(stop)
     gc.disable()  # one evaluation makes millions of records and no cycles worth collecting: an eighth of its time
     if not os.environ.get(TRACEBACK_VARIABLE):
         sys.unraisablehook = lambda _: None  # an interrupt inside a destructor is no news to the user
@@ -60,16 +71,25 @@ def _ending_signals() -> list[signal.Signals]:
     return [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
-def _take_over_signals() -> None:
+def _take_over_signals(stop: SignalHandler) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if _is_importing(frame):  # NumPy prints a traceback then, or makes an ImportError of an interrupt
+            stop(number, frame)
+        _received.append(number)  # because a library may turn the exception into one of its own
+        raise _Interrupt
+
     for number in _ending_signals():
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup and background jobs keep what they asked for
-            signal.signal(number, _on_signal)
+            signal.signal(number, on_signal)
 
 
-def _on_signal(number: int, _: FrameType | None) -> None:
-    # Remembered, because code that is being imported may turn the interrupt into an error of its own.
-    _received.append(number)
-    raise _Interrupt
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether a module is being loaded; none is while temporary files wait for their names."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_IMPORTER):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _invoke(argv: Sequence[str]) -> int:

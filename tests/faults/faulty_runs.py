@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,10 @@ def run_limited(limit: str, *argv: str | Path) -> subprocess.CompletedProcess[st
     )
 
 
-def start_group(*argv: str | Path, **settings: Any) -> subprocess.Popen[str]:
+def start_group(*argv: str | Path, start: Sequence[str] = (), **settings: Any) -> subprocess.Popen[str]:
     """Start a run as the leader of a process group, as a shell does, and wait until it handles signals."""
     process = subprocess.Popen(
-        command(*argv),
+        [*start, *argv] if start else command(*argv),
         env=environment(),
         start_new_session=True,
         stdout=subprocess.DEVNULL,

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import environment, run_process, write_pair
 from faulty_runs import (
     OLD,
     group_is_empty,
@@ -21,6 +22,7 @@ from faulty_runs import (
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and the limits of Linux")
 DELAYS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # seconds after signals are handled
+SCRIPT = str(Path(sys.executable).with_name("jaccard-eval"))
 N_IMAGES = 20_000
 KB_PER_MB = 1024
 
@@ -73,9 +75,82 @@ def test_a_signal_ends_the_threads_that_count_label_maps(tmp_path: Path, delay: 
     assert group_is_empty(process.pid)
 
 
+@pytest.mark.parametrize("delay", [0.002 * step for step in range(15)])
+@pytest.mark.parametrize("start", [[sys.executable, "-m", "jaccard_eval"], [SCRIPT]], ids=["module", "script"])
+def test_an_interrupt_while_everything_is_still_loading_ends_with_130(
+    many: tuple[Path, Path], start: list[str], delay: float
+) -> None:
+    with start_group(*many, start=start) as process:
+        if not _ended_within(process, delay):
+            os.killpg(process.pid, signal.SIGINT)
+        _, message = process.communicate(timeout=60)
+    assert (process.returncode, message) == (130, "interrupted\n")
+
+
+LOADED = [
+    "jaccard_eval.cli",
+    "jaccard_eval.errors",
+    "click",
+    "jaccard_eval.cli.evaluate",
+    "msgspec",
+    "numpy",
+    "numpy.linalg",
+]
+
+
+@pytest.mark.parametrize("module", LOADED)
+@pytest.mark.parametrize("start", [[sys.executable, "-m", "jaccard_eval"], [SCRIPT]], ids=["module", "script"])
+@pytest.mark.parametrize("made_of_it", ["raise", "pass", "raise ImportError('cannot be loaded')"])
+def test_an_interrupt_of_an_import_ends_with_130_whatever_the_import_makes_of_it(
+    tmp_path: Path, module: str, start: list[str], made_of_it: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import signal, sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(name, path=None, target=None):\n"
+        f"        if name != {module!r}: return\n"
+        "        try: signal.raise_signal(signal.SIGINT)\n"
+        f"        except BaseException: {made_of_it}\n"
+        "sys.meta_path.insert(0, Interrupted)\n"
+    )
+    gt, pred = write_pair(tmp_path)
+    argv = [*start, gt, pred, "-o", tmp_path / "out.json"]
+    env = environment({"PYTHONPATH": str(tmp_path)})
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_importing_the_process_leaves_the_signals_of_others_alone() -> None:
+    program = (
+        "import signal; before = signal.getsignal(signal.SIGINT); import jaccard_eval.__main__\n"
+        "assert signal.getsignal(signal.SIGINT) is before"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_an_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
+    """As that of a job in the background."""
+    gt, pred = write_pair(tmp_path)
+    (tmp_path / "sitecustomize.py").write_text(
+        "import signal, sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(name, path=None, target=None):\n"
+        "        if name == 'click': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupted)\n"
+    )
+    done = run_process(
+        gt,
+        pred,
+        env={"PYTHONPATH": str(tmp_path)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    assert done.returncode == 0
+
+
 def test_a_signal_inside_of_executed_text_keeps_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
-        "import os, signal, sys; from jaccard_eval.cli import _run; _run._take_over_signals()\n"
+        "import os, signal, sys; from jaccard_eval.cli import _run; _run._take_over_signals(print)\n"
         "try: exec('os.kill(os.getpid(), signal.SIGTERM)')\n"
         "except KeyboardInterrupt: sys.exit(143)"
     )
