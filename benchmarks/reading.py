@@ -33,7 +33,7 @@ from PIL import Image
 from jaccard_eval import BoxTable, ReadOptions, load, to_frame
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap
 from jaccard_eval.formats import write_dataset
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading.images import ImageFolder
 
 IMAGES, BOXES, CLASSES = 5_000, 200_000, 20
 WIDTH, HEIGHT = 1280.0, 720.0

@@ -9,32 +9,36 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaccard_eval.analysis.gaterules import Gates, Rule, Slice
     from jaccard_eval.api import compare, evaluate, inspect, load, pixels, sensitivity
     from jaccard_eval.api.comparing import CompareOptions
     from jaccard_eval.api.converting import convert
     from jaccard_eval.api.explaining import explain
     from jaccard_eval.api.gating import gate
     from jaccard_eval.api.verifying import verify
-    from jaccard_eval.data.bootstrap import Bootstrap
     from jaccard_eval.data.boxtable import BoxTable
-    from jaccard_eval.data.comparison import ComparisonResult
     from jaccard_eval.data.dataset import Dataset
-    from jaccard_eval.data.errorreport import ErrorReport
-    from jaccard_eval.data.explanation import ExplanationResult
-    from jaccard_eval.data.inspection import Inspection
+    from jaccard_eval.data.intervals import Bootstrap
     from jaccard_eval.data.metricref import MetricRef
-    from jaccard_eval.data.pixels import PixelsResult
     from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
     from jaccard_eval.data.result import EvaluationResult
-    from jaccard_eval.data.sensitivity import ScaleOptions
     from jaccard_eval.data.verdict import GateVerdict
-    from jaccard_eval.data.verification import Verification
     from jaccard_eval.errors import DataError, JaccardEvalError, UsageError
+    from jaccard_eval.features.compare.result import ComparisonResult
+    from jaccard_eval.features.errors.result import ErrorReport
+    from jaccard_eval.features.explain.result import ExplanationResult
+    from jaccard_eval.features.gates.rules import Gates, Rule, Slice
+    from jaccard_eval.features.inspect.result import Inspection
+    from jaccard_eval.features.nms.arrays import nms, soft_nms, weighted_nms
+    from jaccard_eval.features.pixels.compute import ConfusionCounts, pixel_metrics
+    from jaccard_eval.features.pixels.result import PixelsResult
+    from jaccard_eval.features.scale.displacement import displaced_iou, smallest_side
+    from jaccard_eval.features.scale.identities import exchange_rate, jaccard_from_error
+    from jaccard_eval.features.scale.result import ScaleOptions
+    from jaccard_eval.features.verify.result import Verification
     from jaccard_eval.formats import ReadOptions
     from jaccard_eval.frames import to_frame
-    from jaccard_eval.geometry.grid import decode_grid
-    from jaccard_eval.geometry.iou import (
+    from jaccard_eval.similarity.grid import decode_grid
+    from jaccard_eval.similarity.iou import (
         box_ciou,
         box_diou,
         box_giou,
@@ -43,74 +47,70 @@ if TYPE_CHECKING:
         jaccard_distance,
         jaccard_from_counts,
     )
-    from jaccard_eval.geometry.losses import ciou_loss, diou_loss, giou_loss, iou_loss
-    from jaccard_eval.geometry.transform import clip, scale
-    from jaccard_eval.matching.nms import nms, soft_nms, weighted_nms
-    from jaccard_eval.metrics.displacement import displaced_iou, smallest_side
-    from jaccard_eval.metrics.pixels import ConfusionCounts, pixel_metrics
-    from jaccard_eval.metrics.sensitivity import exchange_rate, jaccard_from_error
+    from jaccard_eval.similarity.iou_losses import ciou_loss, diou_loss, giou_loss, iou_loss
+    from jaccard_eval.similarity.transform import clip, scale
 
 __version__ = "0.2.0.dev0"
 
 _HOMES = {
     "AreaRange": "data.protocol",
-    "Bootstrap": "data.bootstrap",
+    "Bootstrap": "data.intervals",
     "BoxTable": "data.boxtable",
     "CompareOptions": "api.comparing",
-    "ComparisonResult": "data.comparison",
-    "ConfusionCounts": "metrics.pixels",
+    "ComparisonResult": "features.compare.result",
+    "ConfusionCounts": "features.pixels.compute",
     "DataError": "errors",
     "Dataset": "data.dataset",
-    "ErrorReport": "data.errorreport",
+    "ErrorReport": "features.errors.result",
     "EvaluationResult": "data.result",
-    "ExplanationResult": "data.explanation",
+    "ExplanationResult": "features.explain.result",
     "GateVerdict": "data.verdict",
-    "Gates": "analysis.gaterules",
-    "Inspection": "data.inspection",
+    "Gates": "features.gates.rules",
+    "Inspection": "features.inspect.result",
     "JaccardEvalError": "errors",
     "MetricRef": "data.metricref",
-    "PixelsResult": "data.pixels",
+    "PixelsResult": "features.pixels.result",
     "Protocol": "data.protocol",
     "ReadOptions": "formats",
-    "Rule": "analysis.gaterules",
-    "ScaleOptions": "data.sensitivity",
-    "Slice": "analysis.gaterules",
+    "Rule": "features.gates.rules",
+    "ScaleOptions": "features.scale.result",
+    "Slice": "features.gates.rules",
     "UsageError": "errors",
-    "Verification": "data.verification",
-    "box_ciou": "geometry.iou",
-    "box_diou": "geometry.iou",
-    "box_giou": "geometry.iou",
-    "box_ioa": "geometry.iou",
-    "box_iou": "geometry.iou",
-    "ciou_loss": "geometry.losses",
-    "clip": "geometry.transform",
+    "Verification": "features.verify.result",
+    "box_ciou": "similarity.iou",
+    "box_diou": "similarity.iou",
+    "box_giou": "similarity.iou",
+    "box_ioa": "similarity.iou",
+    "box_iou": "similarity.iou",
+    "ciou_loss": "similarity.iou_losses",
+    "clip": "similarity.transform",
     "compare": "api",
     "convert": "api.converting",
-    "decode_grid": "geometry.grid",
-    "diou_loss": "geometry.losses",
-    "displaced_iou": "metrics.displacement",
+    "decode_grid": "similarity.grid",
+    "diou_loss": "similarity.iou_losses",
+    "displaced_iou": "features.scale.displacement",
     "evaluate": "api",
-    "exchange_rate": "metrics.sensitivity",
+    "exchange_rate": "features.scale.identities",
     "explain": "api.explaining",
     "gate": "api.gating",
     "get_protocol": "data.protocol",
-    "giou_loss": "geometry.losses",
+    "giou_loss": "similarity.iou_losses",
     "inspect": "api",
-    "iou_loss": "geometry.losses",
-    "jaccard_distance": "geometry.iou",
-    "jaccard_from_counts": "geometry.iou",
-    "jaccard_from_error": "metrics.sensitivity",
+    "iou_loss": "similarity.iou_losses",
+    "jaccard_distance": "similarity.iou",
+    "jaccard_from_counts": "similarity.iou",
+    "jaccard_from_error": "features.scale.identities",
     "load": "api",
-    "nms": "matching.nms",
-    "pixel_metrics": "metrics.pixels",
+    "nms": "features.nms.arrays",
+    "pixel_metrics": "features.pixels.compute",
     "pixels": "api",
-    "scale": "geometry.transform",
+    "scale": "similarity.transform",
     "sensitivity": "api",
-    "smallest_side": "metrics.displacement",
-    "soft_nms": "matching.nms",
+    "smallest_side": "features.scale.displacement",
+    "soft_nms": "features.nms.arrays",
     "to_frame": "frames",
     "verify": "api.verifying",
-    "weighted_nms": "matching.nms",
+    "weighted_nms": "features.nms.arrays",
 }
 
 __all__ = [

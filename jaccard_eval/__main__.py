@@ -37,9 +37,9 @@ if __name__ == "__main__" or _program.startswith("jaccard-eval"):  # the script,
 def main() -> NoReturn:
     """Run the command line as a process of its own."""
     _stop_on_signals()
-    from jaccard_eval.cli import _run
+    from jaccard_eval.cli import run
 
-    _end(_run.run_process(sys.argv[1:], stop))
+    _end(run.run_process(sys.argv[1:], stop))
 
 
 def _end(code: int) -> NoReturn:

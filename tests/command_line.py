@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run
 
 
 def write_pair(folder: Path, *, warned: bool = False) -> tuple[Path, Path]:
@@ -63,7 +63,7 @@ def run_here(
             patch.chdir(cwd)
         patch.setattr(sys, "stdout", streams[0])
         patch.setattr(sys, "stderr", streams[1])
-        code = _run.run([*map(str, argv)])
+        code = run.run([*map(str, argv)])
     said = [stream.buffer.getvalue().decode() for stream in streams]  # type: ignore[attr-defined]
     return subprocess.CompletedProcess([*argv], code, *said)
 

@@ -11,10 +11,10 @@ import numpy as np
 import jaccard_eval
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
-from jaccard_eval.data.inspection import Inspection
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
+from jaccard_eval.features.inspect.result import Inspection
+from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.metrics.curves import MatchCurves
 from jaccard_eval.metrics.detection import DetectionMetrics

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jaccard_eval.cli._run import run
+from jaccard_eval.cli.run import run
 
 SETS = {  # ground truth, predictions
     "sample": ("coco/gt.json", "coco/better.json"),

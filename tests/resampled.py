@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pictures import Picture, det, evaluate, gt
 
-from jaccard_eval.data.bootstrap import Interval, PairedDelta
+from jaccard_eval.data.intervals import Interval, PairedDelta
 from jaccard_eval.data.result import EvaluationResult
 
 CLASSES = ("cat", "dog", "fox")

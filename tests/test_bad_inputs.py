@@ -15,8 +15,8 @@ from overruled import OVERRULED, overruled
 from jaccard_eval import DataError, ReadOptions, evaluate
 from jaccard_eval.errors import ExitCode, Finding, Severity
 from jaccard_eval.formats import coco
-from jaccard_eval.formats._images import ImageFolder
-from jaccard_eval.formats._names import load_names
+from jaccard_eval.reading.images import ImageFolder
+from jaccard_eval.reading.names import load_names
 
 ARCHIVE = Path(__file__).parents[1] / "../shared/oracle/bad_inputs.tar.xz"
 FORMATS = {"coco_json": "coco", "csv": "csv", "yolo": "yolo"}

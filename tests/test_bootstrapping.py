@@ -10,11 +10,12 @@ from command_line import write_pair
 from resampled import as_drawn, draw_scene
 
 from jaccard_eval import compare, evaluate, to_frame, verify
-from jaccard_eval.api.bootstrapping import image_groups, resample_alike, with_intervals
-from jaccard_eval.cli import _run
-from jaccard_eval.data.bootstrap import Bootstrap
+from jaccard_eval.cli import run
+from jaccard_eval.data.intervals import Bootstrap
 from jaccard_eval.errors import DataError, UsageError
-from jaccard_eval.report import ReportOptions, csv_, markdown
+from jaccard_eval.features.bootstrap.intervals import image_groups, resample_alike, with_intervals
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.outputs import csv_, markdown
 
 FEW = Bootstrap(n_resamples=20, rng=1)
 
@@ -51,24 +52,24 @@ def test_intervals_make_no_other_evaluation_of_a_run(tmp_path: Path) -> None:
     runs = [tmp_path / "plain.npz", tmp_path / "noise.npz"]
     plain, noise, result = *map(str, runs), str(tmp_path / "result.json")
     argv = ["evaluate", *map(str, pair)]
-    assert _run.run([*argv, "-o", plain]) == 0
-    assert _run.run([*argv, "--bootstrap", "9", "--score", "0.5", "--slice", "all=*", "-o", noise, "-o", result]) == 0
+    assert run.run([*argv, "-o", plain]) == 0
+    assert run.run([*argv, "--bootstrap", "9", "--score", "0.5", "--slice", "all=*", "-o", noise, "-o", result]) == 0
     compared = compare(None, *runs[::-1])
     assert "bootstrap=" not in compared.signature
-    assert _run.run([*argv, "--baseline", result, "--fail-drop", "AP=0"]) == 0
-    assert _run.run(["gate", result, "--fail-under", "AP50[class=dog]=0.5"]) == 0
-    assert _run.run(["explain", result, "AP50"]) == 0
+    assert run.run([*argv, "--baseline", result, "--fail-drop", "AP=0"]) == 0
+    assert run.run(["gate", result, "--fail-under", "AP50[class=dog]=0.5"]) == 0
+    assert run.run(["explain", result, "AP50"]) == 0
 
 
 def test_groups_are_signed_and_found_again(tmp_path: Path) -> None:
     pair, groups, path = write_pair(tmp_path), tmp_path / "groups.csv", tmp_path / "result.json"
     groups.write_text("a.jpg,day\nb.jpg,night\n", encoding="utf-8")
     argv = ["evaluate", *map(str, pair), "--bootstrap", "15", "--group-by", str(groups)]
-    assert _run.run([*argv, "-o", str(path)]) == 0
+    assert run.run([*argv, "-o", str(path)]) == 0
     assert verify(path, *pair).equal
     groups.write_text("a.jpg,day\nb.jpg,dusk\n", encoding="utf-8")
     assert [one.name for one in verify(path, *pair).differences] == ["signature.bootstrap", "bootstrap.grouping"]
-    assert _run.run([*argv, "-o", str(groups)]) == 2
+    assert run.run([*argv, "-o", str(groups)]) == 2
 
 
 def test_a_file_of_groups_may_name_other_images_which_is_noted(
@@ -76,7 +77,7 @@ def test_a_file_of_groups_may_name_other_images_which_is_noted(
 ) -> None:
     pair, groups = write_pair(tmp_path), tmp_path / "groups.csv"
     groups.write_text("a.jpg,day\nb.jpg,night\nz.jpg,night\ny.jpg,day\n", encoding="utf-8")
-    assert _run.run(["evaluate", *map(str, pair), "--bootstrap", "9", "--group-by", str(groups)]) == 0
+    assert run.run(["evaluate", *map(str, pair), "--bootstrap", "9", "--group-by", str(groups)]) == 0
     told = f"note[group-unused]: {groups}: 2 images are not among those that are evaluated, such as 'y.jpg': left out"
     assert told in capsys.readouterr().err
 
@@ -106,7 +107,7 @@ def test_tables_have_the_bounds_of_each_class() -> None:
 def test_settings_out_of_range_are_named_by_their_options(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str
 ) -> None:
-    assert _run.run(["evaluate", *map(str, write_pair(tmp_path)), *argv]) == 2
+    assert run.run(["evaluate", *map(str, write_pair(tmp_path)), *argv]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -190,13 +191,13 @@ def test_the_command_gives_intervals_with_the_settings_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = [*map(str, write_pair(tmp_path)), "--bootstrap", "15", "--confidence", "0.8", "--seed", "4", "--json"]
-    assert _run.run(argv) == 0
+    assert run.run(argv) == 0
     first = capsys.readouterr().out
     assert json.loads(first)["bootstrap"]["confidence_level"] == 0.8
-    assert _run.run(argv) == 0
+    assert run.run(argv) == 0
     assert capsys.readouterr().out == first
 
 
 def test_settings_without_bootstrap_are_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run.run([*map(str, write_pair(tmp_path)), "--seed", "4"]) == 2
+    assert run.run([*map(str, write_pair(tmp_path)), "--seed", "4"]) == 2
     assert "--seed is of no use without --bootstrap N" in capsys.readouterr().err

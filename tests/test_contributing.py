@@ -8,7 +8,7 @@ import pytest
 
 from jaccard_eval import DataError
 from jaccard_eval.formats import FormatModule, ReadOptions
-from jaccard_eval.formats._draft import Draft
+from jaccard_eval.reading.draft import Draft
 
 ROOT = Path(__file__).parents[1]
 

@@ -11,11 +11,11 @@ import pytest
 
 import jaccard_eval
 from jaccard_eval import AreaRange, BoxTable
-from jaccard_eval.analysis.protocolsteps import protocol_steps
 from jaccard_eval.api.explaining import explain
-from jaccard_eval.data.explanation import ExplanationResult, Fix
 from jaccard_eval.data.protocol import COCO, PROTOCOLS
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.explain.protocol_steps import protocol_steps
+from jaccard_eval.features.explain.result import ExplanationResult, Fix
 
 Sides = tuple[BoxTable, BoxTable]
 

@@ -7,7 +7,7 @@ import pytest
 from pictures import det, evaluate, gt
 
 from jaccard_eval import UsageError
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run
 
 TWICE = [det("dog 0 0 10 10", 0.9), det("dog 1 0 10 10", 0.8), det("cat 0 0 10 10", 0.7)]  # IoU 9/11
 
@@ -30,7 +30,7 @@ def test_suppression_is_signed_and_counted() -> None:
 
 def test_the_command_takes_it(sample_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sides = [str(sample_data / "coco" / name) for name in ("gt.json", "better.json")]
-    assert _run.run(["evaluate", *sides, "--nms", "0.3", "--json"]) == 0
+    assert run.run(["evaluate", *sides, "--nms", "0.3", "--json"]) == 0
     assert "|nms=0.3|" in json.loads(capsys.readouterr().out)["signature"]
 
 

@@ -10,11 +10,11 @@ import pytest
 from command_line import box, write_json, write_pair
 
 from jaccard_eval import Bootstrap, CompareOptions, DataError, UsageError, compare, evaluate
-from jaccard_eval.api.documents import is_saved_run
-from jaccard_eval.api.savedruns import load_run
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run as _run
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.npz import DOCUMENT, render
+from jaccard_eval.report.outputs.npz import DOCUMENT, render
+from jaccard_eval.runs.documents import is_saved_run
+from jaccard_eval.runs.saved_runs import load_run
 
 Arrays = dict[str, Any]
 

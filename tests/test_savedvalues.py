@@ -12,9 +12,9 @@ import pytest
 from command_line import run_here, write_json, write_pair
 
 from jaccard_eval import DataError, UsageError, evaluate, gate
-from jaccard_eval.analysis.gaterules import Gates, Rule
-from jaccard_eval.data.savedvalues import find_faults
-from jaccard_eval.report.npz import DOCUMENT
+from jaccard_eval.data.saved_values import find_faults
+from jaccard_eval.features.gates.rules import Gates, Rule
+from jaccard_eval.report.outputs.npz import DOCUMENT
 
 Document = dict[str, Any]
 RULE = ("--fail-under", "AP50=0.1")

@@ -11,7 +11,8 @@ from resampled import as_drawn, draw_scene
 
 from jaccard_eval import Bootstrap, Slice, UsageError, evaluate, verify
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.report import ReportOptions, csv_, json_, markdown
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.outputs import csv_, json_, markdown
 
 FEW = Bootstrap(n_resamples=20, rng=1)
 DOGS, ALL = Slice(name="dogs", patterns=("a.*",)), Slice(name="all", patterns=("*",))

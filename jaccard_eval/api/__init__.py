@@ -9,27 +9,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval import __version__
-from jaccard_eval.api.inputs import Input, load
-from jaccard_eval.api.measuring import bootstrap_settings, measure, protocol_rules, with_parts
-from jaccard_eval.api.recording import record_options
-from jaccard_eval.api.sides import SideOptions, bring_together, require_numbers
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError, shown
+from jaccard_eval.evaluation.inputs import Input, load
+from jaccard_eval.evaluation.measuring import bootstrap_settings, measure, protocol_rules, with_parts
+from jaccard_eval.evaluation.recording import record_options
+from jaccard_eval.evaluation.sides import SideOptions, bring_together, require_numbers
 from jaccard_eval.formats import ReadOptions
 
 if TYPE_CHECKING:
     import os
     from typing import Unpack
 
-    from jaccard_eval.analysis.gaterules import Slice
     from jaccard_eval.api.comparing import CompareOptions
-    from jaccard_eval.api.inputs import Source
-    from jaccard_eval.data.bootstrap import Bootstrap
-    from jaccard_eval.data.comparison import ComparisonResult
-    from jaccard_eval.data.inspection import Inspection
-    from jaccard_eval.data.pixels import PixelsResult
-    from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
+    from jaccard_eval.data.intervals import Bootstrap
+    from jaccard_eval.evaluation.inputs import Source
+    from jaccard_eval.features.compare.result import ComparisonResult
+    from jaccard_eval.features.gates.rules import Slice
+    from jaccard_eval.features.inspect.result import Inspection
+    from jaccard_eval.features.pixels.result import PixelsResult
+    from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
 
 __all__ = ["compare", "evaluate", "inspect", "load", "pixels", "sensitivity"]
 
@@ -180,8 +180,8 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
     [('lost', 0), ('found', 1)]
     """
     from jaccard_eval.api.comparing import CompareOptions, compare_inputs
-    from jaccard_eval.api.documents import saved_run_of
     from jaccard_eval.engine.threads import map_in_order
+    from jaccard_eval.runs.documents import saved_run_of
 
     for name in (one for one in ("bootstrap", "slices") if one in rules):
         raise UsageError(f"{name} is one of the options of a comparison: options=CompareOptions({name}=...)")
@@ -195,8 +195,8 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
 
 
 def _saved_or_evaluated(gt: Source | None, pred: Source, **rules: Any) -> EvaluationResult:
-    from jaccard_eval.api.documents import saved_run_of
-    from jaccard_eval.api.savedruns import load_run
+    from jaccard_eval.runs.documents import saved_run_of
+    from jaccard_eval.runs.saved_runs import load_run
 
     saved = saved_run_of(pred)
     if saved is not None:
@@ -247,7 +247,7 @@ def inspect(
         When an option names what does not exist.
     """
     from jaccard_eval.api.inspecting import inspect_alone, inspect_both
-    from jaccard_eval.data.alignimages import AlignOptions
+    from jaccard_eval.data.image_alignment import AlignOptions
 
     ours, theirs = Input(path, gt_format, gt_options), Input(path if pred is None else pred, pred_format, pred_options)
     if pred is None:
@@ -301,7 +301,7 @@ def sensitivity(
     (1.0, 1.0, 0.6807)
     """
     from jaccard_eval.api.scaling import analyse_sides
-    from jaccard_eval.data.sensitivity import ScaleOptions
+    from jaccard_eval.features.scale.result import ScaleOptions
 
     require_numbers(score_min=sides.get("score_min"), nms=sides.get("nms"))
     rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=None, class_agnostic=class_agnostic)
@@ -356,11 +356,11 @@ def pixels(
     UsageError
         When an option names what does not exist.
     """
-    from jaccard_eval.analysis.labelmaps import pixels_result
-    from jaccard_eval.data.pixels import PixelProtocol
     from jaccard_eval.engine.threads import map_in_order
-    from jaccard_eval.formats._labelmaps.colors import read_color_table
-    from jaccard_eval.formats._labelmaps.reader import count_label_maps
+    from jaccard_eval.features.pixels.findings import pixels_result
+    from jaccard_eval.features.pixels.reader import count_label_maps
+    from jaccard_eval.features.pixels.result import PixelProtocol
+    from jaccard_eval.reading.labelmaps.colors import read_color_table
 
     table = None if colors is None else read_color_table(Path(colors))
     rules = PixelProtocol(

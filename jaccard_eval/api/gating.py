@@ -9,18 +9,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jaccard_eval.analysis.answers import Answers, answers_of
-from jaccard_eval.analysis.gateremarks import gate_findings
-from jaccard_eval.analysis.gaterules import Gates
-from jaccard_eval.analysis.gates import judge, require_comparable
-from jaccard_eval.analysis.savedanswers import KINDS, RunAnswers, SavedAnswers
-from jaccard_eval.api.documents import invalid_document, read_document, read_result, run_beside
 from jaccard_eval.api.verifying import saved_protocol
-from jaccard_eval.data.pixels import PixelsResult
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
 from jaccard_eval.errors import DataError, Finding, UsageError, Where, as_settings, is_address, shown, shown_json
-from jaccard_eval.formats._files import is_there
+from jaccard_eval.features.gates.compute import judge, require_comparable
+from jaccard_eval.features.gates.rules import Gates
+from jaccard_eval.features.gates.saved_lookup import KINDS, RunAnswers, SavedAnswers
+from jaccard_eval.features.gates.warnings import gate_findings
+from jaccard_eval.features.pixels.result import PixelsResult
+from jaccard_eval.metrics.metric_lookup import Answers, answers_of
+from jaccard_eval.reading.files import is_there
+from jaccard_eval.runs.documents import invalid_document, read_document, read_result, run_beside
 
 DUPLICATES = "pred-duplicate"
 
@@ -62,7 +62,7 @@ class Gating:
         """
         verdicts = judge(self.gates, run, baseline=self.baseline, external=self.external)
         if self.gates.asks_noise:
-            from jaccard_eval.api.gatenoise import weigh
+            from jaccard_eval.api.gate_noise import weigh
 
             verdicts = weigh(verdicts, self.gates, table, self.base)
         return verdicts if table is None else _with_ties(verdicts, self.gates, table)
@@ -213,14 +213,14 @@ def _remarks(verdicts: Sequence[GateVerdict], *, told: bool = False) -> tuple[Fi
     findings = gate_findings(verdicts)
     if told or all(one.spread is None for one in verdicts):
         return findings
-    from jaccard_eval.api.gatenoise import few_units
+    from jaccard_eval.api.gate_noise import few_units
 
     return (*findings, *few_units(verdicts))
 
 
 def _with_ties(verdicts: tuple[GateVerdict, ...], gates: Gates, run: EvaluationResult) -> tuple[GateVerdict, ...]:
     """Say where the order of equal scores decides; repeated boxes tie by nature."""
-    from jaccard_eval.analysis.gateties import find_ties
+    from jaccard_eval.features.gates.ties import find_ties
     from jaccard_eval.metrics.detection import DetectionMetrics
 
     repeated = any(finding.code == DUPLICATES for finding in run.findings)
@@ -239,14 +239,14 @@ def _opened(
         return answers_of(source), None
     path = Path(source)
     if path == run_beside(path):
-        from jaccard_eval.api.savedruns import load_run
+        from jaccard_eval.runs.saved_runs import load_run
 
         run = load_run(path)
         return RunAnswers(read_answers(path), answers_of(run)), run
     answers = read_answers(path)
     if not gates.asks_noise:
         return answers, None
-    from jaccard_eval.api.gatenoise import open_table
+    from jaccard_eval.api.gate_noise import open_table
 
     table = open_table(path, answers.signature, gates)
     return (answers, None) if table is None else (RunAnswers(answers, answers_of(table)), table)

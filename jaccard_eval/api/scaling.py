@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from jaccard_eval.analysis.losses import FOUND_IOU
-from jaccard_eval.analysis.overlap import choose_pair, measure_overlap
-from jaccard_eval.analysis.scene import make_scene
-from jaccard_eval.analysis.sensitivity import analyse_scale
-from jaccard_eval.api.sides import Sides
-from jaccard_eval.data.overlap import OverlapResult
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.data.sensitivity import ScaleOptions, SensitivityResult
 from jaccard_eval.errors import DataError, Where
+from jaccard_eval.evaluation.sides import Sides
+from jaccard_eval.features.scale.ap_lost import FOUND_IOU
+from jaccard_eval.features.scale.compute import analyse_scale
+from jaccard_eval.features.scale.overlap import choose_pair, measure_overlap
+from jaccard_eval.features.scale.overlap_result import OverlapResult
+from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
+from jaccard_eval.features.scale.sized_sides import make_scene
 
 
 def analyse_sides(sides: Sides, protocol: Protocol, options: ScaleOptions, *, version: str) -> SensitivityResult:

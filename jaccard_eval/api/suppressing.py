@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.suppressionresult import ClassCounts, SuppressionResult
-from jaccard_eval.matching.suppression import SOFT_METHODS, Suppression, suppress
+from jaccard_eval.features.nms.compute import SOFT_METHODS, Suppression, suppress
+from jaccard_eval.features.nms.result import ClassCounts, SuppressionResult
 
 
 def suppress_side(

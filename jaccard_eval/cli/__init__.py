@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from jaccard_eval import __version__
+from jaccard_eval.cli import commands
 from jaccard_eval.errors import did_you_mean, shown
 
 DEFAULT_COMMAND = "evaluate"
@@ -50,7 +51,7 @@ class CommandTable(click.Group):
         module = _modules().get(cmd_name)
         if module is None:
             return None
-        command: click.Command = importlib.import_module(f"{__name__}.{module}").COMMAND
+        command: click.Command = importlib.import_module(f"{commands.__name__}.{module}").COMMAND
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -71,7 +72,7 @@ def _refuse_misspelt_command(ctx: click.Context, word: str) -> None:
 
 @cache
 def _modules() -> dict[str, str]:
-    modules = (info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
+    modules = (info.name for info in pkgutil.iter_modules(commands.__path__))
     return {module.rstrip("_"): module for module in modules}
 
 

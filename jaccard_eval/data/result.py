@@ -16,9 +16,9 @@ from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import Finding
 
 if TYPE_CHECKING:
-    from jaccard_eval.data.bootstrap import Resamples
-    from jaccard_eval.data.errorreport import ErrorReport
+    from jaccard_eval.data.intervals import Resamples
     from jaccard_eval.data.verdict import GateVerdict
+    from jaccard_eval.features.errors.result import ErrorReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

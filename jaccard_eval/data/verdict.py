@@ -12,7 +12,7 @@ from jaccard_eval.data.document import MetricValue, document_head, finding_dict,
 from jaccard_eval.errors import Finding, Where
 
 if TYPE_CHECKING:
-    from jaccard_eval.data.bootstrap import Interval, PairedDelta
+    from jaccard_eval.data.intervals import Interval, PairedDelta
 
 
 class Status(enum.StrEnum):

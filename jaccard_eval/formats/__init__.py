@@ -23,8 +23,8 @@ from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Wher
 
 if TYPE_CHECKING:
     from jaccard_eval.data.dataset import Dataset
-    from jaccard_eval.formats._draft import Draft
-    from jaccard_eval.formats._images import ImageFolder
+    from jaccard_eval.reading.draft import Draft
+    from jaccard_eval.reading.images import ImageFolder
 
 ENTRY_POINT_GROUP = "jaccard_eval.formats"
 
@@ -98,7 +98,7 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         if isinstance(self.images, str | os.PathLike):
-            from jaccard_eval.formats._images import ImageFolder
+            from jaccard_eval.reading.images import ImageFolder
 
             object.__setattr__(self, "images", ImageFolder(self.images))
 
@@ -157,7 +157,7 @@ def detect_format(path: Path) -> str:
     DataError
         When no format recognises it, or more than one does.
     """
-    from jaccard_eval.formats._files import require_readable
+    from jaccard_eval.reading.files import require_readable
 
     require_readable(path)
     matches = [name for name in sorted(_own_modules()) if format_module(name).sniff(path)]
@@ -173,7 +173,7 @@ def detect_format(path: Path) -> str:
             f"looks like {' and like '.join(matches)}",
             fix="Name it with --gt-format or --pred-format.",
         )
-    from jaccard_eval.formats._unknown import explain_unknown
+    from jaccard_eval.formats._unrecognised import explain_unknown
 
     raise explain_unknown(path, format_names())
 
@@ -186,8 +186,8 @@ def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None
     DataError
         With every problem of the input.
     """
-    from jaccard_eval.formats._draft import Draft
-    from jaccard_eval.formats._files import refusals_explained
+    from jaccard_eval.reading.draft import Draft
+    from jaccard_eval.reading.files import refusals_explained
 
     path = Path(path)
     with refusals_explained(path):
@@ -236,7 +236,7 @@ def write_dataset(
         When the machine refuses.
     """
     from jaccard_eval.atomic import require_free
-    from jaccard_eval.formats._losses import LossErrors
+    from jaccard_eval.reading.unwritable import LossErrors
 
     writer = format_writer(format_name or dataset.format)
     require_free(Path(path), inputs, replace=replace)

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._arrow.magic import ARROW_SUFFIXES, holds_only, is_arrow
-from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.tabular.arrow.magic import ARROW_SUFFIXES, holds_only, is_arrow
 
 FORMAT = Format(
     name="arrow",
@@ -30,7 +31,7 @@ FORMAT = Format(
 
 def sniff(path: Path) -> bool:
     """Whether `path` is an Arrow file or stream, or a folder of these."""
-    return holds_only(path, ARROW_SUFFIXES) if _files.is_folder(path) else is_arrow(_files.head(path))
+    return holds_only(path, ARROW_SUFFIXES) if files.is_folder(path) else is_arrow(files.head(path))
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -43,7 +44,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     MachineError
         When pyarrow is not installed.
     """
-    from jaccard_eval.formats._arrow.reader import read_tables  # not needed to look for a format
+    from jaccard_eval.reading.tabular.arrow.reader import read_tables  # not needed to look for a format
 
     read_tables(path, ARROW_SUFFIXES, draft)
 
@@ -56,7 +57,7 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     MachineError
         When the file cannot be written, or pyarrow is not installed.
     """
-    from jaccard_eval.formats._arrow.writer import write_arrow
+    from jaccard_eval.reading.tabular.arrow.writer import write_arrow
 
     write_arrow(dataset, path, findings)
 

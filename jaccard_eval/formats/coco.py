@@ -7,9 +7,10 @@ from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.keys import record_keys
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json.keys import record_keys
 
 FORMAT = Format(
     name="coco",
@@ -37,9 +38,9 @@ _JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
 
 def sniff(path: Path) -> bool:
     """Whether the file looks like COCO JSON, or is called JSON and holds nothing that another layout could read."""
-    if _files.is_folder(path):
+    if files.is_folder(path):
         return False
-    head = _files.head(path).lstrip()
+    head = files.head(path).lstrip()
     outer, inner = record_keys(head) if head[:1] in (b"{", b"[") else (frozenset[str](), frozenset[str]())
     if outer or inner:
         wrapped = outer & _WRAPPER_KEYS and b'"image_id"' in head

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog, Where
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
 
 FORMAT = Format(
     name="csv",
@@ -28,12 +29,12 @@ _VIA_COLUMN = "region_shape_attributes"  # which holds JSON
 
 def sniff(path: Path) -> bool:
     """Whether the first line is a header with an image and a box, or data without header, or the suffix says CSV."""
-    head = _files.head(path)
-    if not head or _files.looks_structured(head):
+    head = files.head(path)
+    if not head or files.looks_structured(head):
         return False
-    from jaccard_eval.formats._csv.columns import is_header, is_keras_row  # only where a table is possible
-    from jaccard_eval.formats._csv.rows import first_line, split_first_line
     from jaccard_eval.formats._openimages.columns import is_table as is_open_images
+    from jaccard_eval.reading.tabular.columns import is_header, is_keras_row  # only where a table is possible
+    from jaccard_eval.reading.tabular.rows import first_line, split_first_line
 
     text = head.decode("utf-8", errors="replace")
     _, line = first_line(text)
@@ -53,18 +54,18 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When the file cannot be read as a table; problems of its columns and cells are among the draft's findings.
     """
-    from jaccard_eval.formats._csv.boxes import add_boxes  # not needed to look for a format
-    from jaccard_eval.formats._csv.cells import read_cells
-    from jaccard_eval.formats._csv.columns import is_kaggle, resolve_columns
-    from jaccard_eval.formats._csv.plain import add_plain_boxes
-    from jaccard_eval.formats._csv.rows import open_table, read_sheet
+    from jaccard_eval.reading.tabular.boxes import add_boxes  # not needed to look for a format
+    from jaccard_eval.reading.tabular.cells import read_cells
+    from jaccard_eval.reading.tabular.columns import is_kaggle, resolve_columns
+    from jaccard_eval.reading.tabular.plain import add_plain_boxes
+    from jaccard_eval.reading.tabular.rows import open_table, read_sheet
 
     file = open_table(path, draft.findings)
     if add_plain_boxes(file, draft):
         return
     sheet = read_sheet(file)
     if is_kaggle(sheet.header):
-        from jaccard_eval.formats._csv.predictionstrings import one_row_per_box
+        from jaccard_eval.reading.tabular.prediction_strings import one_row_per_box
 
         sheet = one_row_per_box(sheet, draft)
     where = Where(sheet.path, line=sheet.first_line)
@@ -81,6 +82,6 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     MachineError
         When the file cannot be written.
     """
-    from jaccard_eval.formats._csv.writer import write_file
+    from jaccard_eval.reading.tabular.writer import write_file
 
     write_file(dataset, path, findings)

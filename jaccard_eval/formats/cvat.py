@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._xmlroot import root_name
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.xmlroot import root_name
 
 FORMAT = Format(
     name="cvat",
@@ -42,11 +43,11 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         When the file cannot be read; problems of its elements are among the draft's findings.
     """
     from jaccard_eval.formats._cvat.reader import read_tree  # not needed to look for a format
-    from jaccard_eval.formats._xml import parse_xml
+    from jaccard_eval.reading.xml import parse_xml
 
     file = _file_of(path)
     read_tree(file, parse_xml(file, ROOT), draft, options)
 
 
 def _file_of(path: Path) -> Path:
-    return path / _FILE if _files.is_folder(path) else path
+    return path / _FILE if files.is_folder(path) else path

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.documents import looks_like
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json.documents import looks_like
 
 FORMAT = Format(
     name="darknet",
@@ -34,7 +35,7 @@ _KEYS = frozenset({"filename", "objects"})
 
 def sniff(path: Path) -> bool:
     """Whether the file is a list of pictures with their objects."""
-    return not _files.is_folder(path) and looks_like(path, _is_list)
+    return not files.is_folder(path) and looks_like(path, _is_list)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -45,7 +46,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When the file cannot be read; problems of its objects are among the draft's findings.
     """
-    from jaccard_eval.formats._json.darknet import read_list  # not needed to look for a format
+    from jaccard_eval.formats._darknet.reader import read_list  # not needed to look for a format
 
     read_list(path, draft, options)
 

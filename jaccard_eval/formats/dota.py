@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
 
 FORMAT = Format(
     name="dota",
@@ -21,7 +22,7 @@ FORMAT = Format(
 
 def sniff(path: Path) -> bool:
     """Whether `path` is a folder of label files with oriented boxes, or of results."""
-    if not _files.is_folder(path):
+    if not files.is_folder(path):
         return False
     from jaccard_eval.formats._dota.sources import first_lines, is_object, label_folder, result_files
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.documents import looks_like
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json.documents import looks_like
 
 FORMAT = Format(
     name="hf",
@@ -44,19 +45,19 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         When there are no files of either; problems of their contents are among the draft's findings.
     """
     if _holds_rows(path):
-        from jaccard_eval.formats._json.hfrows import read_rows  # not needed to look for a format
+        from jaccard_eval.formats._hf.rows import read_rows  # not needed to look for a format
 
         read_rows(path, draft)
     else:
-        from jaccard_eval.formats._json.hf import read_outputs
+        from jaccard_eval.formats._hf.outputs import read_outputs
 
         read_outputs(path, draft, options)
 
 
 def _holds_rows(path: Path) -> bool:
-    if not _files.is_folder(path):
+    if not files.is_folder(path):
         return looks_like(path, _are_rows)
-    from jaccard_eval.formats._json.metadata import find_metadata
+    from jaccard_eval.reading.json.metadata import find_metadata
 
     return any(looks_like(file, _are_rows) for file in find_metadata(path).values())
 

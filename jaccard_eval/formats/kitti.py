@@ -9,9 +9,10 @@ import contextlib
 import os
 from pathlib import Path
 
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.numerals import is_numeral
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
 
 FORMAT = Format(
     name="kitti",
@@ -33,7 +34,7 @@ def sniff(path: Path) -> bool:
     folder = label_folder(path)
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries if entry.name.lower().endswith(".txt"))
-    heads = (_files.head(folder / name) for name in names[:SNIFFED_FILES])
+    heads = (files.head(folder / name) for name in names[:SNIFFED_FILES])
     lines = [line for head in heads if (line := head.decode("utf-8", "replace").strip().partition("\n")[0])]
     return bool(lines) and sum(map(_is_object, lines)) * 2 > len(lines)
 
@@ -54,7 +55,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 def label_folder(path: Path) -> Path:
     """Return the folder of label files: label_2, where the benchmark has them beside image_2, else the path itself."""
     inner = path / _LABELS
-    return inner if _files.is_folder(inner) else path
+    return inner if files.is_folder(inner) else path
 
 
 def _is_object(line: str) -> bool:

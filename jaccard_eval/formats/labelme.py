@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from jaccard_eval.formats import Format, ReadOptions
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.documents import looks_like
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json.documents import looks_like
 
 FORMAT = Format(
     name="labelme",
@@ -40,7 +40,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When there are no such files; problems of their contents are among the draft's findings.
     """
-    from jaccard_eval.formats._json.labelme import read_files  # not needed to look for a format
+    from jaccard_eval.formats._labelme.reader import read_files  # not needed to look for a format
 
     read_files(path, draft, options)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.documents import looks_like
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json.documents import looks_like
 
 FORMAT = Format(
     name="labelstudio",
@@ -38,7 +39,7 @@ FORMAT = Format(
 
 def sniff(path: Path) -> bool:
     """Whether the file is a list of tasks."""
-    return not _files.is_folder(path) and looks_like(path, _is_task_list)
+    return not files.is_folder(path) and looks_like(path, _is_task_list)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -49,7 +50,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When the file cannot be read; problems of its tasks are among the draft's findings.
     """
-    from jaccard_eval.formats._json.labelstudio import read_tasks  # not needed to look for a format
+    from jaccard_eval.formats._labelstudio.reader import read_tasks  # not needed to look for a format
 
     read_tasks(path, draft, options)
 

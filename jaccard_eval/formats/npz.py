@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
 
 FORMAT = Format(
     name="npz",
@@ -33,7 +34,7 @@ _NAME_LENGTH, _NAME = slice(26, 28), 30  # of the first entry, by the header of 
 
 def sniff(path: Path) -> bool:
     """Whether the file is a zip archive whose first entry is an array."""
-    head = b"" if path.is_dir() else _files.head(path)
+    head = b"" if path.is_dir() else files.head(path)
     length = int.from_bytes(head[_NAME_LENGTH], "little")
     return head.startswith(_ZIP_MAGIC) and head[_NAME : _NAME + length].endswith(b".npy")
 

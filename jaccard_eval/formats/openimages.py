@@ -9,8 +9,9 @@ from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
 
 FORMAT = Format(
     name="openimages",
@@ -24,11 +25,11 @@ FORMAT = Format(
 
 def sniff(path: Path) -> bool:
     """Whether the first line has the columns of Open Images."""
-    head = _files.head(path)
-    if not head or _files.looks_structured(head):
+    head = files.head(path)
+    if not head or files.looks_structured(head):
         return False
-    from jaccard_eval.formats._csv.rows import first_line, split_first_line  # only where a table is possible
     from jaccard_eval.formats._openimages.columns import is_table
+    from jaccard_eval.reading.tabular.rows import first_line, split_first_line  # only where a table is possible
 
     text = head.decode("utf-8", errors="replace")
     _, line = first_line(text)
@@ -52,7 +53,7 @@ def leads_to(path: Path, _: str) -> list[Path]:
     """Return the files beside a table that name its classes."""
     from jaccard_eval.formats._openimages.reader import DESCRIPTIONS
 
-    return [] if _files.is_folder(path) else sorted(path.parent.glob(DESCRIPTIONS))
+    return [] if files.is_folder(path) else sorted(path.parent.glob(DESCRIPTIONS))
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.documents import looks_like
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json.documents import looks_like
 
 FORMAT = Format(
     name="sagemaker",
@@ -25,7 +26,7 @@ _IMAGE = "source-ref"
 
 def sniff(path: Path) -> bool:
     """Whether the first line names its picture as a manifest does."""
-    return not _files.is_folder(path) and looks_like(path, lambda outer, _inner, _head: _IMAGE in outer)
+    return not files.is_folder(path) and looks_like(path, lambda outer, _inner, _head: _IMAGE in outer)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -36,6 +37,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When the file cannot be read; problems of its lines are among the draft's findings.
     """
-    from jaccard_eval.formats._json.sagemaker import read_manifest  # not needed to look for a format
+    from jaccard_eval.formats._sagemaker.reader import read_manifest  # not needed to look for a format
 
     read_manifest(path, draft, options)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.documents import looks_like
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json.documents import looks_like
 
 FORMAT = Format(
     name="supervision",
@@ -31,7 +32,7 @@ _CORNERS = {"x_min", "y_min", "x_max", "y_max"}
 
 def sniff(path: Path) -> bool:
     """Whether the file is a list of objects with the corners that the sink writes."""
-    return not _files.is_folder(path) and looks_like(path, lambda _outer, inner, _head: inner >= _CORNERS)
+    return not files.is_folder(path) and looks_like(path, lambda _outer, inner, _head: inner >= _CORNERS)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -42,6 +43,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When the file cannot be read; problems of its objects are among the draft's findings.
     """
-    from jaccard_eval.formats._json.supervision import read_rows  # not needed to look for a format
+    from jaccard_eval.formats._supervision.reader import read_rows  # not needed to look for a format
 
     read_rows(path, draft, options)

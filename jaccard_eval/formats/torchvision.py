@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from jaccard_eval.formats import Format, ReadOptions
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.documents import looks_like
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json.documents import looks_like
 
 FORMAT = Format(
     name="torchvision",
@@ -38,7 +38,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When there are no files of outputs; problems of their contents are among the draft's findings.
     """
-    from jaccard_eval.formats._json.torchvision import read_outputs  # not needed to look for a format
+    from jaccard_eval.formats._torchvision.reader import read_outputs  # not needed to look for a format
 
     read_outputs(path, draft, options)
 

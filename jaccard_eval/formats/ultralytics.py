@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.documents import looks_like
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json.documents import looks_like
 
 FORMAT = Format(
     name="ultralytics",
@@ -45,17 +46,17 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         When there are no files of results; problems of their contents are among the draft's findings.
     """
     if _is_set(path):
-        from jaccard_eval.formats._json.ndjson import read_lines  # not needed to look for a format
+        from jaccard_eval.reading.json.ndjson import read_lines  # not needed to look for a format
 
         read_lines(path, draft, options)
     else:
-        from jaccard_eval.formats._json.ultralytics import read_results
+        from jaccard_eval.formats._ultralytics.reader import read_results
 
         read_results(path, draft, options)
 
 
 def _is_set(path: Path) -> bool:
-    return not _files.is_folder(path) and looks_like(path, _are_lines)
+    return not files.is_folder(path) and looks_like(path, _are_lines)
 
 
 def _are_lines(outer: set[str], _inner: set[str], head: bytes) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._json.documents import looks_like
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json.documents import looks_like
 
 FORMAT = Format(
     name="via",
@@ -37,9 +38,9 @@ _SECTIONS = frozenset({"project", "file", "view", "metadata"})  # of version 3
 
 def sniff(path: Path) -> bool:
     """Whether the file is what the annotator exports or saves."""
-    if _files.is_folder(path):
+    if files.is_folder(path):
         return False
-    return _CSV_COLUMN in _files.head(path).partition(b"\n")[0] or looks_like(path, _is_export)
+    return _CSV_COLUMN in files.head(path).partition(b"\n")[0] or looks_like(path, _is_export)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -50,9 +51,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When the file cannot be read; problems of its regions are among the draft's findings.
     """
-    from jaccard_eval.formats._json.via import read_csv, read_json  # not needed to look for a format
+    from jaccard_eval.formats._via.reader import read_csv, read_json  # not needed to look for a format
 
-    text = _files.read_text(path)
+    text = files.read_text(path)
     is_table = not text.lstrip().startswith(("{", "["))
     (read_csv if is_table else read_json)(path, text, draft, options)
 

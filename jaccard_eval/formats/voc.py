@@ -10,10 +10,11 @@ from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.formats._voc import ROOT
-from jaccard_eval.formats._xmlroot import root_name
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.xmlroot import root_name
 
 FORMAT = Format(
     name="voc",
@@ -36,7 +37,7 @@ FORMAT = Format(
 
 def sniff(path: Path) -> bool:
     """Whether `path` is an annotation file, or a folder of these or of result files."""
-    if not _files.is_folder(path):
+    if not files.is_folder(path):
         return root_name(path) == ROOT
     from jaccard_eval.formats._voc.imagesets import kit_folder
     from jaccard_eval.formats._voc.sources import first_xml_files, result_files
@@ -59,7 +60,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.formats._voc.results import read_results
     from jaccard_eval.formats._voc.sources import result_files
 
-    if _files.is_folder(path) and result_files(path):
+    if files.is_folder(path) and result_files(path):
         read_results(path, draft, options)
     else:
         read_annotations(path, draft, options)

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import FindingLog
-from jaccard_eval.formats import Format, ReadOptions, _files
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._tree import scan_folder
+from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.folders import scan_folder
 
 FORMAT = Format(
     name="yolo",
@@ -41,15 +42,15 @@ _NUMBER = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 def sniff(path: Path) -> bool:
     """Return whether `path` is a folder with label files, a data.yaml or an obj.data."""
-    if not _files.is_folder(path) and path.suffix.lower() not in _DESCRIPTION_SUFFIXES:
+    if not files.is_folder(path) and path.suffix.lower() not in _DESCRIPTION_SUFFIXES:
         return False
     from jaccard_eval.formats._yolo.sources import find_description  # only where labels are possible
 
     description = find_description(path)
     if description is not None:
         pattern = _DARKNET_NAMES if description.suffix.lower() == ".data" else _YAML_NAMES
-        return bool(pattern.search(_files.head(description)))
-    heads = (_files.head(file) for file in _first_label_files(path))
+        return bool(pattern.search(files.head(description)))
+    heads = (files.head(file) for file in _first_label_files(path))
     lines = [_first_line(head) for head in heads]
     written = [line for line in lines if line]
     n_labels = sum(map(_is_label_line, written))
@@ -88,20 +89,20 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
 
 def reads_name(name: str) -> bool:
     """Whether a file of this name in a folder is one of labels, or says what they mean."""
-    from jaccard_eval.formats._names import NAMES_FILES
     from jaccard_eval.formats._yolo.sources import DESCRIPTIONS, is_label_name
+    from jaccard_eval.reading.names import NAMES_FILES
 
     return is_label_name(name) or name.lower() in (*NAMES_FILES, *DESCRIPTIONS)
 
 
 def leads_to(path: Path, split: str) -> list[Path]:
     """Return what a description leads to; of a folder of labels, where names of the classes are looked for."""
-    from jaccard_eval.formats._names import names_files
     from jaccard_eval.formats._yolo.sources import find_description
+    from jaccard_eval.reading.names import names_files
 
     description = find_description(path)
     if description is None:
-        return names_files(path) if _files.is_folder(path) else []
+        return names_files(path) if files.is_folder(path) else []
     from jaccard_eval.formats._yolo.splits import described_paths
 
     return described_paths(description, split)
@@ -139,7 +140,7 @@ def _is_sniffed(name: str) -> bool:
 
 
 def _names_classes(folder: Path) -> bool:
-    from jaccard_eval.formats._names import NAMES_FILES
+    from jaccard_eval.reading.names import NAMES_FILES
 
     return any((folder / name).is_file() for name in NAMES_FILES)
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.geometry.box import Corners
 from jaccard_eval.matching.candidates import Pairs, candidate_pairs
 from jaccard_eval.matching.matchtable import Detections
 from jaccard_eval.matching.order import Blocks, IntArray, stable_order
+from jaccard_eval.similarity.boxes import Corners
 
 
 def detection_rows(pred: BoxTable, protocol: Protocol, n_images: int) -> IntArray:

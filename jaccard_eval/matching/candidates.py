@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
-from jaccard_eval.geometry.box import Corners, Rows, overlapping_pairs
 from jaccard_eval.matching.order import Blocks, IntArray
+from jaccard_eval.similarity.boxes import Corners, Rows, overlapping_pairs
 
 CHUNK_PAIRS = 1 << 15  # pairs whose overlap is computed at once: they stay in the cache, and memory is bounded
 

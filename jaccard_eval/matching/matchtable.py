@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.geometry.box import Corners, overlapping_pairs
 from jaccard_eval.matching.candidates import Measure, Pairs, candidate_pairs
 from jaccard_eval.matching.greedy import (
     LARGEST_THRESHOLD,
@@ -29,6 +28,7 @@ from jaccard_eval.matching.order import (
     group_ranks,
     stable_order,
 )
+from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)

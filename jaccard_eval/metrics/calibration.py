@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
-from jaccard_eval.data.errorreport import Calibration
+from jaccard_eval.features.errors.result import Calibration
 
 N_BINS = 10  # Guo et al. 2017 use 15 for images; detections of a class are fewer
 

@@ -19,8 +19,7 @@ from typing import Any, Protocol
 
 from jaccard_eval.errors import UsageError, did_you_mean, shown
 from jaccard_eval.extras import require
-
-_SHARED = "model"
+from jaccard_eval.report import outputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +111,6 @@ def _unknown(suffix: str, modules: Sequence[Reporter]) -> str:
 
 
 def _modules() -> Iterator[Reporter]:
-    for info in pkgutil.iter_modules(__path__):
-        if not info.name.startswith("_") and not info.ispkg and info.name != _SHARED:
-            yield importlib.import_module(f"{__name__}.{info.name}")
+    for info in pkgutil.iter_modules(outputs.__path__):
+        if not info.name.startswith("_"):
+            yield importlib.import_module(f"{outputs.__name__}.{info.name}")

@@ -87,6 +87,21 @@ class Sheet:
     rows: tuple[tuple[Cell, ...], ...]
 
 
+# Which module of the features knows what to say about a kind of result.
+_REPORTS = {
+    "comparison": "compare.report",
+    "evaluation": "evaluate.report",
+    "explanation": "explain.report",
+    "gate": "gates.report",
+    "inspection": "inspect.report",
+    "overlap": "scale.overlap_report",
+    "pixels": "pixels.report",
+    "sensitivity": "scale.report",
+    "suppression": "nms.report",
+    "verification": "verify.report",
+}
+
+
 class Kind(Protocol):
     """What a module of ``report/kinds`` offers; `result` is of the kind that it is named after.
 
@@ -131,4 +146,4 @@ def draw(figure: Any, result: Reportable) -> None:
 
 
 def _kind(result: Reportable) -> Kind:
-    return importlib.import_module(f"jaccard_eval.report.kinds.{result.kind}")
+    return importlib.import_module(f"jaccard_eval.features.{_REPORTS[result.kind]}")

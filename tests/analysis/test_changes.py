@@ -5,9 +5,9 @@ import math
 import pytest
 from pictures import Picture, det, gt, match
 
-from jaccard_eval.analysis.changes import Judged, box_changes
-from jaccard_eval.data.comparison import BoxState, Change
 from jaccard_eval.data.protocol import COCO
+from jaccard_eval.features.compare.changes import Judged, box_changes
+from jaccard_eval.features.compare.result import BoxState, Change
 
 AT_50 = 0  # the first threshold of COCO
 CLASSES = ("cat", "dog")

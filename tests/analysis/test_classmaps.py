@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from jaccard_eval.analysis.classmaps import Confusion, judge, option_text
-from jaccard_eval.analysis.sample import pair_by_place
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.classmatch import match_classes
+from jaccard_eval.data.class_alignment import match_classes
 from jaccard_eval.data.dataset import LabelMap
 from jaccard_eval.errors import FindingLog, Where
+from jaccard_eval.features.audit.class_maps import Confusion, judge, option_text
+from jaccard_eval.features.audit.sample import pair_by_place
 
 BOX = [0.0, 0.0, 10.0, 10.0]
 

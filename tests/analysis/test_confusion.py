@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from pictures import Picture, det, evaluate, gt
 
-from jaccard_eval.data.errorreport import ConfusionMatrix
+from jaccard_eval.features.errors.result import ConfusionMatrix
 
 TRUTH = [gt("cat 0 0 10 10"), gt("dog 50 0 10 10"), gt("dog 0 50 10 10")]
 FOUND = [

@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jaccard_eval.analysis.describe import (
+from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading
+from jaccard_eval.features.inspect.compute import (
     BoxView,
     count_boxes,
     count_classes,
@@ -15,9 +17,7 @@ from jaccard_eval.analysis.describe import (
     decimals,
     spread,
 )
-from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading
-from jaccard_eval.data.inspection import BoxCounts, ClassCount
+from jaccard_eval.features.inspect.result import BoxCounts, ClassCount
 
 SIZES = np.array([[100.0, 100.0], [100.0, 100.0], [50.0, 40.0]])
 

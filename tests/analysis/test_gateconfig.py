@@ -8,10 +8,10 @@ import jsonschema
 import pytest
 
 from jaccard_eval import Gates, UsageError
-from jaccard_eval.analysis.gateconfig import ConfigText, parse_config
-from jaccard_eval.analysis.gatekeys import BOOTSTRAP_KEYS, GATES_KEYS, RULE_KEYS, build_schema
-from jaccard_eval.analysis.gaterules import Rule
-from jaccard_eval.data.bootstrap import Bootstrap
+from jaccard_eval.data.intervals import Bootstrap
+from jaccard_eval.features.gates.config import ConfigText, parse_config
+from jaccard_eval.features.gates.rules import Rule
+from jaccard_eval.features.gates.schema import BOOTSTRAP_KEYS, GATES_KEYS, RULE_KEYS, build_schema
 
 EVERYTHING = """
 [gates]

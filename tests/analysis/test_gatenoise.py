@@ -14,16 +14,16 @@ from pictures import det, evaluate, gt
 from resampled import as_drawn, difference, draw_scene, repeat_images
 
 from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, UsageError, gate
-from jaccard_eval.analysis.answers import answers_of
-from jaccard_eval.analysis.gatenoise import PairedRuns, drop_breaks, drop_margin, weigh_noise
-from jaccard_eval.analysis.gaterules import SIGNIFICANCES
-from jaccard_eval.analysis.gates import judge
-from jaccard_eval.analysis.resample import draw_weights, percentile_interval
-from jaccard_eval.api.bootstrapping import with_intervals
-from jaccard_eval.data.bootstrap import Bootstrap, Resamples
+from jaccard_eval.data.intervals import Bootstrap, Resamples
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.verdict import Status
+from jaccard_eval.features.bootstrap.compute import draw_weights, percentile_interval
+from jaccard_eval.features.bootstrap.intervals import with_intervals
+from jaccard_eval.features.gates.compute import judge
+from jaccard_eval.features.gates.noise import PairedRuns, drop_breaks, drop_margin, weigh_noise
+from jaccard_eval.features.gates.rules import SIGNIFICANCES
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.metrics.metric_lookup import answers_of
 
 FEW = Bootstrap(n_resamples=20, rng=7)
 

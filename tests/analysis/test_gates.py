@@ -7,9 +7,9 @@ import pytest
 from pictures import det, evaluate, gt
 
 from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, UsageError, gate
-from jaccard_eval.analysis.answers import answers_of
-from jaccard_eval.analysis.gates import judge, matching_classes
 from jaccard_eval.data.verdict import Status
+from jaccard_eval.features.gates.compute import judge, matching_classes
+from jaccard_eval.metrics.metric_lookup import answers_of
 
 # cat: found at every threshold. dog: IoU 60 / 100, found at 0.5, 0.55 and 0.6. fox: no ground truth, one false alarm.
 TRUTH = [gt("cat 0 0 10 10"), gt("dog 0 50 10 10", "b")]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval import Dataset, ReadOptions, evaluate, load
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading.images import ImageFolder
 
 CODES = ("box-encoding", "box-units", "box-axes", "box-offset", "box-outside", "box-gigantic", "class-mapping")
 FASTER, TOY, SCENE = "faster-coco-eval/tests/dataset", "padilla-review/toyexample", "padilla-review/data/database"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.analysis.overlap import choose_pair, measure_overlap
-from jaccard_eval.api.sides import bring_together
-from jaccard_eval.data.align import Alignment
+from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.errors import UsageError
+from jaccard_eval.evaluation.sides import bring_together
+from jaccard_eval.features.scale.overlap import choose_pair, measure_overlap
 
 corner, side = st.integers(0, 9), st.integers(1, 9)
 boxes = st.tuples(corner, corner, side, side)

@@ -8,7 +8,7 @@ import pytest
 from planting import SETS, Pair, run_evaluate, suggested_flags
 
 from jaccard_eval import DataError, Dataset, ReadOptions, evaluate, load
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading.images import ImageFolder
 
 Loader = Callable[[str], Pair]
 SCENE = "padilla-review/data/database"

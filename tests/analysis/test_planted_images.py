@@ -15,7 +15,7 @@ from PIL import Image
 from jaccard_eval import DataError, EvaluationResult, evaluate
 from jaccard_eval.errors import Finding, Severity
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading.images import ImageFolder
 
 Truth = dict[str, Any]
 Results = list[dict[str, Any]]

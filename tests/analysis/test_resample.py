@@ -9,7 +9,11 @@ import pytest
 from pictures import det, gt, metrics
 from resampled import as_drawn, difference, draw_scene, repeat_images
 
-from jaccard_eval.analysis.resample import (
+from jaccard_eval.data.intervals import Bootstrap, Resamples
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.engine.threads import map_in_order
+from jaccard_eval.errors import UsageError
+from jaccard_eval.features.bootstrap.compute import (
     draw_weights,
     intervals,
     non_inferior,
@@ -18,10 +22,6 @@ from jaccard_eval.analysis.resample import (
     resample,
     significant_drop,
 )
-from jaccard_eval.data.bootstrap import Bootstrap, Resamples
-from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.engine.threads import map_in_order
-from jaccard_eval.errors import UsageError
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 FEW = Bootstrap(n_resamples=20, rng=7)

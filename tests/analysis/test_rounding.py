@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pytest
 
 from jaccard_eval import BoxTable, EvaluationResult, evaluate
-from jaccard_eval.analysis.rounding import decimal_step, least_iou
 from jaccard_eval.errors import Finding, Severity
-from jaccard_eval.geometry.box import Corners, overlapping_pairs
+from jaccard_eval.features.audit.rounding import decimal_step, least_iou
+from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 
 N = 40  # boxes of a scene
 FloatArray = npt.NDArray[np.float64]

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.analysis.sizebins import equal_count_edges, size_bins
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.scale.size_bins import equal_count_edges, size_bins
 
 
 def test_bins_of_equal_counts_are_cut_between_objects() -> None:

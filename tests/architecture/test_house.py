@@ -72,7 +72,7 @@ def test_importing_the_package_loads_no_heavy_library() -> None:
     "arguments", [["--help"], ["--version"], ["evaluate", "--help"], ["inspect", "--help"]], ids=" ".join
 )
 def test_help_and_version_load_no_heavy_library(arguments: list[str]) -> None:
-    run = f"from jaccard_eval.cli._run import run_process\nrun_process({arguments!r}, print)"
+    run = f"from jaccard_eval.cli.run import run_process\nrun_process({arguments!r}, print)"
     code = f"import jaccard_eval.__main__\n{run}"
     assert _heavy_after(code) == []
 

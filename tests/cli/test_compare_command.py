@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import box, write_json, write_pair
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run as _run
 
 COMMENT_LIMIT = 65_536  # characters that GitHub takes in a comment
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from command_line import write_pair
 
-from jaccard_eval.cli import _run
-from jaccard_eval.cli.evaluate import COMMAND
+from jaccard_eval.cli import run
+from jaccard_eval.cli.commands.evaluate import COMMAND
 from jaccard_eval.data.metricref import COCO_SUMMARY
 from jaccard_eval.data.protocol import PROTOCOLS
 
@@ -16,7 +16,7 @@ AP_DOG = 51 / 101  # one of two dogs is found first: precision 1 at the 51 recal
 
 def evaluate(capsys: pytest.CaptureFixture[str], *argv: str | Path) -> dict[str, Any]:
     """The JSON document of a run that succeeds."""
-    assert _run.run([*map(str, argv), "--json"]) == 0
+    assert run.run([*map(str, argv), "--json"]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     return document
 
@@ -45,7 +45,7 @@ def test_a_path_that_starts_with_a_dash_can_be_named(
     shutil.copy(pair[0], pair[0].parent / "-gt.json")
     monkeypatch.chdir(pair[0].parent)
     for argv in (["--json", "--", "-gt.json", "pred.json"], ["--gt=-gt.json", "pred.json", "--json"]):
-        assert _run.run(argv) == 0
+        assert run.run(argv) == 0
         assert json.loads(capsys.readouterr().out)["inputs"]["gt"]["path"] == "-gt.json"
 
 
@@ -70,7 +70,7 @@ def test_classes_can_be_chosen_and_mapped(pair: tuple[Path, Path], capsys: pytes
 def test_an_unknown_class_is_a_usage_error_with_a_suggestion(
     pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _run.run([*map(str, pair), "--classes", "doge"]) == 2
+    assert run.run([*map(str, pair), "--classes", "doge"]) == 2
     assert "Did you mean 'dog'" in capsys.readouterr().err
 
 
@@ -79,7 +79,7 @@ def test_an_operating_point_is_part_of_report_and_document(
 ) -> None:
     (first, *_) = evaluate(capsys, *pair, "--score", "0.5")["operating_points"]
     assert (first["tp"], first["fp"], first["fn"]) == (1, 1, 2)
-    assert _run.run([*map(str, pair), "--conf", "best-f1"]) == 0
+    assert run.run([*map(str, pair), "--conf", "best-f1"]) == 0
     assert "Operating points" in capsys.readouterr().out
 
 
@@ -87,13 +87,13 @@ def test_every_output_is_written_by_its_suffix(pair: tuple[Path, Path], capsys: 
     folder = pair[0].parent
     outputs = [folder / name for name in ("out.json", "out.csv", "out.md", "out.txt")]
     argv = [text for path in outputs for text in ("-o", str(path))]
-    assert _run.run([*map(str, pair), *argv, "--errors"]) == 0
+    assert run.run([*map(str, pair), *argv, "--errors"]) == 0
     assert capsys.readouterr().out == (folder / "out.txt").read_text()
     assert [path.read_text()[:6] for path in outputs] == ['{\n  "c', "class,", "## jac", "jaccar"]
 
 
 def test_a_dash_is_the_standard_output_once(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run.run([*map(str, pair), "-o", "-"]) == 0
+    assert run.run([*map(str, pair), "-o", "-"]) == 0
     assert capsys.readouterr().out.count("Summary") == 1
 
 
@@ -101,7 +101,7 @@ def test_an_output_that_cannot_be_written_ends_before_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert _run.run(["missing-gt.json", "missing-pred.json", "-o", "none/out.json"]) == 4
+    assert run.run(["missing-gt.json", "missing-pred.json", "-o", "none/out.json"]) == 4
     shown = capsys.readouterr().err
     assert "none/out.json" in shown
     assert "missing-gt.json" not in shown
@@ -109,7 +109,7 @@ def test_an_output_that_cannot_be_written_ends_before_reading(
 
 def test_an_output_over_an_input_is_refused(pair: tuple[Path, Path]) -> None:
     before = pair[1].read_bytes()
-    assert _run.run([*map(str, pair), "-o", str(pair[1])]) == 2
+    assert run.run([*map(str, pair), "-o", str(pair[1])]) == 2
     assert pair[1].read_bytes() == before
 
 
@@ -117,7 +117,7 @@ def test_warnings_go_to_the_error_stream_and_quiet_hides_notes_only(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = [*map(str, write_pair(tmp_path, warned=True)), "--quiet"]
-    assert _run.run(argv) == 0
+    assert run.run(argv) == 0
     shown = capsys.readouterr()
     assert "warning[box-empty]" in shown.err
     assert "note[" not in shown.err
@@ -127,7 +127,7 @@ def test_warnings_go_to_the_error_stream_and_quiet_hides_notes_only(
 def test_a_warning_about_a_names_file_is_said_once(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     names = pair[0].parent / "data.yaml"
     names.write_text("nc: 3\nnames: [dog, cat]\n")
-    assert _run.run([*map(str, pair), "--names", str(names), "--pred-names", str(names)]) == 0
+    assert run.run([*map(str, pair), "--names", str(names), "--pred-names", str(names)]) == 0
     assert capsys.readouterr().err.count("nc is '3'") == 1
 
 
@@ -135,7 +135,7 @@ def test_strict_takes_warnings_for_errors_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = [*map(str, write_pair(tmp_path, warned=True)), "--strict", "-o", str(tmp_path / "out.json")]
-    assert _run.run(argv) == 3
+    assert run.run(argv) == 3
     shown = capsys.readouterr()
     assert "error[box-empty]" in shown.err
     assert shown.out == ""
@@ -143,12 +143,12 @@ def test_strict_takes_warnings_for_errors_and_writes_nothing(
 
 
 def test_strict_without_warnings_is_an_ordinary_run(pair: tuple[Path, Path]) -> None:
-    assert _run.run([*map(str, pair), "--strict"]) == 0
+    assert run.run([*map(str, pair), "--strict"]) == 0
 
 
 def test_data_that_cannot_be_used_ends_with_3(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     pair[1].write_text("[")
-    assert _run.run([*map(str, pair)]) == 3
+    assert run.run([*map(str, pair)]) == 3
     shown = capsys.readouterr()
     assert shown.err.startswith("error[")
     assert shown.out == ""
@@ -158,7 +158,7 @@ def test_colour_is_never_written_to_a_pipe_unless_forced(
     pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def output(*argv: str) -> str:
-        assert _run.run([*map(str, pair), *argv]) == 0
+        assert run.run([*map(str, pair), *argv]) == 0
         return capsys.readouterr().out
 
     for name in ("NO_COLOR", "FORCE_COLOR"):
@@ -175,7 +175,7 @@ def test_colour_is_never_written_to_a_pipe_unless_forced(
 def test_the_same_input_gives_the_same_bytes(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     outputs = set()
     for _ in range(2):
-        _run.run([*map(str, pair), "--json"])
+        run.run([*map(str, pair), "--json"])
         outputs.add(capsys.readouterr().out)
     assert len(outputs) == 1
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from command_line import write_pair
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run
 
 
 def test_the_report_goes_from_the_number_to_the_boxes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gt, pred = map(str, write_pair(tmp_path))
-    assert _run.run(["explain", gt, pred, "AP50"]) == 0
+    assert run.run(["explain", gt, pred, "AP50"]) == 0
     text = capsys.readouterr().out
     # Of two dogs one is found first, 51/101, and no cat. Both fixed, both classes have 1.
     assert "0.2525, of 3 objects" in text
@@ -22,7 +22,7 @@ def test_the_json_document_has_the_steps_to_another_protocol(
 ) -> None:
     gt, pred = map(str, write_pair(tmp_path))
     table = tmp_path / "boxes.csv"
-    assert _run.run(["explain", gt, pred, "AP50[class=dog]", "--against", "voc2007", "--json", "-o", str(table)]) == 0
+    assert run.run(["explain", gt, pred, "AP50[class=dog]", "--against", "voc2007", "--json", "-o", str(table)]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["kind"] == "explanation"
     # Eleven points: six of them up to recall 1/2.
@@ -37,7 +37,7 @@ def test_the_metric_is_ap_unless_said_and_sides_may_be_named(
     gt, pred = map(str, write_pair(tmp_path))
     documents = []
     for argv in ([gt, pred], ["--gt", gt, "--pred", pred], ["--gt", gt, pred, "AP"]):
-        assert _run.run(["explain", *argv, "--json"]) == 0
+        assert run.run(["explain", *argv, "--json"]) == 0
         documents.append(json.loads(capsys.readouterr().out))
     assert documents[0]["metric"]["ref"] == "AP"
     assert documents == documents[:1] * 3
@@ -46,17 +46,17 @@ def test_the_metric_is_ap_unless_said_and_sides_may_be_named(
 @pytest.mark.parametrize("argv", [["AP_small"], ["AP50", "more"], ["--against", "vok"], ["--boxes", "0"]])
 def test_what_cannot_be_explained_ends_with_2(argv: list[str], tmp_path: Path) -> None:
     gt, pred = map(str, write_pair(tmp_path))
-    assert _run.run(["explain", gt, pred, *argv]) == 2
+    assert run.run(["explain", gt, pred, *argv]) == 2
 
 
 def test_a_saved_result_is_explained_from_its_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gt, pred = map(str, write_pair(tmp_path))
     saved = str(tmp_path / "result.json")
-    assert _run.run(["evaluate", gt, pred, "--protocol", "voc2012", "--classes", "dog", "-o", saved]) == 0
+    assert run.run(["evaluate", gt, pred, "--protocol", "voc2012", "--classes", "dog", "-o", saved]) == 0
     documents = []
     for argv in ([saved, "AP50"], [gt, pred, "AP50", "--protocol", "voc2012", "--classes", "dog"]):
         capsys.readouterr()
-        assert _run.run(["explain", *argv, "--json"]) == 0
+        assert run.run(["explain", *argv, "--json"]) == 0
         documents.append(json.loads(capsys.readouterr().out))
     assert documents[0] == documents[1]
     assert documents[0]["warnings"] == []
@@ -68,7 +68,7 @@ def test_the_rules_are_those_of_evaluate(tmp_path: Path, capsys: pytest.CaptureF
     documents = []
     for command in ("evaluate", "explain"):
         capsys.readouterr()
-        assert _run.run([command, gt, pred, *rules, "--json"]) == 0
+        assert run.run([command, gt, pred, *rules, "--json"]) == 0
         documents.append(json.loads(capsys.readouterr().out))
     # The cat's detection overlaps it by 3/7: two of three boxes are found at IoU 0.4 (67/101), one at 0.6 (34/101).
     assert documents[1]["metric"]["value"] == documents[0]["metrics"]["AP"] == pytest.approx((67 + 34) / 202)
@@ -79,8 +79,8 @@ def test_the_rules_are_those_of_evaluate(tmp_path: Path, capsys: pytest.CaptureF
 def test_a_saved_result_takes_no_other_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gt, pred = map(str, write_pair(tmp_path))
     saved = str(tmp_path / "result.json")
-    assert _run.run(["evaluate", gt, pred, "-o", saved]) == 0
-    assert _run.run(["explain", saved, "--iou", "0.5", "--split", "val"]) == 2
+    assert run.run(["evaluate", gt, pred, "-o", saved]) == 0
+    assert run.run(["explain", saved, "--iou", "0.5", "--split", "val"]) == 2
     assert "--iou, --split: a saved result has rules and options of its own" in capsys.readouterr().err
 
 
@@ -89,15 +89,15 @@ def test_inputs_that_changed_since_a_result_was_saved_are_told(
 ) -> None:
     gt, pred = map(str, write_pair(tmp_path))
     saved = str(tmp_path / "result.json")
-    assert _run.run(["evaluate", gt, pred, "-o", saved]) == 0
+    assert run.run(["evaluate", gt, pred, "-o", saved]) == 0
     Path(pred).write_text(Path(pred).read_text().replace("0.8", "0.7"))
-    assert _run.run(["explain", saved]) == 0
+    assert run.run(["explain", saved]) == 0
     assert "[result-differs]" in capsys.readouterr().err
 
 
 def test_a_missing_side_is_no_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gt, _ = map(str, write_pair(tmp_path))
-    assert _run.run(["explain", gt, str(tmp_path / "none.json")]) == 3
+    assert run.run(["explain", gt, str(tmp_path / "none.json")]) == 3
     assert "none.json" in capsys.readouterr().err
 
 
@@ -108,15 +108,15 @@ def test_ground_truth_alone_lacks_its_predictions(
     write_pair(tmp_path)
     (tmp_path / "gt.csv").write_text("image,class,x,y,width,height\na.jpg,dog,1,1,5,5\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert _run.run(["explain", *words]) == 2
+    assert run.run(["explain", *words]) == 2
     assert f"Missing argument 'PRED': '{words[0]}' is no saved result" in capsys.readouterr().err
 
 
 def test_a_misspelt_metric_of_a_saved_result_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gt, pred = map(str, write_pair(tmp_path))
     saved = str(tmp_path / "result.json")
-    assert _run.run(["evaluate", gt, pred, "-o", saved]) == 0
-    assert _run.run(["explain", saved, "ap50"]) == 2
+    assert run.run(["evaluate", gt, pred, "-o", saved]) == 0
+    assert run.run(["explain", saved, "ap50"]) == 2
     assert "unknown metric 'ap50'" in capsys.readouterr().err
 
 
@@ -125,10 +125,10 @@ def test_inputs_that_are_not_there_are_said_to_be_those_of_the_result(
 ) -> None:
     write_pair(tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert _run.run(["evaluate", "gt.json", "pred.json", "-o", "result.json"]) == 0
+    assert run.run(["evaluate", "gt.json", "pred.json", "-o", "result.json"]) == 0
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert _run.run(["explain", "../result.json"]) == 3
+    assert run.run(["explain", "../result.json"]) == 3
     text = capsys.readouterr().err
     assert "gt.json: no such file or directory; '../result.json' names it. Run it where that was made" in text
     assert "error[file-missing]: pred.json" in text
@@ -137,13 +137,13 @@ def test_inputs_that_are_not_there_are_said_to_be_those_of_the_result(
 def test_a_damaged_result_is_no_ground_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     saved = tmp_path / "result.json"
     saved.write_text('{"bootstrap": null, "kind": "eval', encoding="utf-8")
-    assert _run.run(["explain", str(saved)]) == 3
+    assert run.run(["explain", str(saved)]) == 3
     assert "result.json:1: not valid JSON" in capsys.readouterr().err
 
 
 def test_a_perfect_result_is_said_to_have_no_box_to_fix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gt, pred = write_pair(tmp_path)
     argv = [str(gt), str(pred), "precision[iou=0.5,score=0.85]"]
-    assert _run.run(["explain", *argv]) == 0
+    assert run.run(["explain", *argv]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[lines.index("Boxes that cost most") + 1] == "  no single box can be fixed to raise it"

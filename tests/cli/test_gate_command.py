@@ -13,7 +13,7 @@ import pytest
 from command_line import command, environment, run_process, write_pair
 from PIL import Image
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run as _run
 
 AP50 = 51 / 101 / 2  # one of two dogs is found first, at 51 of 101 recall points; the cat is missed
 FLOOR = '[[gates.rules]]\nid = "floor"\nmetric = "AP50"\nmin = 0.2\n'

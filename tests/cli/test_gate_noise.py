@@ -11,7 +11,7 @@ import pytest
 from command_line import box, run_process, write_json
 from PIL import Image
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run as _run
 
 FEW = ("--bootstrap", "100")
 SIGNIFICANT = ("--fail-significant-drop", "AP50=0.02", "--baseline", "main.json", *FEW)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from command_line import box, write_json, write_pair
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run
 
 # Two dogs overlap by 80 / 120, a part of the first by 25 / 100; a cat lies on the first dog.
 DOG, SHIFTED, PART = [0, 0, 10, 10], [2, 0, 10, 10], [0, 0, 5, 5]
@@ -19,7 +19,7 @@ def pred(tmp_path: Path) -> Path:
 def suppress(capsys: pytest.CaptureFixture[str], pred: Path, *argv: str) -> tuple[list[float], dict[str, int]]:
     """Scores that are left in the output, and the totals that were printed."""
     out = pred.with_name("out.json")
-    assert _run.run(["nms", str(pred), "-o", str(out), "--force", "--json", *argv]) == 0
+    assert run.run(["nms", str(pred), "-o", str(out), "--force", "--json", *argv]) == 0
     scores = [record["score"] for record in json.loads(out.read_text())]
     return scores, json.loads(capsys.readouterr().out)["total"]
 
@@ -65,7 +65,7 @@ def test_merged_boxes_are_written(pred: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_counts_are_printed_by_class_and_in_all(pred: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run.run(["nms", str(pred), "-o", str(pred.with_name("out.json")), "--iou", "0.6"]) == 0
+    assert run.run(["nms", str(pred), "-o", str(pred.with_name("out.json")), "--iou", "0.6"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["1", "3", "0", "1", "2"] in rows
     assert ["all", "4", "0", "1", "3"] in rows
@@ -81,11 +81,11 @@ def test_an_evaluation_of_the_output_is_one_with_nms(
     names = ["--pred-names", "person,bicycle,car,cat,dog"] if "yolo" in source else []
     gt = sample_data / ("coco/gt.json" if "coco" in source else "csv/gt.csv")
     pred = sample_data / source
-    assert _run.run(["nms", str(pred), "-o", str(tmp_path / target), "--iou", "0.3", *names]) == 0
+    assert run.run(["nms", str(pred), "-o", str(tmp_path / target), "--iou", "0.3", *names]) == 0
     capsys.readouterr()
     metrics = []
     for argv in ([str(tmp_path / target)], [str(pred), "--nms", "0.3"]):
-        assert _run.run(["evaluate", str(gt), *argv, "--json", *names]) == 0
+        assert run.run(["evaluate", str(gt), *argv, "--json", *names]) == 0
         metrics.append(json.loads(capsys.readouterr().out)["metrics"])
     assert metrics[0] == metrics[1]
 
@@ -93,10 +93,10 @@ def test_an_evaluation_of_the_output_is_one_with_nms(
 def test_an_existing_output_is_kept_unless_forced(pred: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = pred.with_name("out.json")
     out.write_text("mine")
-    assert _run.run(["nms", str(pred), "-o", str(out)]) == 2
+    assert run.run(["nms", str(pred), "-o", str(out)]) == 2
     assert "--force" in capsys.readouterr().err
     assert out.read_text() == "mine"
-    assert _run.run(["nms", str(pred), "-o", str(out), "--force"]) == 0
+    assert run.run(["nms", str(pred), "-o", str(out), "--force"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_what_cannot_be_done_leaves_no_output(
 ) -> None:
     monkeypatch.chdir(pred.parent)
     before = pred.read_text()
-    assert _run.run(["nms", "pred.json", *argv]) == code
+    assert run.run(["nms", "pred.json", *argv]) == code
     assert message in capsys.readouterr().err
     assert [one.name for one in pred.parent.iterdir()] == ["pred.json"]
     assert pred.read_text() == before
@@ -131,12 +131,12 @@ def test_predictions_without_scores_are_an_error_of_the_data(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gt, _ = write_pair(tmp_path)
-    assert _run.run(["nms", str(gt), "-o", str(tmp_path / "out.json")]) == 3
+    assert run.run(["nms", str(gt), "-o", str(tmp_path / "out.json")]) == 3
     assert "score" in capsys.readouterr().err
     assert not (tmp_path / "out.json").exists()
 
 
 def test_strict_takes_a_warning_of_the_input_for_an_error(tmp_path: Path) -> None:
     _, pred = write_pair(tmp_path, warned=True)
-    assert _run.run(["nms", str(pred), "-o", str(tmp_path / "out.json"), "--strict"]) == 3
+    assert run.run(["nms", str(pred), "-o", str(tmp_path / "out.json"), "--strict"]) == 3
     assert not (tmp_path / "out.json").exists()

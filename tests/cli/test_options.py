@@ -1,7 +1,7 @@
 import pytest
 
-from jaccard_eval.cli import _run
-from jaccard_eval.cli._options import IMAGE_WAYS
+from jaccard_eval.cli import run
+from jaccard_eval.cli.options import IMAGE_WAYS
 from jaccard_eval.data.imagekeys import WAYS
 
 
@@ -10,7 +10,7 @@ def test_every_way_to_match_images_can_be_asked_for() -> None:
 
 
 def test_an_unknown_way_to_match_images_is_refused_with_the_one_meant(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run.run(["evaluate", "--match-images", "id1", "gt", "pred"]) == 2
+    assert run.run(["evaluate", "--match-images", "id1", "gt", "pred"]) == 2
     message = capsys.readouterr().err
     assert "'id1' is not one of id, name" in message
     assert "Did you mean 'id" in message

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from command_line import box, run_process, write_json, write_pair
 
-from jaccard_eval.cli import _run
-from jaccard_eval.cli.overlap import ENCODINGS
+from jaccard_eval.cli import run as _run
+from jaccard_eval.cli.commands.overlap import ENCODINGS
 
 
 def run(*argv: str | Path) -> int:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from jaccard_eval.cli._parse import (
+from jaccard_eval.cli.parse import (
     parse_areas,
     parse_class_map,
     parse_iou,

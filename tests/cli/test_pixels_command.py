@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from label_map_builder import write_png
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run as _run
 
 GT = {"a.png": "0011 / 0012", "b.png": "xx12"}
 PRED = {"a.png": "0010 / 0012", "b.png": "0022"}

@@ -14,7 +14,7 @@ OTHER_WORK = (
     *("csv", "gzip", "logging", "xml.etree.ElementTree"),
     *(f"jaccard_eval.formats.{name}" for name in ("_csv", "_unknown", "_xml", "_yolo", "_voc.sources")),
     *(f"jaccard_eval.analysis.{name}" for name in ("failures", "gaterules", "gates", "slices")),
-    *("jaccard_eval.api.bootstrapping", "jaccard_eval.api.gating", "jaccard_eval.report._checks"),
+    *("jaccard_eval.features.bootstrap.intervals", "jaccard_eval.api.gating", "jaccard_eval.report.checks"),
 )
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX streams and signals")
 
@@ -22,7 +22,7 @@ posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX streams and signa
 def loaded_modules(*argv: str, env: dict[str, str] | None = None, among: tuple[str, ...] = HEAVY) -> set[str]:
     """Which of some modules, the heavy ones unless others are named, a process has that ran the command line."""
     program = (
-        "import sys; from jaccard_eval.cli import _run; code = _run.run(sys.argv[1:])\n"
+        "import sys; from jaccard_eval.cli import run; code = run.run(sys.argv[1:])\n"
         f"print('\\n' + ' '.join(name for name in {among} if name in sys.modules)); sys.exit(code)"
     )
     done = subprocess.run(

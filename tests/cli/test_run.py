@@ -4,7 +4,7 @@ import os
 import click
 import pytest
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run
 from jaccard_eval.errors import DataError, MachineError, UsageError, Where
 
 
@@ -28,12 +28,12 @@ from jaccard_eval.errors import DataError, MachineError, UsageError, Where
 def test_every_kind_of_error_has_its_exit_code(
     error: BaseException, code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _run._explain(error) == code
+    assert run._explain(error) == code
     assert capsys.readouterr().err == f"{message}\n"
 
 
 def test_a_bug_is_one_line_that_says_how_to_report_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run._explain(ZeroDivisionError("division by zero\x1b[2J")) == 5
+    assert run._explain(ZeroDivisionError("division by zero\x1b[2J")) == 5
     text = capsys.readouterr().err
     assert text.startswith(r"error: internal error: ZeroDivisionError: division by zero\x1b[2J. This is a bug")
     assert "JACCARD_EVAL_TRACEBACK=1" in text
@@ -42,7 +42,7 @@ def test_a_bug_is_one_line_that_says_how_to_report_it(capsys: pytest.CaptureFixt
 
 def test_the_traceback_is_shown_on_request(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JACCARD_EVAL_TRACEBACK", "1")
-    _run._explain(ZeroDivisionError("division by zero"))
+    run._explain(ZeroDivisionError("division by zero"))
     assert "ZeroDivisionError: division by zero\n" in capsys.readouterr().err
 
 
@@ -68,7 +68,7 @@ def test_the_traceback_is_shown_on_request(capsys: pytest.CaptureFixture[str], m
 def test_a_wrong_call_ends_with_2_and_says_what_was_meant(
     argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _run.run(argv) == 2
+    assert run.run(argv) == 2
     shown = capsys.readouterr()
     assert message in shown.err
     assert shown.out == ""
@@ -76,7 +76,7 @@ def test_a_wrong_call_ends_with_2_and_says_what_was_meant(
 
 @pytest.mark.parametrize("argv", [["--version"], ["--help"], ["-h"], ["evaluate", "--help"], ["formats", "--help"]])
 def test_help_and_version_go_to_the_standard_output(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run.run(argv) == 0
+    assert run.run(argv) == 0
     shown = capsys.readouterr()
     assert shown.out
     assert shown.err == ""
@@ -84,6 +84,6 @@ def test_help_and_version_go_to_the_standard_output(argv: list[str], capsys: pyt
 
 @pytest.mark.parametrize("argv", [["--help"], ["evaluate", "--help"]])
 def test_the_help_lists_every_exit_code(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    _run.run(argv)
+    run.run(argv)
     lines = [line.split() for line in capsys.readouterr().out.partition("Exit codes:")[2].splitlines()]
     assert [words[0] for words in lines if words] == ["0", "1", "2", "3", "4", "5", "130"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import write_pair
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run as _run
 
 OUTPUTS = ("scale.json", "scale.csv", "scale.md", "scale.txt", "scale.svg", "scale.png")
 

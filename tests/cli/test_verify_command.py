@@ -8,10 +8,10 @@ import pytest
 from command_line import run_here, run_process, write_json, write_pair
 
 from jaccard_eval import Bootstrap, Slice, evaluate, verify
-from jaccard_eval.api.sides import SideOptions
 from jaccard_eval.api.verifying import SavedBootstrap, SavedOptions, SavedProtocol, SavedReading, SavedSlice
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import DataError
+from jaccard_eval.evaluation.sides import SideOptions
 from jaccard_eval.formats import ReadOptions
 
 

@@ -20,7 +20,7 @@ from streets import CATEGORIES
 from jaccard_eval import DataError, Dataset, ReadOptions, evaluate, load
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.formats import format_module, format_names, write_dataset
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading.images import ImageFolder
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 NAMES = format_names()

@@ -91,7 +91,7 @@ LOADED = [
     "jaccard_eval.cli",
     "jaccard_eval.errors",
     "click",
-    "jaccard_eval.cli.evaluate",
+    "jaccard_eval.cli.commands.evaluate",
     "msgspec",
     "numpy",
     "numpy.linalg",
@@ -150,7 +150,7 @@ def test_an_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
 
 def test_a_signal_inside_of_executed_text_keeps_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
-        "import os, signal, sys; from jaccard_eval.cli import _run; _run._take_over_signals(print)\n"
+        "import os, signal, sys; from jaccard_eval.cli import run; run._take_over_signals(print)\n"
         "try: exec('os.kill(os.getpid(), signal.SIGTERM)')\n"
         "except KeyboardInterrupt: sys.exit(143)"
     )

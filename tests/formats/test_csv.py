@@ -17,7 +17,7 @@ from jaccard_eval import evaluate
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import DataError
 from jaccard_eval.formats import ReadOptions, csv_, detect_format, read_dataset
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading.images import ImageFolder
 
 Load = Callable[..., Dataset]
 HEADER = "image,class,xmin,ymin,xmax,ymax\n"

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from jaccard_eval import BoxTable, DataError, Dataset
 from jaccard_eval.errors import Where
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.formats._csv.boxes import add_boxes
-from jaccard_eval.formats._csv.cells import read_cells
-from jaccard_eval.formats._csv.columns import resolve_columns
-from jaccard_eval.formats._csv.plain import add_plain_boxes
-from jaccard_eval.formats._csv.rows import open_table, read_sheet
-from jaccard_eval.formats._draft import Draft
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.tabular.boxes import add_boxes
+from jaccard_eval.reading.tabular.cells import read_cells
+from jaccard_eval.reading.tabular.columns import resolve_columns
+from jaccard_eval.reading.tabular.plain import add_plain_boxes
+from jaccard_eval.reading.tabular.rows import open_table, read_sheet
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 SIDES = "image,class,xmin,ymin,xmax,ymax"

@@ -6,39 +6,40 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval.errors import DataError, FindingLog, Severity
-from jaccard_eval.formats import ReadOptions, _files, read_dataset
-from jaccard_eval.formats._files import open_regular, unchanging
+from jaccard_eval.formats import ReadOptions, read_dataset
+from jaccard_eval.reading import files
+from jaccard_eval.reading.files import open_regular, unchanging
 
 
 def refusal(path: Path, data: bytes) -> str:
     path.write_bytes(data)
     with pytest.raises(DataError) as caught:
-        _files.read_bytes(path)
+        files.read_bytes(path)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("text", [b"x", b"0123456789" * 300_000])
 def test_compressed_files_are_unpacked_whole(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "gt.json").write_bytes(gzip.compress(text))
-    assert _files.read_bytes(tmp_path / "gt.json") == text
+    assert files.read_bytes(tmp_path / "gt.json") == text
 
 
 def test_members_that_follow_each_other_are_one_file_as_gzip_defines_it(tmp_path: Path) -> None:
     (tmp_path / "gt.json").write_bytes(gzip.compress(b"one ") + gzip.compress(b"two") + bytes(100))
-    assert _files.read_bytes(tmp_path / "gt.json") == b"one two"
+    assert files.read_bytes(tmp_path / "gt.json") == b"one two"
 
 
 def test_a_file_that_unpacks_to_far_more_than_itself_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bomb = gzip.compress(bytes(10_000_000))
-    monkeypatch.setattr(_files, "UNPACKED_FLOOR", 5_000_000)
+    monkeypatch.setattr(files, "UNPACKED_FLOOR", 5_000_000)
     text = refusal(tmp_path / "bomb.json", bomb)
     assert "error[gzip]" in text
     assert f"too large: more than 5,000,000 bytes from {len(bomb):,}" in text
-    monkeypatch.setattr(_files, "UNPACKED_FLOOR", 10_000_000)
+    monkeypatch.setattr(files, "UNPACKED_FLOOR", 10_000_000)
     assert len((tmp_path / "bomb.json").read_bytes()) < 10_000
-    assert len(_files.read_bytes(tmp_path / "bomb.json")) == 10_000_000
+    assert len(files.read_bytes(tmp_path / "bomb.json")) == 10_000_000
 
 
 @pytest.mark.parametrize("cut", [5, 30, -1])
@@ -52,10 +53,10 @@ def test_files_that_fail_alike_are_one_finding(tmp_path: Path) -> None:
     errors = []
     for name in ("a", "b", "c"):
         with pytest.raises(DataError) as caught:
-            _files.read_bytes(tmp_path / name)
+            files.read_bytes(tmp_path / name)
         errors.append(caught.value)
     log = FindingLog()
-    _files.record_failures(errors, log, severity=Severity.WARNING)
+    files.record_failures(errors, log, severity=Severity.WARNING)
     (warning,) = log.findings()
     assert (warning.severity, warning.code, warning.count) == (Severity.WARNING, "file-missing", 3)
     assert [Path(one.where.path).name for one in warning.examples] == ["a", "b", "c"]
@@ -85,7 +86,7 @@ def test_a_file_that_is_replaced_while_it_is_read_stays_what_it_was(tmp_path: Pa
 def test_lines_end_as_on_any_system_and_nowhere_within_a_name(tmp_path: Path, end: str) -> None:
     names = ["dog", "sea\u2028lion", "", "big\x0ccat"]
     (tmp_path / "names.txt").write_bytes(end.join(names).encode())
-    assert _files.read_lines(tmp_path / "names.txt") == names
+    assert files.read_lines(tmp_path / "names.txt") == names
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from jaccard_eval import DataError, ReadOptions, evaluate, load
 from jaccard_eval.errors import Severity
 from jaccard_eval.formats import format_module
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading.images import ImageFolder
 
 LINE = (
     '{"type": "image", "file": "a.jpg", "width": 640, "height": 480, "annotations": {"boxes": [[0, 0.5, 0.5, 1, 1]]}}'

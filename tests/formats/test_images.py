@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from jaccard_eval.errors import DataError, FindingLog, Severity
-from jaccard_eval.formats import _tree
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading import folders
+from jaccard_eval.reading.images import ImageFolder
 
 
 def folder_of(root: Path, *names: str, size: tuple[int, int] = (8, 4)) -> ImageFolder:
@@ -155,7 +155,7 @@ def test_a_whole_disk_is_no_folder_of_images(tmp_path: Path, monkeypatch: pytest
         with pytest.raises(DataError, match="is the root of the file system"):
             _ = ImageFolder(root).names
     folder = folder_of(tmp_path / "pictures", "a.png", "b.png", "c.png")
-    monkeypatch.setattr(_tree, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(folders, "MAX_ENTRIES", 2)
     with pytest.raises(DataError, match="holds more than 2 files and folders"):
         _ = folder.names
 

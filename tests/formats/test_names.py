@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval.errors import DataError, FindingLog, UsageError
-from jaccard_eval.formats._names import find_names, load_names
+from jaccard_eval.reading.names import find_names, load_names
 
 Write = Callable[[str, str], Path]
 

@@ -15,8 +15,8 @@ from jaccard_eval.data.boxtable import to_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
 from jaccard_eval.errors import Severity
 from jaccard_eval.formats import ReadOptions, format_module, format_names, format_writer, write_dataset
-from jaccard_eval.formats._exact import exact_coords
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading.images import ImageFolder
+from jaccard_eval.reading.roundtrip import exact_coords
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 SHARED = Path(__file__).parents[2] / "../shared/data"

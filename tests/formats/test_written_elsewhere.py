@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval import Dataset, ReadOptions, load
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading.images import ImageFolder
 
 FILES = Path(__file__).parent / "written_elsewhere"
 SAMPLE = Path(__file__).parents[2] / "sample_data"

@@ -12,7 +12,7 @@ from PIL import Image
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import DataError, Severity, UsageError
 from jaccard_eval.formats import ReadOptions, detect_format, read_dataset, yolo
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading.images import ImageFolder
 
 Files = Mapping[str, str | bytes]
 Load = Callable[..., Dataset]

@@ -5,7 +5,7 @@ import pytest
 from pycocotools import mask
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.geometry.box import Corners, overlapping_pairs
+from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 
 Box = tuple[float, float, float, float]  # left, top, width, height
 

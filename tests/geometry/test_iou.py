@@ -21,7 +21,7 @@ from jaccard_eval import (
     jaccard_distance,
     jaccard_from_counts,
 )
-from jaccard_eval.geometry import iou
+from jaccard_eval.similarity import iou
 
 MEASURES = (box_iou, box_ioa, box_giou, box_diou, box_ciou, jaccard_distance)
 ENCODINGS = ("xyxy", "xywh", "cxcywh", "xyxy_norm", "xywh_norm", "cxcywh_norm")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from valid_inputs import write_example
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run
 from jaccard_eval.errors import DataError
 from jaccard_eval.formats import ReadOptions, format_module, format_names, read_dataset
 
@@ -211,7 +211,7 @@ def test_a_name_of_any_kind_is_a_name(name: str, odd: str, tmp_path: Path, capsy
     path, file = place_example(tmp_path, name)
     file.rename(file.with_name(f"{odd}{file.suffix}"))
     sides = [path.parent / f"{odd}{file.suffix}"] * 2 if path == file else [path] * 2
-    code = _run.run(["evaluate", "--gt", str(sides[0]), "--pred", str(sides[1]), "--assume-score", "1", "--json"])
+    code = run.run(["evaluate", "--gt", str(sides[0]), "--pred", str(sides[1]), "--assume-score", "1", "--json"])
     shown = capsys.readouterr()
     # A COCO file of ground truth is no list of results: refused on the side of predictions, by its name.
     assert code in (0, 3)

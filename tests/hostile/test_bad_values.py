@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run
 
 # Written value -> what the message says of it.
 NO_NUMBERS = {
@@ -79,7 +79,7 @@ def with_value(document: Any, path: Steps, value: str) -> str:
 
 def evaluate(capsys: pytest.CaptureFixture[str], *argv: str | Path) -> tuple[int, str]:
     """Return exit code and everything on standard error."""
-    code = _run.run(["evaluate", *map(str, argv), "--json"])
+    code = run.run(["evaluate", *map(str, argv), "--json"])
     return code, capsys.readouterr().err
 
 

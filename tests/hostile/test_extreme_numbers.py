@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import write_json
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run
 from jaccard_eval.data.boxtable import MAX_AREA, MAX_COORDINATE, MAX_SCORE
 
 N_SCENES = 40
@@ -35,7 +35,7 @@ def test_extreme_numbers_are_computed_with(
     for _ in range(N_SCENES):
         gt, pred = write_scene(rng, tmp_path)
         sides = [gt, pred, pred] if command[0] == "compare" else [gt, pred]
-        code = _run.run([command[0], *map(str, sides), *command[1:], "--json"])
+        code = run.run([command[0], *map(str, sides), *command[1:], "--json"])
         shown = capsys.readouterr()
         scene = f"{gt.read_text()}\n{pred.read_text()}\n{shown.err}"
         assert code in ((0, 2) if command == ["sensitivity"] else (0,)), scene  # boxes may be too few for bins

@@ -10,7 +10,7 @@ import damage
 import pytest
 from inertness import active_characters
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run
 
 N_MUTANTS = 250  # of each pair
 SECONDS = 4.0
@@ -70,7 +70,7 @@ def test_damaged_inputs_end_with_a_result_or_an_explanation(
 
 def require_result_or_explanation(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     start = time.process_time()
-    code = _run.run(argv)
+    code = run.run(argv)
     seconds = time.process_time() - start
     shown = capsys.readouterr()
     assert code in (0, 2, 3), f"{argv}\n{shown.err}"

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from jaccard_eval.errors import DataError
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading.images import ImageFolder
 
 N_MUTANTS = 300  # of each format
 SECONDS = 2.0

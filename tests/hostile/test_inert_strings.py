@@ -19,9 +19,9 @@ from inertness import active_characters
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from jaccard_eval import report
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run as _run
 from jaccard_eval.errors import printable
+from jaccard_eval.report import outputs
 
 NAMES = tuple(STRINGS.values())
 COMMANDS = ("evaluate", "inspect", "sensitivity", "compare")
@@ -203,7 +203,7 @@ def test_a_table_in_markdown_has_a_row_for_each_name(markdown: str) -> None:
 def text_outputs() -> list[str]:
     """Return a name of a file for every reporter that writes text."""
     modules = (
-        importlib.import_module(f"{report.__name__}.{one.name}") for one in pkgutil.iter_modules(report.__path__)
+        importlib.import_module(f"{outputs.__name__}.{one.name}") for one in pkgutil.iter_modules(outputs.__path__)
     )
     reporters = [module for module in modules if hasattr(module, "SUFFIXES") and not hasattr(module, "REQUIRES")]
     names = {*(f"out{suffix}" for one in reporters for suffix in one.SUFFIXES), *named_outputs(reporters)}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from command_line import box, command, environment, write_json, write_pair
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run
 from jaccard_eval.formats import ReadOptions, read_dataset
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX limits, pipes and devices")
@@ -223,7 +223,7 @@ def test_what_never_ends_is_refused_within_a_second(
         "picture": [write(tmp_path / "one/a.txt", LINE).parent, labels, "--images", link.parent],
     }.get(place, [gt, pred, place, path])
     start = time.monotonic()
-    code = _run.run(["evaluate", *map(str, argv), *OF_A_PAIR.get(place, ())])
+    code = run.run(["evaluate", *map(str, argv), *OF_A_PAIR.get(place, ())])
     assert time.monotonic() - start < 1
     shown = capsys.readouterr()
     sets_up = place == "--names" or place in OF_A_PAIR  # rather than being measured

@@ -6,9 +6,9 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
-from jaccard_eval.geometry.box import Corners
 from jaccard_eval.matching import candidates
 from jaccard_eval.matching.order import Blocks
+from jaccard_eval.similarity.boxes import Corners
 
 MEGABYTE = 1 << 20
 

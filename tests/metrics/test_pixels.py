@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from label_map_builder import label_map
 
-import jaccard_eval.metrics.pixels as module
+import jaccard_eval.features.pixels.compute as module
 from jaccard_eval import UsageError
-from jaccard_eval.metrics.pixels import NO_CLASS, ConfusionCounts, PixelMetrics, pixel_metrics
+from jaccard_eval.features.pixels.compute import NO_CLASS, ConfusionCounts, PixelMetrics, pixel_metrics
 
 NAMES = ("zero", "one", "two")
 # Five by five pixels whose IoU is known for all three classes.

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.data.protocol import COCO, VOC2012
-from jaccard_eval.metrics.ranking import Ranking, class_precisions, mean_precision
+from jaccard_eval.matching.ranking import Ranking, class_precisions, mean_precision
 
 
 def ranking(rows: list[tuple[int, float, bool]], positives: list[int]) -> Ranking:

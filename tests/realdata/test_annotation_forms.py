@@ -7,7 +7,7 @@ import pytest
 
 from jaccard_eval import Dataset, ReadOptions, evaluate, load
 from jaccard_eval.data.protocol import VOC2007, VOC2012
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading.images import ImageFolder
 
 SCENE = "padilla-review/data/database"
 TOY = "padilla-review/toyexample"

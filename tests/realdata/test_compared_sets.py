@@ -11,7 +11,7 @@ import pytest
 from command_line import write_json
 
 import jaccard_eval
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run
 
 GT = "faster-coco-eval/tests/dataset/cocoapi/instances_val2014_100.json"
 PRED = "cocoapi/results/instances_val2014_fakebbox100_results.json"
@@ -36,7 +36,7 @@ def worse(results: list[Record]) -> list[Record]:
 def compared(shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[Path], Record]:
     sides = [shared_data / GT, shared_data / PRED]
     sides.append(write_json(tmp_path / "worse.json", worse(json.loads(sides[1].read_text()))))
-    assert _run.run(["compare", *map(str, sides), "--score", str(SCORE), "--json", "--quiet"]) == 0
+    assert run.run(["compare", *map(str, sides), "--score", str(SCORE), "--json", "--quiet"]) == 0
     document = json.loads(capsys.readouterr().out)
     return sides, document["comparisons"][0]
 
@@ -76,7 +76,7 @@ def test_the_other_way_round_everything_is_the_other_way_round(
     compared: tuple[list[Path], Record], capsys: pytest.CaptureFixture[str]
 ) -> None:
     (gt, before, after), one = compared
-    assert _run.run(["compare", *map(str, (gt, after, before)), "--score", str(SCORE), "--json", "--quiet"]) == 0
+    assert run.run(["compare", *map(str, (gt, after, before)), "--score", str(SCORE), "--json", "--quiet"]) == 0
     back = json.loads(capsys.readouterr().out)["comparisons"][0]["counts"]
     mirrored = {"lost": "found", "found": "lost", "duplicated": "deduplicated", "deduplicated": "duplicated"}
     assert {mirrored.get(kind, kind): count for kind, count in back.items()} == one["counts"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from command_line import write_json
 
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run as _run
 
 GT = "faster-coco-eval/tests/dataset/cocoapi/instances_val2014_100.json"
 PRED = "cocoapi/results/instances_val2014_fakebbox100_results.json"

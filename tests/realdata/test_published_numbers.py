@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from jaccard_eval import BoxTable, DataError, Dataset, EvaluationResult, ReadOptions, evaluate, load
-from jaccard_eval.formats._images import ImageFolder
+from jaccard_eval.reading.images import ImageFolder
 
 PYCOCOTOOLS_NAMES = {
     "AP": "AP", "AP50": "AP50", "AP75": "AP75", "APs": "AP_small", "APm": "AP_medium", "APl": "AP_large",

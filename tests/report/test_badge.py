@@ -6,7 +6,7 @@ from judged import CLOSE, DROP, FEW, FLOOR, judged
 
 from jaccard_eval.data.verdict import GateResult, GateVerdict
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.badge import render
+from jaccard_eval.report.outputs.badge import render
 
 
 @pytest.mark.parametrize(

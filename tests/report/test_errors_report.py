@@ -9,10 +9,10 @@ from pictures import det, evaluate, gt
 
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.report import ReportOptions, reporter_for
-from jaccard_eval.report.csv_ import render as render_csv
-from jaccard_eval.report.json_ import render as render_json
-from jaccard_eval.report.markdown import render as render_markdown
-from jaccard_eval.report.terminal import render as render_text
+from jaccard_eval.report.outputs.csv_ import render as render_csv
+from jaccard_eval.report.outputs.json_ import render as render_json
+from jaccard_eval.report.outputs.markdown import render as render_markdown
+from jaccard_eval.report.outputs.terminal import render as render_text
 
 OPTIONS = ReportOptions(per_class=True, width=120)
 

@@ -11,8 +11,9 @@ from result_builder import make_result
 
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.verdict import GateResult, GateVerdict, Spread, Status, counted_statuses
-from jaccard_eval.report import ReportOptions, csv_, json_, markdown, terminal
-from jaccard_eval.report.kinds._gates import limit_text, verdict_text
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.outputs import csv_, json_, markdown, terminal
+from jaccard_eval.report.verdicts import limit_text, verdict_text
 
 PASSED = GateVerdict(
     rule="floor",

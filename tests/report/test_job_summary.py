@@ -2,7 +2,7 @@ import pytest
 from judged import FLOOR, VERDICTS, finding, judged, verdict
 
 from jaccard_eval.data.verdict import GateResult, Status
-from jaccard_eval.report._jobsummary import LEFT_OUT, MAX_BYTES, job_summary
+from jaccard_eval.report.outputs._job_summary import LEFT_OUT, MAX_BYTES, job_summary
 
 
 def test_the_verdict_comes_first_and_broken_rules_before_others() -> None:
@@ -56,6 +56,6 @@ def test_many_rules_and_findings_are_counted_not_listed() -> None:
 
 
 def test_verdicts_on_a_saved_result_need_no_metrics() -> None:
-    pytest.importorskip("jaccard_eval.report.kinds.gate")
+    pytest.importorskip("jaccard_eval.features.gates.report")
     result = GateResult(version="0.1.0", path="r.json", signature="s", baseline=None, gates=(FLOOR,))
     assert job_summary(result).startswith("## ❌ jaccard-eval, gate: 1 failed\n")

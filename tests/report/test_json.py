@@ -4,7 +4,7 @@ import math
 from result_builder import make_result
 
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.json_ import render
+from jaccard_eval.report.outputs.json_ import render
 
 
 def test_the_document_holds_full_precision_and_null_where_undefined() -> None:

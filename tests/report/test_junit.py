@@ -9,7 +9,7 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, Status
 from jaccard_eval.errors import Severity
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.junit import render
+from jaccard_eval.report.outputs.junit import render
 
 SCHEMA = xmlschema.XMLSchema10(Path(__file__).with_name("junit.xsd"))
 

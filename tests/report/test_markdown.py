@@ -3,7 +3,7 @@ from result_builder import make_result
 
 from jaccard_eval.errors import Example, Finding, Severity, Where
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.markdown import render
+from jaccard_eval.report.outputs.markdown import render
 
 
 def class_cell(name: str) -> str:

@@ -6,7 +6,7 @@ from judged import VERDICTS, finding, judged
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
 
 from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.report.openmetrics import render
+from jaccard_eval.report.outputs.openmetrics import render
 
 
 def samples(result: Reportable) -> dict[tuple[str, str], float]:

@@ -8,8 +8,8 @@ from result_builder import make_result
 from jaccard_eval.data.metricref import COCO_SUMMARY
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report._page import MAX_WIDTH
-from jaccard_eval.report.terminal import render
+from jaccard_eval.report.outputs.terminal import render
+from jaccard_eval.report.page import MAX_WIDTH
 
 HOSTILE = {
     "escape sequences": "\x1b[2Jboo\x07",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval.errors import MachineError, UsageError
-from jaccard_eval.report._write import plan_outputs, write_outputs
+from jaccard_eval.report.write import plan_outputs, write_outputs
 
 as_root = pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions do not bind this user")
 

@@ -14,7 +14,7 @@ from shuffled import FORMATS, SIDES, copy_sample, shuffle_sample
 
 from jaccard_eval.api import pixels
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.json_ import render
+from jaccard_eval.report.outputs.json_ import render
 
 ENVIRONMENTS = (
     {"PYTHONHASHSEED": "0"},

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.formats._coco.records import PlainRecord, ResultRecord, TruthRecord
-from jaccard_eval.formats._keys import Keys
+from jaccard_eval.reading.keys import Keys
 
 Texts = list[str | UnsetType | None]
 

@@ -21,9 +21,9 @@ from jaccard_eval.formats._coco.records import (
     ResultRecord,
     TruthRecord,
 )
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._keys import CodedKeys, Keys
-from jaccard_eval.formats._rawboxes import RawBoxes
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.keys import CodedKeys, Keys
+from jaccard_eval.reading.raw_boxes import RawBoxes
 
 Places = Callable[[int], Where]
 

@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from jaccard_eval.errors import FindingLog, Where, shown, shown_json
 from jaccard_eval.formats._coco.records import INT64_MAX, INT64_MIN, NOT_GIVEN, Box
-from jaccard_eval.formats._json.values import RepeatedKeys, described_json, is_finite, is_number
+from jaccard_eval.reading.json.values import RepeatedKeys, described_json, is_finite, is_number
 
 EXACT_FLOATS = 2.0**53  # from here on not every integer is a float: an id written as one may be another
 

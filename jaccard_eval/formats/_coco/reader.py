@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.formats import ReadOptions, _files
+from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._coco.columns import result_columns, truth_columns
 from jaccard_eval.formats._coco.dataset import add_results, add_truth
 from jaccard_eval.formats._coco.records import Content, Layout
 from jaccard_eval.formats._coco.strict import decode_plain_results, decode_results, decode_truth
-from jaccard_eval.formats._draft import Draft
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
 
 
 def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -20,9 +21,9 @@ def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         With every fault of the file.
     """
-    data = _files.read_bytes(path)
+    data = files.read_bytes(path)
     if not data.isascii() or b"\0" in data:
-        _files.decode(path, data)  # the typed decoder looks at the encoding of the texts it keeps, and at no others
+        files.decode(path, data)  # the typed decoder looks at the encoding of the texts it keeps, and at no others
     if options.role == "gt":
         _read_truth(path, data, draft)
     else:
@@ -34,7 +35,7 @@ def _read_truth(path: Path, data: bytes, draft: Draft) -> None:
     if decoded is None:
         from jaccard_eval.formats._coco.tolerant import read_truth
 
-        content = read_truth(path, _files.decode(path, data), draft.findings)
+        content = read_truth(path, files.decode(path, data), draft.findings)
         decoded = content, truth_columns(content.boxes)
     add_truth(draft, *decoded)
 
@@ -49,6 +50,6 @@ def _read_results(path: Path, data: bytes, draft: Draft) -> None:
     if decoded is None:
         from jaccard_eval.formats._coco.tolerant import read_results
 
-        content = read_results(path, _files.decode(path, data), draft.findings, scores_optional=scores_optional)
+        content = read_results(path, files.decode(path, data), draft.findings, scores_optional=scores_optional)
         decoded = content, result_columns(content.boxes)
     add_results(draft, *decoded)

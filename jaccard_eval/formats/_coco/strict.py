@@ -27,7 +27,7 @@ from jaccard_eval.formats._coco.records import (
     ResultRecord,
     TruthRecord,
 )
-from jaccard_eval.formats._json.keys import count_quotes, may_repeat_keys, record_keys
+from jaccard_eval.reading.json.keys import count_quotes, may_repeat_keys, record_keys
 
 _PLAIN_KEYS = frozenset(PlainRecord.__struct_fields__)
 _PIECE_BYTES = 1 << 18  # of a results list decoded at a time: its records stay in the cache, and memory is reused

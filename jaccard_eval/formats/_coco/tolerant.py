@@ -21,7 +21,7 @@ from jaccard_eval.formats._coco.records import (
     ResultRecord,
     TruthRecord,
 )
-from jaccard_eval.formats._json.values import (
+from jaccard_eval.reading.json.values import (
     described_json,
     kind_of,
     looks_like_json_lines,

@@ -12,9 +12,9 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
 from jaccard_eval.errors import Severity, Where, shown
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.formats._csv.numbers import parse_numbers
-from jaccard_eval.formats._draft import Draft, RawBoxes
-from jaccard_eval.formats._xml import Element, mention_unused, text_of
+from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.tabular.numbers import parse_numbers
+from jaccard_eval.reading.xml import Element, mention_unused, text_of
 
 CORNERS = ("xtl", "ytl", "xbr", "ybr")
 SIDES = ("width", "height")

@@ -9,12 +9,13 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.errors import Where, counted
-from jaccard_eval.formats import ReadOptions, _files
-from jaccard_eval.formats._classfiles import Layout, read_class_files
+from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._dota.sources import SIDES, result_files, split_line
-from jaccard_eval.formats._draft import Draft, RawBoxes
-from jaccard_eval.formats._textboxes import Place, TextBoxes
 from jaccard_eval.formats._yolo.images import add_label_images
+from jaccard_eval.reading.class_files import Layout, read_class_files
+from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.files import read_each, read_lines
+from jaccard_eval.reading.text_boxes import Place, TextBoxes
 
 NAMES = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
 LABELS_FIX = "Write x1 y1 x2 y2 x3 y3 x4 y4 category difficult."
@@ -38,7 +39,7 @@ def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:
     """
     files = add_label_images(path, draft, options)
     lines, difficult = TextBoxes(NAMES), list[bool]()
-    for image, file, texts in _files.read_each(files, partial(_files.read_lines, empty_ok=True), draft.findings):
+    for image, file, texts in read_each(files, partial(read_lines, empty_ok=True), draft.findings):
         for number, text in enumerate(texts, start=1):
             if fields := split_line(text):
                 _add_object(lines, difficult, (str(file), number), image, fields)

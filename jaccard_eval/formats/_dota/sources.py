@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from jaccard_eval.formats import _files
-from jaccard_eval.formats._tree import files_by_class, scan_folder
 from jaccard_eval.numerals import is_numeral
+from jaccard_eval.reading import files as _files
+from jaccard_eval.reading.folders import files_by_class, scan_folder
 
 HEADERS = ("imagesource:", "gsd:")  # of a picture: where it is from, metres per pixel
 SIDES = 8  # numbers of four points

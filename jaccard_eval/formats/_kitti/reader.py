@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from jaccard_eval.errors import Severity, Where
-from jaccard_eval.formats import ReadOptions, _files
-from jaccard_eval.formats._draft import Draft, RawBoxes
-from jaccard_eval.formats._textboxes import Place, TextBoxes
+from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._yolo.images import add_label_images
+from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.files import read_each, read_lines
+from jaccard_eval.reading.text_boxes import Place, TextBoxes
 
 UNLABELLED = "DontCare"
 NUMBERS = (
@@ -58,7 +59,7 @@ def read_folder(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _read_lines(files: dict[str, Path], draft: Draft) -> TextBoxes:
     lines = TextBoxes(NUMBERS)
-    for key, path, texts in _files.read_each(files, partial(_files.read_lines, empty_ok=True), draft.findings):
+    for key, path, texts in read_each(files, partial(read_lines, empty_ok=True), draft.findings):
         for number, text in enumerate(texts, start=1):
             if fields := text.split():
                 _add_line(lines, (str(path), number), key, fields)

@@ -13,11 +13,11 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import Severity, UsageError, Where, shown
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.formats._draft import Draft, RawBoxes
-from jaccard_eval.formats._keys import Keys
-from jaccard_eval.formats._npz.arrays import Archive, load_archive
-from jaccard_eval.geometry.encoding import BOX_ENCODINGS, NORM_SUFFIX
-from jaccard_eval.geometry.grid import GRID_FORMULAS, decode_grid
+from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.keys import Keys
+from jaccard_eval.reading.npz import Archive, load_archive
+from jaccard_eval.similarity.encoding import BOX_ENCODINGS, NORM_SUFFIX
+from jaccard_eval.similarity.grid import GRID_FORMULAS, decode_grid
 
 RAW_SCORE_MIN = 0.001  # below which Ultralytics sets decoded boxes aside when it validates
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from jaccard_eval.formats._csv.columns import position_of_strings
+from jaccard_eval.reading.tabular.columns import position_of_strings
 
 NEEDED = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")
 

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from jaccard_eval.errors import Where
-from jaccard_eval.formats import ReadOptions, _files
-from jaccard_eval.formats._csv.boxes import NORM_LIMIT, add_boxes
-from jaccard_eval.formats._csv.cells import BoxCells, read_cells
-from jaccard_eval.formats._csv.columns import Columns, is_kaggle, resolve_columns
-from jaccard_eval.formats._csv.predictionstrings import one_row_per_box
-from jaccard_eval.formats._csv.rows import Sheet, open_table, read_sheet
-from jaccard_eval.formats._draft import Draft
+from jaccard_eval.formats import ReadOptions
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.files import read_text
+from jaccard_eval.reading.tabular.boxes import NORM_LIMIT, add_boxes
+from jaccard_eval.reading.tabular.cells import BoxCells, read_cells
+from jaccard_eval.reading.tabular.columns import Columns, is_kaggle, resolve_columns
+from jaccard_eval.reading.tabular.prediction_strings import one_row_per_box
+from jaccard_eval.reading.tabular.rows import Sheet, open_table, read_sheet
 
 DESCRIPTIONS = "*class-descriptions*.csv"
 MID_STARTS = ("/m/", "/g/", "/t/")  # machine-generated ids of the knowledge graph
@@ -88,7 +89,7 @@ def _name_classes(path: Path, labels: list[str], draft: Draft) -> None:
 
 def _read_descriptions(path: Path) -> list[tuple[str, str]]:
     """Return pairs of MID and name; a header is no pair, for its first field is no MID."""
-    rows = csv.reader(io.StringIO(_files.read_text(path), newline=""))
+    rows = csv.reader(io.StringIO(read_text(path), newline=""))
     return [
         (row[0], row[1].strip()) for row in rows if len(row) > 1 and row[0].startswith(MID_STARTS) and row[1].strip()
     ]

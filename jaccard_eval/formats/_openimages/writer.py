@@ -11,9 +11,9 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.delimited import inert, quoted
 from jaccard_eval.errors import DataError, FindingLog, Where
-from jaccard_eval.formats._csv.writer import image_texts, report_texts
-from jaccard_eval.formats._exact import exact_coords
-from jaccard_eval.formats._losses import report_losses, report_rounded
+from jaccard_eval.reading.roundtrip import exact_coords
+from jaccard_eval.reading.tabular.writer import image_texts, report_texts
+from jaccard_eval.reading.unwritable import report_losses, report_rounded
 
 HEADER = ("ImageID", "LabelName", "Confidence", "XMin", "XMax", "YMin", "YMax", "IsGroupOf")
 

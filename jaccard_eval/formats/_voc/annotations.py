@@ -13,13 +13,14 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
 from jaccard_eval.data.imagenames import without_suffix
 from jaccard_eval.errors import Severity, Where, shown
-from jaccard_eval.formats import ReadOptions, _files
-from jaccard_eval.formats._csv.numbers import parse_flags, parse_numbers
-from jaccard_eval.formats._draft import Draft, RawBoxes
+from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._voc import ROOT
 from jaccard_eval.formats._voc.imagesets import kit_folder, take_split
 from jaccard_eval.formats._voc.sources import annotation_files
-from jaccard_eval.formats._xml import Element, mention_unused, parse_xml, text_of
+from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.files import read_each
+from jaccard_eval.reading.tabular.numbers import parse_flags, parse_numbers
+from jaccard_eval.reading.xml import Element, mention_unused, parse_xml, text_of
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 SIDES = ("width", "height")
@@ -109,7 +110,7 @@ def _flag_text(element: Element, name: str) -> str:
 def _read_files(paths: dict[str, Path], draft: Draft) -> _Files:
     """Parse every file; those that cannot be are errors, all of them in one pass."""
     files = _Files()
-    for key, path, root in _files.read_each(paths, partial(parse_xml, root=ROOT), draft.findings):
+    for key, path, root in read_each(paths, partial(parse_xml, root=ROOT), draft.findings):
         files.add(key, path, root)
     return files
 

@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 
 from jaccard_eval.errors import Severity, Where, shown
-from jaccard_eval.formats import _files
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._splits import choose_split
-from jaccard_eval.formats._tree import is_folder_entry
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.files import head, is_folder, read_lines
+from jaccard_eval.reading.folders import is_folder_entry
+from jaccard_eval.reading.splits import choose_split
 
 _ANNOTATIONS = "Annotations"
 _MAIN = "ImageSets/Main"
@@ -59,7 +59,7 @@ def take_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str, Pat
 
 
 def _has_annotations(folder: Path) -> bool:
-    return _files.is_folder(folder / _ANNOTATIONS)
+    return is_folder(folder / _ANNOTATIONS)
 
 
 def _image_sets(kit: Path) -> dict[str, Path]:
@@ -72,13 +72,13 @@ def _image_sets(kit: Path) -> dict[str, Path]:
 
 
 def _is_of_class(path: Path) -> bool:
-    first = _files.head(path).decode("utf-8", "replace").strip().partition("\n")[0].split()
+    first = head(path).decode("utf-8", "replace").strip().partition("\n")[0].split()
     return len(first) > 1 and first[-1] in _JUDGEMENTS
 
 
 def _read_list(path: Path, draft: Draft) -> list[str]:
     """Return the images of a list, each once."""
-    listed = [line.strip() for line in _files.read_lines(path, empty_ok=True) if line.strip()]
+    listed = [line.strip() for line in read_lines(path, empty_ok=True) if line.strip()]
     distinct = list(dict.fromkeys(listed))
     if len(distinct) < len(listed):
         detail = f"{len(listed) - len(distinct):,} images are listed twice; read once"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from jaccard_eval.errors import Severity
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.formats._classfiles import Layout, read_class_files
-from jaccard_eval.formats._draft import Draft, RawBoxes
 from jaccard_eval.formats._voc.sources import result_files
+from jaccard_eval.reading.class_files import Layout, read_class_files
+from jaccard_eval.reading.draft import Draft, RawBoxes
 
 LAYOUT = Layout(
     columns=("score", "left", "top", "right", "bottom"),

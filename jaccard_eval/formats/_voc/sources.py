@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from jaccard_eval.errors import DataError, FindingLog, Where, shown
-from jaccard_eval.formats import _files
-from jaccard_eval.formats._tree import files_by_class, list_tree, scan_folder
+from jaccard_eval.reading.files import is_folder
+from jaccard_eval.reading.folders import files_by_class, list_tree, scan_folder
 
 SUFFIX = ".xml"
 SNIFFED = 20  # files, and folders in a folder, that are looked at
@@ -34,7 +34,7 @@ def annotation_files(path: Path, findings: FindingLog) -> dict[str, Path]:
     DataError
         When a folder holds none.
     """
-    if not _files.is_folder(path):
+    if not is_folder(path):
         return {path.stem: path}
     nested = path / _ANNOTATIONS
     root = nested if nested.is_dir() else path

@@ -10,8 +10,6 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import Where
-from jaccard_eval.formats._draft import Draft, RawBoxes
-from jaccard_eval.formats._keys import CodedKeys
 from jaccard_eval.formats._yolo.checks import (
     LineBoxes,
     LineReporter,
@@ -23,6 +21,8 @@ from jaccard_eval.formats._yolo.checks import (
 from jaccard_eval.formats._yolo.columns import Columns, choose_columns, named_columns, uses_names
 from jaccard_eval.formats._yolo.encoding import FIELDS, choose_normalised, choose_pixels, is_mostly_normalised
 from jaccard_eval.formats._yolo.lines import IntArray, LabelLines
+from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.keys import CodedKeys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

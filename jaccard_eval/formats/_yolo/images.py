@@ -13,9 +13,9 @@ from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.imagenames import without_suffix
 from jaccard_eval.errors import FindingLog, Severity, Where, counted, shown
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._images import ImageFolder
 from jaccard_eval.formats._yolo.sources import LabelSource, folder_source, require_labels
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.images import ImageFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.errors import DataError, FindingLog
-from jaccard_eval.formats import _files
+from jaccard_eval.reading.files import decode, read_bytes, record_failures
 
 IntArray = npt.NDArray[np.int64]
 
@@ -67,7 +67,7 @@ def read_label_files(paths: Sequence[Path], findings: FindingLog) -> LabelLines:
     """Read and split label files; a file that cannot be read is an error in `findings` and has no lines."""
     failures: list[DataError] = []
     parts = [_split(files) for files in _batches(paths, failures)]
-    _files.record_failures(failures, findings)
+    record_failures(failures, findings)
     return _concatenate(parts)
 
 
@@ -91,9 +91,9 @@ def _batches(paths: Sequence[Path], failures: list[DataError]) -> Iterator[list[
 
 def _read(path: Path) -> bytes:
     """Contents of a label file with line feeds at line ends, checked to be UTF-8."""
-    data = _files.read_bytes(path, empty_ok=True)
+    data = read_bytes(path, empty_ok=True)
     if not data.isascii() or b"\0" in data:
-        _files.decode(path, data)
+        decode(path, data)
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from jaccard_eval.errors import DataError, FindingLog, Where
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.formats._draft import Draft
-from jaccard_eval.formats._names import find_names, read_names, warn_repeated
 from jaccard_eval.formats._yolo.boxes import KnownNames, add_boxes
 from jaccard_eval.formats._yolo.checks import LineReporter
 from jaccard_eval.formats._yolo.columns import uses_names
@@ -19,6 +17,8 @@ from jaccard_eval.formats._yolo.sources import (
     labels_of_folder,
     require_labels,
 )
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.names import find_names, read_names, warn_repeated
 
 
 def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from jaccard_eval.data.imagenames import is_image_name
 from jaccard_eval.errors import DataError, FindingLog, Where, shown
-from jaccard_eval.formats import _files
-from jaccard_eval.formats._images import ImageFolder
-from jaccard_eval.formats._splits import SPLIT_NAMES, choose_split, split_of
-from jaccard_eval.formats._tree import is_folder_entry, list_tree, require_folder
+from jaccard_eval.reading.files import head, is_folder
+from jaccard_eval.reading.folders import is_folder_entry, list_tree, require_folder
+from jaccard_eval.reading.images import ImageFolder
+from jaccard_eval.reading.splits import SPLIT_NAMES, choose_split, split_of
 
 DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data set, in order of preference
 
@@ -59,9 +59,9 @@ class LabelSource:
 
 def find_description(path: Path) -> Path | None:
     """Return the data.yaml or obj.data that `path` is or holds; a folder with labels of its own needs none."""
-    if path.suffix.lower() in (".yaml", ".yml", ".data") and not _files.is_folder(path):
+    if path.suffix.lower() in (".yaml", ".yml", ".data") and not is_folder(path):
         return path
-    if not _files.is_folder(path) or _has_labels(path):
+    if not is_folder(path) or _has_labels(path):
         return None
     return next((path / name for name in DESCRIPTIONS if (path / name).is_file()), None)
 
@@ -148,7 +148,7 @@ def _is_image_list(root: Path, name: str) -> bool:
     """Whether a file such as train.txt names pictures, one a line, instead of boxes."""
     if name.rpartition("/")[2].lower() not in _IMAGE_LISTS:
         return False
-    first = _files.head(root / name).decode("utf-8", "replace").strip().partition("\n")[0]
+    first = head(root / name).decode("utf-8", "replace").strip().partition("\n")[0]
     return is_image_name(first.strip())
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from jaccard_eval.data.imagenames import is_image_name, without_suffix
 from jaccard_eval.errors import DataError, FindingLog, JaccardEvalError, UsageError, Where, did_you_mean, shown
-from jaccard_eval.formats import _files
-from jaccard_eval.formats._images import ImageFolder
-from jaccard_eval.formats._names import names_of_yaml, read_names
-from jaccard_eval.formats._splits import SPLIT_NAMES, SPLITS, split_of
-from jaccard_eval.formats._tree import list_tree
-from jaccard_eval.formats._yaml import read_yaml_mapping
 from jaccard_eval.formats._yolo.sources import LabelSource, folder_source
+from jaccard_eval.reading import files
+from jaccard_eval.reading.folders import list_tree
+from jaccard_eval.reading.images import ImageFolder
+from jaccard_eval.reading.names import names_of_yaml, read_names
+from jaccard_eval.reading.splits import SPLIT_NAMES, SPLITS, split_of
+from jaccard_eval.reading.yaml import read_yaml_mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ def _base_of_yaml(path: Path, written: Any, findings: FindingLog) -> Path:
     """Return the folder that `path:` names, else that of the file; what it says to download is left alone."""
     if not isinstance(written, str) or not written:
         return path.parent
-    if _files.is_folder(path.parent / written):
+    if files.is_folder(path.parent / written):
         return path.parent / written
     where = Where(str(path), field="path")
     findings.warning("path-missing", where, f"there is no folder {shown(written)}; paths start from the file's folder")
@@ -91,7 +91,7 @@ def _base_of_yaml(path: Path, written: Any, findings: FindingLog) -> Path:
 
 
 def _read_darknet(path: Path, findings: FindingLog) -> _Description:
-    pairs = [line.partition("=") for line in _files.read_lines(path) if "=" in line]
+    pairs = [line.partition("=") for line in files.read_lines(path) if "=" in line]
     content = {key.strip(): value.strip() for key, _, value in pairs}
     if "names" not in content:
         fix = "Add a line 'names = obj.names'."
@@ -178,7 +178,7 @@ def _listed_images(description: _Description, place: str, findings: FindingLog) 
     if found.is_dir():
         yield from (f"{place}/{name}" for name in list_tree(found, findings) if is_image_name(name))
     else:
-        yield from filter(None, map(str.strip, _files.read_lines(found)))
+        yield from filter(None, map(str.strip, files.read_lines(found)))
 
 
 def _find_below(base: Path, written: str) -> Path | None:

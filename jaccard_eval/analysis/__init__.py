@@ -1,1 +1,0 @@
-"""What a result means: audits, comparisons, gates."""

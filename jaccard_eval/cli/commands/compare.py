@@ -1,0 +1,153 @@
+"""``jaccard-eval compare``: predictions beside a baseline, in metrics and box by box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jaccard_eval.cli import EXIT_CODES
+from jaccard_eval.cli.bootstrap import BOOTSTRAP_OPTIONS, read_bootstrap, require_resamples
+from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.findings import report_findings
+from jaccard_eval.cli.inputs import LABELS, InputPath, note_inputs
+from jaccard_eval.cli.options import (
+    FINDING_OPTIONS,
+    INPUT_OPTIONS,
+    NUMBER,
+    OUTPUT_OPTIONS,
+    PAIR_OPTIONS,
+    PATH_OPTIONS,
+    PER_CLASS,
+    PROTOCOL_OPTIONS,
+    SectionedCommand,
+    section,
+)
+from jaccard_eval.cli.parse import parse_score, parsed_by
+from jaccard_eval.cli.reading import refuse_options_of_sides, side_arguments
+from jaccard_eval.cli.rules import rule_arguments
+from jaccard_eval.cli.slices import SLICE_OPTIONS, read_slices
+from jaccard_eval.errors import FindingLog, shown
+
+if TYPE_CHECKING:
+    from jaccard_eval.api.comparing import CompareOptions
+    from jaccard_eval.features.compare.result import ComparisonResult
+
+BOXES = ("score", "box_iou", "moved_iou")
+WITHOUT_EFFECT = ("areas", "score")  # the score means another thing here
+EPILOG = f"""\b
+Examples:
+  jaccard-eval compare gt.json before.json after.json
+  jaccard-eval compare gt.json before.json after.json -o comment.md -o changes.csv
+  jaccard-eval compare gt.json before.json after.json --bootstrap 1000 --group-by folder
+  jaccard-eval compare gt.json a.json b.json c.json --score 0.4 --box-iou 0.75
+  jaccard-eval compare gt.json before.json after.json --slice night='img/night/**' --slice rain='img/rain/**'
+  jaccard-eval evaluate gt.json before.json -o before.npz
+  jaccard-eval compare before.npz after.npz
+  jaccard-eval compare labels/ before/ after/ --names classes.txt --images images/ --json
+
+The CSV output has one row for each ground-truth box that changed.
+
+{EXIT_CODES}"""
+
+
+def compare(**options: Any) -> None:
+    """Run the command."""
+    gt, preds = _many_sides(options["paths"], options["gt"], options["pred"])
+    if gt is None:
+        from jaccard_eval.runs.documents import run_beside
+
+        refuse_options_of_sides(OF_THE_SIDES)
+        note_inputs(map(run_beside, preds))
+    how = _compare_options(options)
+    outputs = plan_files(options["output"])
+    result = _compute(gt, preds, how, options)
+    report_findings(result.findings, options)
+    from jaccard_eval.report import ReportOptions
+
+    deliver(result, outputs, options, ReportOptions(per_class=options["per_class"]))
+
+
+def _compare_options(options: dict[str, Any]) -> CompareOptions:
+    from jaccard_eval.api.comparing import CompareOptions
+
+    require_resamples(options)
+    boxes = {name: options[name] for name in BOXES if options[name] is not None}
+    return CompareOptions(**boxes, slices=read_slices(options), bootstrap=read_bootstrap(options))
+
+
+def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path | None, list[Path]]:
+    """Take the ground truth from its option, else from the first path unless that is a saved run; compare the rest."""
+    from jaccard_eval.reading.files import require_readable
+    from jaccard_eval.runs.documents import saved_run_of
+
+    context = click.get_current_context()
+    if len(gt) > 1:
+        raise click.UsageError(f"GT is given {len(gt)} times", context)
+    if not gt and not paths:
+        raise click.UsageError("Missing argument 'GT'.", context)
+    truth, *rest = [*gt, *paths]
+    saved = not gt and saved_run_of(truth) is not None
+    preds = [*pred, truth, *rest] if saved else [*pred, *rest]
+    if len(preds) < 2:
+        if preds and not saved:
+            require_readable(truth)  # what cannot be read was perhaps meant as a saved run
+        taken = "" if saved else f" beside {shown(str(truth))}, which is no saved run and so taken for the ground truth"
+        raise click.UsageError(f"a comparison needs two or more predictions, got {len(preds)}{taken}", context)
+    return None if saved else truth, preds
+
+
+def _compute(gt: Path | None, preds: Sequence[Path], how: CompareOptions, options: dict[str, Any]) -> ComparisonResult:
+    from jaccard_eval import api
+
+    log = FindingLog()
+    rules = {} if gt is None else {**rule_arguments(options), **side_arguments(options, log)}
+    result = api.compare(gt, *preds, options=how, **rules)
+    return replace(result, findings=(*log.findings(), *result.findings))
+
+
+_option = section("Box by box")
+
+OF_THE_SIDES = (
+    *(one for one in PROTOCOL_OPTIONS if one.name not in WITHOUT_EFFECT),
+    *INPUT_OPTIONS,
+    *PAIR_OPTIONS,
+)
+
+COMMAND = SectionedCommand(
+    "compare",
+    callback=compare,
+    help="Compare predictions with the first of them, on one ground truth.\n\n"
+    "GT and the predictions A, B, ... are files or folders of any format; A is the baseline. Runs that 'evaluate'"
+    " saved as .npz, or as .json beside it, need no GT. Shows how the metrics"
+    " differ, which classes moved most, and box by box what was lost, found, reclassified, duplicated or moved.",
+    short_help="Compare predictions: metrics, and box by box.",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT A B [C...]"),
+        *PATH_OPTIONS,
+        _option(
+            "--score",
+            "--conf",
+            metavar="NUMBER|best-f1",
+            callback=parsed_by(parse_score),
+            help="Detections with at least this score are compared; by default, those that give each its best F1.",
+        ),
+        _option(
+            "--box-iou",
+            **NUMBER,
+            help="IoU threshold from which a detection finds a box; 0.5, else the lowest, when not given.",
+        ),
+        _option("--moved-iou", **NUMBER, help="Least change of IoU that is told as a move; 0.05 when not given."),
+        *OF_THE_SIDES,
+        *BOOTSTRAP_OPTIONS,
+        *SLICE_OPTIONS,
+        PER_CLASS,
+        *OUTPUT_OPTIONS,
+        *FINDING_OPTIONS,
+    ],
+)

@@ -1,0 +1,121 @@
+"""``jaccard-eval evaluate``: read both sides, compute once, show and write."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jaccard_eval.cli import EXIT_CODES
+from jaccard_eval.cli.bootstrap import BOOTSTRAP_OPTIONS, read_bootstrap
+from jaccard_eval.cli.delivery import deliver, plan_files, tell_errors
+from jaccard_eval.cli.findings import report_findings
+from jaccard_eval.cli.gating import GATE_OPTIONS
+from jaccard_eval.cli.gating import prepare as prepare_gates
+from jaccard_eval.cli.inputs import LABELS, InputPath
+from jaccard_eval.cli.options import (
+    CLASS_OPTIONS,
+    FINDING_OPTIONS,
+    INPUT_OPTIONS,
+    OUTPUT_OPTIONS,
+    PAIR_OPTIONS,
+    PATH_OPTIONS,
+    PROTOCOL_OPTIONS,
+    SectionedCommand,
+    section,
+)
+from jaccard_eval.cli.reading import side_arguments, two_sides
+from jaccard_eval.cli.rules import rule_arguments
+from jaccard_eval.cli.slices import SLICE_OPTIONS, read_slices
+from jaccard_eval.errors import ExitCode, FindingLog
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.result import EvaluationResult
+    from jaccard_eval.report import ReportOptions
+
+EPILOG = f"""\b
+Examples:
+  jaccard-eval gt.json detections.json
+  jaccard-eval evaluate gt.json detections.json --per-class --sort AP
+  jaccard-eval evaluate labels/ predictions/ --names classes.txt --images images/
+  jaccard-eval evaluate gt.csv detections.json --protocol voc2012 --iou 0.5,0.75
+  jaccard-eval evaluate gt.json detections.json --score best-f1 -o report.md -o result.json
+  jaccard-eval evaluate gt.json detections.json --errors --per-class -o thresholds.yaml
+  jaccard-eval evaluate gt.json detections.json --bootstrap 1000
+  jaccard-eval evaluate gt.json detections.json --slice night='img/night/**' --slices slices.toml
+  jaccard-eval evaluate gt.json detections.json --json | jq .metrics.AP
+  jaccard-eval evaluate gt.json detections.json --fail-under AP50=0.5 -o result.json
+  jaccard-eval evaluate gt.json detections.json --fail-drop AP=0.01 --baseline main.json
+  jaccard-eval evaluate gt.json detections.json --fail-significant-drop AP=0.01 --baseline main.json
+
+{EXIT_CODES}"""
+
+ERRORS = section("Output")(
+    "--errors/--no-errors",
+    default=None,
+    help="Say what kinds of errors there are and what each costs, which classes are confused (at --score, or the best"
+    " F1), whether scores are probabilities, and which score is best for each class; when not given, in files only.",
+)
+
+
+def evaluate(**options: Any) -> ExitCode:
+    """Run the command: everything is shown and written before a failed gate ends it."""
+    gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
+    keeper = prepare_gates(options)
+    parts = {"bootstrap": read_bootstrap(options), "slices": read_slices(options)}
+    outputs = plan_files(options["output"], keeper.outputs)
+    errors = tell_errors(outputs) if options["errors"] is None else options["errors"]
+    result = keeper.judge(_compute(gt, pred, options, errors=errors, **parts))
+    report_findings(result.findings, options)
+    outputs, shape = keeper.permitted(outputs, result.gates), _report_options(options)
+    shown = result if options["errors"] else replace(result, errors=None)
+    return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, shape, shown=shown))
+
+
+def _compute(gt: Path, pred: Path, options: dict[str, Any], **parts: Any) -> EvaluationResult:
+    from jaccard_eval import api
+
+    log = FindingLog()
+    result = api.evaluate(
+        gt,
+        pred,
+        score=options["score"],
+        **rule_arguments(options),
+        **parts,
+        **side_arguments(options, log),
+    )
+    return replace(result, findings=(*log.findings(), *result.findings))
+
+
+def _report_options(options: dict[str, Any]) -> ReportOptions:
+    from jaccard_eval.report import ReportOptions
+
+    return ReportOptions(per_class=options["per_class"] or options["sort"] is not None, sort=options["sort"])
+
+
+COMMAND = SectionedCommand(
+    "evaluate",
+    callback=evaluate,
+    help="Evaluate predictions against ground truth.\n\n"
+    "GT and PRED are files or folders of any format; format, box encoding, units, and how images and classes of the"
+    " two sides correspond are found by looking, and printed. What is ambiguous stops with the option that settles it.",
+    short_help="Evaluate predictions against ground truth.",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT PRED"),
+        *PATH_OPTIONS,
+        *PROTOCOL_OPTIONS,
+        *INPUT_OPTIONS,
+        *PAIR_OPTIONS,
+        *GATE_OPTIONS,
+        *BOOTSTRAP_OPTIONS,
+        *SLICE_OPTIONS,
+        *CLASS_OPTIONS,
+        ERRORS,
+        *OUTPUT_OPTIONS,
+        *FINDING_OPTIONS,
+    ],
+)

@@ -1,0 +1,196 @@
+"""``jaccard-eval explain``: why a number is what it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jaccard_eval.cli import EXIT_CODES
+from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.findings import report_findings
+from jaccard_eval.cli.inputs import LABELS, note_inputs
+from jaccard_eval.cli.options import (
+    FINDING_OPTIONS,
+    INPUT_OPTIONS,
+    OUTPUT_OPTIONS,
+    PAIR_OPTIONS,
+    PATH_OPTIONS,
+    PROTOCOL_OPTIONS,
+    SectionedCommand,
+    section,
+)
+from jaccard_eval.cli.reading import ROLES, refuse_options_of_sides, side_arguments, two_sides
+from jaccard_eval.cli.rules import rule_arguments
+from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown
+
+if TYPE_CHECKING:
+    from jaccard_eval.api.verifying import Saved
+    from jaccard_eval.features.explain.result import ExplanationResult
+
+WITHOUT_EFFECT = ("score",)  # nothing is counted at a score
+DEFAULT_METRIC = "AP"
+EPILOG = f"""\b
+Examples:
+  jaccard-eval explain gt.json detections.json
+  jaccard-eval explain gt.json detections.json "AP50[class=dog]" --boxes 5
+  jaccard-eval explain gt.json detections.json "F1[score=best-f1]"
+  jaccard-eval explain result.json AP75
+  jaccard-eval explain gt.json detections.json AP --iou 0.5,0.75 --max-dets 300
+  jaccard-eval explain gt.json detections.json AP50 --against voc2012 -o boxes.csv
+
+{EXIT_CODES}"""
+
+
+def explain(**options: Any) -> None:
+    """Run the command."""
+    words = options["paths"]
+    n_paths = 2 - len(options["gt"][:1]) - len(options["pred"][:1])
+    if n_paths == 2 and _names_result(words):
+        refuse_options_of_sides(OF_THE_SIDES)
+        from jaccard_eval.api.verifying import read_saved
+
+        saved = read_saved(Path(words[0]))
+        note_inputs([Path(words[0])])
+        note_inputs((Path(saved.document["inputs"][side]["path"]) for side in ROLES), kind=LABELS)
+        outputs = plan_files(options["output"])
+        result = _compute_saved(saved, *words[1:], boxes=options["boxes"], against=options["against"])
+    else:
+        metric = words[n_paths] if len(words) == n_paths + 1 else DEFAULT_METRIC
+        rest = words[:n_paths] if len(words) == n_paths + 1 else words
+        gt, pred = two_sides([Path(word) for word in rest], options["gt"], options["pred"])
+        note_inputs([gt, pred], kind=LABELS)
+        outputs = plan_files(options["output"])
+        result = _compute(gt, pred, metric, options)
+    report_findings(result.findings, options)
+    from jaccard_eval.report import ReportOptions
+
+    deliver(result, outputs, options, ReportOptions())
+
+
+def _names_result(words: tuple[str, ...]) -> bool:
+    """Whether the words are a saved result, or one and a metric, rather than two sides.
+
+    Raises
+    ------
+    click.UsageError
+        When the predictions are forgotten.
+    """
+    from jaccard_eval.data.metricref import MetricRef
+
+    if len(words) not in (1, 2) or (len(words) == 2 and os.path.lexists(words[1])):
+        return False
+    path = Path(words[0])
+    if len(words) == 2:
+        try:
+            MetricRef.parse(words[1])
+        except UsageError:
+            return _is_result(path)  # a metric that is misspelt, or predictions that are not there
+    if os.path.lexists(path) and not _is_result(path):
+        raise click.UsageError(
+            f"Missing argument 'PRED': {shown(str(path))} is no saved result, which alone would do",
+            click.get_current_context(),
+        )
+    return True
+
+
+def _is_result(path: Path) -> bool:
+    """Whether a file is a saved result; a damaged one is, of which reading it again tells."""
+    from jaccard_eval.reading.files import is_folder
+    from jaccard_eval.runs.documents import is_saved_run, read_document
+
+    try:
+        document = read_document(path)
+    except DataError:
+        is_document = path.suffix.lower() == ".json" and os.path.lexists(path) and not is_folder(path)
+        return is_document or is_saved_run(path)
+    return isinstance(document, dict) and "kind" in document
+
+
+def _compute_saved(saved: Saved, metric: str = DEFAULT_METRIC, **options: Any) -> ExplanationResult:
+    """Explain a saved evaluation, from the inputs that it names, by its own rules and options."""
+    from jaccard_eval.api import explaining
+    from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields
+
+    gt, pred = (saved.document["inputs"][side]["path"] for side in ROLES)
+    _require_inputs(saved.path, (gt, pred))
+    arguments = {name: value for name, value in saved.arguments.items() if name not in BESIDE_METRICS}
+    result = explaining.explain(gt, pred, metric, **arguments, **options)
+    changes = FindingLog()
+    now, then = signature_fields(result.signature), signature_fields(saved.document["signature"])
+    for role, side in zip(ROLES, (gt, pred), strict=True):
+        if now[role] != then[role]:
+            changes.warning("result-differs", Where(side), f"holds other boxes than when {shown(saved.path)} was made")
+    return replace(result, findings=(*changes.findings(), *result.findings))
+
+
+def _require_inputs(saved: str, inputs: Sequence[str]) -> None:
+    """Raise an error that says who names the inputs, where these are not to be found from here."""
+    missing = FindingLog()
+    for path in inputs:
+        if not os.path.lexists(path):
+            detail = f"no such file or directory; {shown(saved)} names it"
+            missing.error("file-missing", Where(path), detail, fix="Run it where that was made, or name GT and PRED.")
+    missing.raise_errors()
+
+
+def _compute(gt: Path, pred: Path, metric: str, options: dict[str, Any]) -> ExplanationResult:
+    from jaccard_eval.api import explaining
+
+    log = FindingLog()
+    result = explaining.explain(
+        gt,
+        pred,
+        metric,
+        against=options["against"],
+        boxes=options["boxes"],
+        **rule_arguments(options),
+        **side_arguments(options, log),
+    )
+    return replace(result, findings=(*log.findings(), *result.findings))
+
+
+_option = section("Explanation")
+
+OF_THE_SIDES = (
+    *(one for one in PROTOCOL_OPTIONS if one.name not in WITHOUT_EFFECT),
+    *INPUT_OPTIONS,
+    *PAIR_OPTIONS,
+)
+
+
+COMMAND = SectionedCommand(
+    "explain",
+    callback=explain,
+    help="Explain a metric: from the number to what it is made of, to the boxes that cost most.\n\n"
+    "RESULT is a saved evaluation; its inputs are read again, by its own rules and options. METRIC is AP, AP50 and the"
+    " like, AR, AR100 and the like, precision, recall or F1, such as F1[iou=0.5,score=0.4]; of one class:"
+    " AP50[class=NAME]. What fixing the boxes would give is measured: the changed predictions are matched again.",
+    short_help="Why a number is what it is.",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["paths"], nargs=-1, metavar="RESULT|GT PRED [METRIC]"),
+        *PATH_OPTIONS,
+        _option(
+            "--boxes",
+            type=click.IntRange(min=1),
+            default=12,
+            show_default=True,
+            metavar="N",
+            help="How many boxes are named at most.",
+        ),
+        _option(
+            "--against",
+            metavar="coco|voc2007|voc2012",
+            help="Also say which rule of this protocol makes how much of the difference.",
+        ),
+        *OF_THE_SIDES,
+        *OUTPUT_OPTIONS,
+        *FINDING_OPTIONS,
+    ],
+)

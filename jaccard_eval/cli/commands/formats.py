@@ -1,0 +1,47 @@
+"""``jaccard-eval formats``: what can be read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from jaccard_eval.cli import streams
+
+if TYPE_CHECKING:
+    from jaccard_eval.formats import Format
+
+EXAMPLE_LINES = 8
+
+
+def formats(as_json: bool) -> None:
+    """Run the command."""
+    from jaccard_eval.formats import format_module, format_names
+
+    known = [format_module(name).FORMAT for name in format_names()]
+    streams.write_result(_document(known) if as_json else "\n".join(map(_paragraph, known)))
+
+
+def _document(known: list[Format]) -> str:
+    return json.dumps({"formats": [asdict(one) for one in known]}, indent=2, sort_keys=True) + "\n"
+
+
+def _paragraph(one: Format) -> str:
+    lines = [f"{one.name}: {one.summary}"]
+    lines += [f"  carries:  {', '.join(one.carries)}"] if one.carries else []
+    lines += [f"  suffixes: {', '.join(one.suffixes)}"] if one.suffixes else []
+    lines += [f"  source:   {one.source}", "  example:"]
+    example = one.example.rstrip("\n").split("\n")
+    lines += [f"    {line}" for line in example[:EXAMPLE_LINES]]
+    lines += ["    ..."] if len(example) > EXAMPLE_LINES else []
+    return "\n".join(lines) + "\n"
+
+
+COMMAND = click.Command(
+    "formats",
+    callback=formats,
+    help="List the formats that can be read, with what each carries and an example.",
+    params=[click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document.")],
+)

@@ -1,0 +1,87 @@
+"""``jaccard-eval gate``: judge a saved result by rules, without computing it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jaccard_eval import __version__
+from jaccard_eval.cli import EXIT_CODES, streams
+from jaccard_eval.cli.bootstrap import BOOTSTRAP_OPTIONS
+from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.findings import report_findings
+from jaccard_eval.cli.gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, prepare
+from jaccard_eval.cli.inputs import InputPath, note_inputs
+from jaccard_eval.cli.options import FINDING_OPTIONS, OUTPUT_OPTIONS, SectionedCommand, section
+from jaccard_eval.errors import ExitCode, UsageError
+
+EPILOG = f"""\b
+Examples:
+  jaccard-eval gate result.json --fail-under AP50=0.5
+  jaccard-eval gate result.json --fail-drop AP=0.01 --baseline main.json
+  jaccard-eval gate result.json --fail-significant-drop AP=0.01 --baseline main.json
+  jaccard-eval gate result.json --config gates.toml -o report.md
+  jaccard-eval gate result.json --metric latency_ms=12.3 --fail-over external.latency_ms=15
+  jaccard-eval gate --schema > jaccard-eval.schema.json
+
+A saved result answers what it holds: the summary, the classes, the operating points, and all that the gates of the run
+that wrote it had measured. For anything else, evaluate again with the new rules, or judge the saved run (.npz), which
+answers anything. Rules with a significance read the saved runs beside both documents: result.npz and main.npz.
+
+{EXIT_CODES}"""
+
+
+def gate(result: Path | None, **options: Any) -> ExitCode:
+    """Run the command: everything is shown and written before a failed gate ends it."""
+    if options["schema"]:
+        return _print_schema()
+    if result is None:
+        raise click.UsageError("Missing argument 'RESULT'.", click.get_current_context())
+    keeper = prepare(options)
+    if keeper.gating is None:
+        raise UsageError("no rules: give --fail-under METRIC=VALUE and its like, or configure gates in pyproject.toml")
+    from jaccard_eval.runs.documents import run_beside
+
+    note_inputs([run_beside(result)])
+    outputs = plan_files(options["output"])
+    from jaccard_eval.api.gating import gate_saved
+    from jaccard_eval.report import ReportOptions
+
+    baseline = None if keeper.gating.baseline is None else str(keeper.baseline)
+    judged = gate_saved(result, keeper.gating, baseline=baseline, version=__version__)
+    report_findings(judged.findings, options)
+    return keeper.conclude(judged.gates, lambda: deliver(judged, outputs, options, ReportOptions()))
+
+
+def _print_schema() -> ExitCode:
+    import json
+
+    from jaccard_eval.features.gates.schema import build_schema
+
+    streams.write_result(json.dumps(build_schema(), indent=2) + "\n")
+    return ExitCode.OK
+
+
+COMMAND = SectionedCommand(
+    "gate",
+    callback=gate,
+    help="Judge a saved result by rules, without computing it again.\n\n"
+    "RESULT is the JSON document of 'evaluate' or 'pixels', or a saved run (.npz). Ends with 1 when a rule of severity"
+    " error is broken.",
+    short_help="Judge a saved result by rules.",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["result"], type=InputPath(), metavar="RESULT", required=False),
+        *RULE_SOURCES,
+        *BASELINE_OPTIONS,
+        *VALUE_OPTIONS,
+        *BOOTSTRAP_OPTIONS,
+        section(SECTION)("--schema", is_flag=True, help="Print the JSON Schema of the configuration, and end."),
+        *OUTPUT_OPTIONS,
+        *(one for one in FINDING_OPTIONS if one.name != "quiet"),
+        section("Output")("-q", "--quiet", is_flag=True, help="Say on standard error what failed only."),
+    ],
+)

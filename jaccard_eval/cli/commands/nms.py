@@ -1,0 +1,144 @@
+"""``jaccard-eval nms``: read predictions, suppress, and write what is left in the format that was read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jaccard_eval.cli import EXIT_CODES
+from jaccard_eval.cli.delivery import deliver
+from jaccard_eval.cli.findings import report_findings
+from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
+from jaccard_eval.cli.options import FINDING_OPTIONS, INPUT_OPTIONS, NUMBER, PATH, SectionedCommand, section
+from jaccard_eval.cli.parse import OneOf
+from jaccard_eval.cli.reading import read_options
+from jaccard_eval.errors import FindingLog
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.dataset import Dataset
+    from jaccard_eval.features.nms.compute import Suppression
+
+GT_OPTIONS = ("gt_format", "gt_box", "gt_units", "gt_origin", "gt_names", "gt_images", "gt_columns")
+EPILOG = f"""\b
+Examples:
+  jaccard-eval nms detections.json -o suppressed.json --iou 0.6
+  jaccard-eval nms predictions/ -o suppressed/ --by ioa --score-min 0.05
+  jaccard-eval nms detections.csv -o soft.csv --soft gaussian --sigma 0.5
+  jaccard-eval nms detections.json -o merged.json --merge --class-agnostic
+
+{EXIT_CODES}"""
+
+
+def nms(**options: Any) -> None:
+    """Run the command."""
+    rule = _rule(options)
+    source, target = options["pred"], options["output"]
+    from jaccard_eval.atomic import require_free
+    from jaccard_eval.formats import write_dataset
+
+    refuse_overwriting([("-o", target)])
+    require_free(target, [source], replace=options["force"])
+    side, findings = _read(source, options)
+    from jaccard_eval import __version__
+    from jaccard_eval.api.suppressing import suppress_side
+    from jaccard_eval.report import ReportOptions
+
+    left, result = suppress_side(
+        side,
+        rule,
+        class_agnostic=options["class_agnostic"],
+        score_min=options["score_min"],
+        output=str(target),
+        version=__version__,
+    )
+    report_findings(findings, options)
+    written = write_dataset(left, target, inputs=[source], replace=options["force"])
+    report_findings(written, options)
+    deliver(replace(result, findings=(*findings, *written)), [], options, ReportOptions())
+
+
+def _rule(options: dict[str, Any]) -> Suppression:
+    from jaccard_eval.features.nms.compute import Suppression
+
+    soft, sigma = options["soft"], options["sigma"]
+    if soft and options["merge"]:
+        raise click.UsageError("--soft and --merge exclude each other", click.get_current_context())
+    if sigma is not None and soft != "gaussian":
+        raise click.UsageError("--sigma belongs to --soft gaussian", click.get_current_context())
+    method = soft or ("weighted" if options["merge"] else "hard")
+    rule = Suppression(iou=options["iou"], by=options["by"], method=method)
+    return rule if sigma is None else replace(rule, sigma=sigma)
+
+
+def _read(path: Path, options: dict[str, Any]) -> tuple[Dataset, tuple[Any, ...]]:
+    """Return the predictions, and what was found on the way; a format that cannot be written is refused here."""
+    from jaccard_eval.evaluation.inputs import load
+    from jaccard_eval.formats import detect_format, format_writer
+
+    log = FindingLog()
+    _, reading = read_options({**dict.fromkeys(GT_OPTIONS), **options}, log)
+    name = options["pred_format"] or detect_format(path)
+    format_writer(name)
+    side = load(path, role="pred", format_name=name, options=reading)
+    return side, (*log.findings(), *side.findings)
+
+
+_option = section("Suppression")
+_show = section("Output")
+
+COMMAND = SectionedCommand(
+    "nms",
+    callback=nms,
+    help="Suppress predictions that better ones of their image and class overlap, and write the rest.\n\n"
+    "PRED is a file or folder of any format that can be written; the output is of the same format, with what an"
+    " evaluation reads: other fields are not carried. Of equal scores the first in the file is the better one.",
+    short_help="Suppress overlapping predictions (NMS).",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["pred"], type=InputPath(LABELS), metavar="PRED"),
+        _option(
+            "--iou",
+            **NUMBER,
+            default="0.5",
+            show_default=True,
+            help="Boxes that overlap by more are rivals; gaussian decay has no threshold.",
+        ),
+        _option(
+            "--by",
+            type=OneOf(("iou", "ioa")),
+            default="iou",
+            show_default=True,
+            help="Overlap: intersection over union, or over the area of the smaller box.",
+        ),
+        _option(
+            "--soft",
+            type=OneOf(("linear", "gaussian")),
+            help="Lower the scores of rivals instead of removing them (Soft-NMS).",
+        ),
+        _option("--sigma", **NUMBER, help="Of the gaussian; 0.5 when not given."),
+        _option("--merge", is_flag=True, help="Move a box to the mean of itself and those it removes."),
+        _option("--class-agnostic", is_flag=True, help="Let boxes of different classes be rivals."),
+        _option(
+            "--score-min",
+            **NUMBER,
+            help="Leave out boxes with a lower score; of decayed scores, 0.001 when not given.",
+        ),
+        *(one for one in INPUT_OPTIONS if one.name not in GT_OPTIONS),
+        _show(
+            "-o",
+            "--output",
+            type=PATH,
+            required=True,
+            metavar="PATH",
+            help="What to write.",
+        ),
+        _show("--force", is_flag=True, help="Replace what exists; a folder only if every file in it is written anew."),
+        _show("--json", "as_json", is_flag=True, help="Print the counts as one JSON document."),
+        _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colours in the report."),
+        *FINDING_OPTIONS,
+    ],
+)

@@ -1,0 +1,114 @@
+"""``jaccard-eval overlap``: how two boxes overlap, with a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jaccard_eval import __version__
+from jaccard_eval.cli import EXIT_CODES
+from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.findings import report_findings
+from jaccard_eval.cli.options import (
+    FINDING_OPTIONS,
+    INPUT_OPTIONS,
+    OUTPUT_OPTIONS,
+    PAIR_OPTIONS,
+    PATH_OPTIONS,
+    SectionedCommand,
+    section,
+)
+from jaccard_eval.cli.parse import OneOf, parse_numbers, parse_whole, parsed_by
+from jaccard_eval.cli.reading import pair_arguments, two_sides
+from jaccard_eval.errors import FindingLog, UsageError, shown
+
+if TYPE_CHECKING:
+    from jaccard_eval.features.scale.overlap_result import OverlapResult
+
+ENCODINGS = ("xyxy", "xywh", "cxcywh")  # those of the kernels, in pixels
+EPILOG = f"""\b
+Examples:
+  jaccard-eval overlap 30,20,50,40 20,20,40,40
+  jaccard-eval overlap 10,20,40,60 20,30,40,60 --box xywh -o pair.svg
+  jaccard-eval overlap -- -5,0,10,10 0,0,10,10
+  jaccard-eval overlap --gt gt.json --pred detections.json --image 000001.jpg
+  jaccard-eval overlap --gt gt.json --pred detections.json --image 000001.jpg --gt-index 0 --pred-index 2
+
+{EXIT_CODES}"""
+
+
+def overlap(**options: Any) -> None:
+    """Run the command."""
+    from_files = bool(options["gt"] or options["pred"] or options["image"])
+    inputs = list(two_sides([], options["gt"], options["pred"])) if from_files else []
+    outputs = plan_files(options["output"])
+    result = _of_files(inputs, options) if from_files else _of_numbers(options["boxes"], options["box"])
+    report_findings(result.findings, options)
+    from jaccard_eval.report import ReportOptions
+
+    deliver(result, outputs, options, ReportOptions())
+
+
+def _of_numbers(boxes: Sequence[str], encoding: str) -> OverlapResult:
+    if len(boxes) != 2:
+        raise click.UsageError(
+            "give two boxes A and B as four numbers each, or --gt, --pred and --image", click.get_current_context()
+        )
+    from jaccard_eval.features.scale.overlap import measure_overlap
+    from jaccard_eval.features.scale.overlap_result import OverlapResult
+
+    pred, gt = map(_four_numbers, boxes)
+    measured = measure_overlap(pred, gt, encoding)
+    return OverlapResult(version=__version__, image=None, pred_name="A", gt_name="B", **measured)
+
+
+def _four_numbers(text: str) -> tuple[float, ...]:
+    numbers = parse_numbers(text)
+    if len(numbers) != 4:
+        raise UsageError(f"a box is four numbers with commas between them, such as 10,20,50,80; got {shown(text)}")
+    return numbers
+
+
+def _of_files(inputs: Sequence[Path], options: dict[str, Any]) -> OverlapResult:
+    if options["boxes"] or options["image"] is None:
+        raise click.UsageError("with --gt and --pred, name the image with --image", click.get_current_context())
+    from jaccard_eval.api.scaling import overlap_in_image
+    from jaccard_eval.evaluation.sides import bring_together
+
+    log = FindingLog()
+    sides = bring_together(*inputs, **pair_arguments(options, log))
+    indices = {name: options[name] for name in ("pred_index", "gt_index")}
+    result = overlap_in_image(sides, options["image"], **indices, version=__version__)
+    return replace(result, findings=(*log.findings(), *result.findings))
+
+
+_option = section("Boxes")
+
+
+_INDEX: dict[str, Any] = {"metavar": "N", "callback": parsed_by(parse_whole)}
+
+COMMAND = SectionedCommand(
+    "overlap",
+    callback=overlap,
+    help="Show how two boxes overlap: IoU, coverage, distances, and a picture with the areas labelled.\n\n"
+    "A is the prediction, B the ground truth: four numbers each, or boxes of an image of two inputs.",
+    short_help="How two boxes overlap, with a picture.",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["boxes"], nargs=-1, metavar="A B"),
+        _option("--box", type=OneOf(ENCODINGS), default="xyxy", show_default=True, help="What the four numbers are."),
+        _option("--image", metavar="NAME", help="Image of the inputs that --gt and --pred name."),
+        _option("--gt-index", **_INDEX, help="Which of the image's ground truth, from 0; else what overlaps most."),
+        _option("--pred-index", **_INDEX, help="Which of the image's predictions, from 0; else what overlaps most."),
+        *PATH_OPTIONS,
+        *INPUT_OPTIONS,
+        *PAIR_OPTIONS,
+        *OUTPUT_OPTIONS,
+        *FINDING_OPTIONS,
+    ],
+)

@@ -1,0 +1,125 @@
+"""``jaccard-eval pixels``: the IoU of label maps, class by class."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jaccard_eval.cli import EXIT_CODES
+from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.findings import report_findings
+from jaccard_eval.cli.gating import GATE_OPTIONS
+from jaccard_eval.cli.gating import prepare as prepare_gates
+from jaccard_eval.cli.inputs import MAPS, InputPath
+from jaccard_eval.cli.options import FINDING_OPTIONS, NAMES_TEXT, OUTPUT_OPTIONS, SectionedCommand, section
+from jaccard_eval.cli.parse import OneOf
+from jaccard_eval.errors import ExitCode, FindingLog
+
+if TYPE_CHECKING:
+    from jaccard_eval.features.pixels.result import PixelsResult
+
+PASSED_ON = ("colors", "ignore", "background", "drop_background", "list_file")
+COLUMNS = ("name", "gt", "pred", "IoU", "precision", "recall", "Dice")
+EPILOG = f"""\b
+Examples:
+  jaccard-eval pixels labels/ predictions/ --classes classes.txt --ignore 255
+  jaccard-eval pixels SegmentationClass/ results/ --list val.txt --background 0
+  jaccard-eval pixels gt.npy pred.npy --background 0 --drop-background gt
+  jaccard-eval pixels camvid/labels/ camvid/out/ --colors label_colors.txt -o report.md
+  jaccard-eval pixels ade20k/annotations/ out/ --reduce-zero --json | jq .metrics.mIoU
+  jaccard-eval pixels labels/ predictions/ --fail-under mIoU=0.7 --fail-under 'IoU[class=3]=0.5'
+
+{EXIT_CODES}"""
+
+
+def pixels(gt: Path, pred: Path, **options: Any) -> ExitCode:
+    """Run the command: everything is shown and written before a failed gate ends it."""
+    keeper = prepare_gates(options)
+    outputs = plan_files(options["output"], keeper.outputs)
+    result = keeper.judge(_compute(gt, pred, options))
+    report_findings(result.findings, options)
+    from jaccard_eval.report import ReportOptions
+
+    sort = options["sort"]
+    shape = ReportOptions(per_class=options["per_class"] or sort is not None, sort=sort)
+    outputs = keeper.permitted(outputs, result.gates)
+    return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, shape))
+
+
+def _compute(gt: Path, pred: Path, options: dict[str, Any]) -> PixelsResult:
+    from jaccard_eval import api
+    from jaccard_eval.reading.names import load_names
+
+    log = FindingLog()
+    names = options["classes"]
+    result = api.pixels(
+        gt,
+        pred,
+        classes=None if names is None else load_names(names, log),
+        reduce_zero="both" if options["reduce_zero"] else "gt" if options["reduce_zero_gt"] else None,
+        **{name: options[name] for name in PASSED_ON},
+    )
+    return replace(result, findings=(*log.findings(), *result.findings))
+
+
+_read = section("Reading the label maps")
+_rule = section("Rules")
+_show = section("Output")
+
+COMMAND = SectionedCommand(
+    "pixels",
+    callback=pixels,
+    help="Evaluate label maps: per-class IoU (Jaccard index), precision, recall and Dice of pixels.\n\n"
+    "GT and PRED are folders of PNG or .npy files, matched by name, or single files. A pixel's value is its class:"
+    " grey of 8 or 16 bits, the index of a palette, or a colour with --colors.",
+    short_help="Evaluate label maps: IoU per class of pixels.",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["gt"], type=InputPath(MAPS), metavar="GT"),
+        click.Argument(["pred"], type=InputPath(MAPS), metavar="PRED"),
+        _read(
+            "--classes",
+            "--names",
+            type=NAMES_TEXT,
+            metavar="FILE|A,B,...",
+            help="Class names by value, from 0. Any other value is then an error.",
+        ),
+        _read(
+            "--colors",
+            type=InputPath(),
+            metavar="FILE",
+            help="Table of colours, one class a line: '128 64 128 road', 'road,128,64,128' or '#804080 road'.",
+        ),
+        _read(
+            "--list",
+            "list_file",
+            type=InputPath(),
+            metavar="FILE",
+            help="Compare these only: a name a line that both sides know, or two paths below GT and PRED.",
+        ),
+        _rule(
+            "--ignore",
+            type=int,
+            multiple=True,
+            metavar="VALUE",
+            help="A value that is no class, such as 255: pixels of the ground truth with it are left out. Repeatable.",
+        ),
+        _rule("--reduce-zero", is_flag=True, help="Values count from 1: ignore 0, take one from all others."),
+        _rule("--reduce-zero-gt", is_flag=True, help="The same for the ground truth only."),
+        _rule("--background", type=int, metavar="CLASS", help="Class that the means leave out, such as 0."),
+        _rule(
+            "--drop-background",
+            type=OneOf(("gt", "pred", "both")),
+            help="Count no pixel that is background in the ground truth, in the prediction, or in either.",
+        ),
+        *GATE_OPTIONS,
+        _show("--per-class", is_flag=True, help="List every class; up to 30 are listed anyway."),
+        _show("--sort", type=OneOf(COLUMNS), help="Order of the classes; implies --per-class."),
+        *OUTPUT_OPTIONS,
+        *FINDING_OPTIONS,
+    ],
+)

@@ -1,0 +1,61 @@
+"""``jaccard-eval verify``: run a saved evaluation again, show what is not the same, and fail if anything is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from jaccard_eval.cli import EXIT_CODES
+from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.findings import as_errors, say_findings
+from jaccard_eval.cli.inputs import LABELS, InputPath
+from jaccard_eval.cli.options import FINDING_OPTIONS, OUTPUT_OPTIONS, PATH_OPTIONS, SectionedCommand
+from jaccard_eval.cli.reading import two_sides
+from jaccard_eval.errors import DataError, Severity
+
+EPILOG = f"""\b
+Examples:
+  jaccard-eval evaluate gt.json detections.json -o result.json
+  jaccard-eval verify result.json --gt gt.json --pred detections.json
+  jaccard-eval verify result.json gt.json detections.json --json
+
+Equal means equal to the last bit: inputs but for the order of their rows, rules, numbers. Another version of the tool
+is a warning. What is not the same ends with exit code 3.
+
+{EXIT_CODES}"""
+
+
+def verify(**options: Any) -> None:
+    """Run the command: everything is shown and written before a difference ends it."""
+    from jaccard_eval.report import ReportOptions
+
+    gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
+    outputs = plan_files(options["output"])
+    from jaccard_eval.api import verifying
+
+    result = verifying.verify(options["result"], gt, pred)
+    deliver(result, outputs, options, ReportOptions())
+    errors = as_errors(result.findings, options)
+    if errors:
+        raise DataError(errors)
+    say_findings(result.findings, (Severity.WARNING,))
+
+
+COMMAND = SectionedCommand(
+    "verify",
+    callback=verify,
+    help="Run a saved evaluation again, and say what is not the same.\n\n"
+    "RESULT is the JSON document of 'evaluate'. Its own rules and options are used; GT and PRED are its inputs,"
+    " wherever they are now. Paths of pictures are taken as they were given.",
+    short_help="Run a saved evaluation again and compare.",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["result"], type=InputPath(), metavar="RESULT"),
+        click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT PRED"),
+        *PATH_OPTIONS,
+        *OUTPUT_OPTIONS,
+        *FINDING_OPTIONS,
+    ],
+)

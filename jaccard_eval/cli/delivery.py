@@ -1,0 +1,81 @@
+"""Bringing a result to its readers: files first, checked before anything is computed, then the standard output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jaccard_eval.cli import streams
+from jaccard_eval.cli.ci import announce
+from jaccard_eval.cli.inputs import refuse_overwriting
+
+if TYPE_CHECKING:
+    from jaccard_eval.report import Reportable, ReportOptions
+    from jaccard_eval.report.write import Output
+
+STDOUT_PATHS = (Path("-"), Path("/dev/stdout"))
+
+
+def plan_files(paths: Sequence[Path], baseline: Sequence[Path] = ()) -> list[Output]:
+    """Check the outputs, and the files of a baseline to update, before anything is computed.
+
+    The standard output needs no plan.
+    """
+    files = [("-o", path) for path in paths if path not in STDOUT_PATHS]
+    files += [("--update-baseline", path) for path in baseline]
+    if not files:
+        return []
+    from jaccard_eval.report.write import plan_outputs
+
+    refuse_overwriting(files)
+    return plan_outputs([path for _, path in files])
+
+
+def deliver(
+    result: Reportable,
+    outputs: Sequence[Output],
+    options: dict[str, Any],
+    shape: ReportOptions,
+    *,
+    shown: Reportable | None = None,
+) -> None:
+    """Write all files, tell the CI system, then write the standard output: a closed pipe costs no file.
+
+    `shown` is the result without what only the files have.
+    """
+    if outputs:
+        from jaccard_eval.report.write import write_outputs
+
+        write_outputs([(output, output.reporter.render(result, shape)) for output in outputs])
+    announce(shown or result, options)
+    streams.write_result(_stdout_text(shown or result, options, shape))
+
+
+def tell_errors(outputs: Sequence[Output]) -> bool:
+    """Whether any of the files says what kinds of errors an evaluation has."""
+    if not outputs:
+        return False
+    from jaccard_eval.report import tells_errors
+
+    return any(tells_errors(one.reporter) for one in outputs)
+
+
+def _stdout_text(result: Reportable, options: dict[str, Any], shape: ReportOptions) -> str:
+    if options["as_json"]:
+        from jaccard_eval.report.outputs.json_ import render
+    else:
+        from jaccard_eval.report.outputs.terminal import render
+
+    return render(result, _for_stream(shape, options["color"]))
+
+
+def _for_stream(options: ReportOptions, color: str) -> ReportOptions:
+    return replace(
+        options,
+        color=streams.wants_color(color, sys.stdout),
+        width=streams.result_width(),
+        encoding=sys.stdout.encoding or "utf-8",
+    )

@@ -1,0 +1,293 @@
+"""What the JSON document of a result can hold: its fields, their types and their bounds. Nothing is read here."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from jaccard_eval.data.metricref import metric_bounds
+from jaccard_eval.data.signature import signature_fields
+from jaccard_eval.errors import shown
+from jaccard_eval.features.pixels.result import OF_CLASS, OVERALL, PixelsResult
+
+ROUNDING = 1e-9  # by which sums of shares may exceed 1, and percentiles each other
+
+Fault = tuple[str, str]  # the field, and what is wrong with it
+Check = Callable[[Any, str], Iterator[Fault]]  # of a value and the field that it is from
+
+
+def find_faults(document: Mapping[str, Any]) -> list[Fault]:
+    """Return the fields of an evaluation, or a count of pixels, that are missing or have a value that they cannot have.
+
+    Parameters
+    ----------
+    document : mapping
+        As it stands in a file; its kind is known.
+    """
+    faults = list((_PIXELS if document["kind"] == PixelsResult.kind else _EVALUATION)(document, ""))
+    return faults or [*_unsigned(document), *_unsupported(document), *_repeated_rows(document)]
+
+
+def find_run_faults(run: Any) -> list[Fault]:
+    """Return what is wrong with what a saved run holds beside its match table; its result is looked at elsewhere."""
+    return list(_RUN(run, ""))
+
+
+def _unsigned(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield the signature where it does not name what was evaluated."""
+    missing = [name for name in ("gt", "pred", "v") if name not in signature_fields(document["signature"])]
+    if missing:
+        yield (
+            "signature",
+            f"{_seen(document['signature'])} is not a signature: there is no {'= and no '.join(missing)}=",
+        )
+
+
+def _unsupported(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield the values that stand without what they rest on."""
+    yield from ((f"support.{name}", "is missing") for name in document["metrics"] if name not in document["support"])
+    for i, row in enumerate(document.get("slices", ())):
+        yield from ((f"slices[{i}].{name}", "is missing") for name in row["support"] if name not in row)
+
+
+def _repeated_rows(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield the rows that repeat one above: as many are right as the ground truth has classes of one name."""
+    names = Counter(_class_names(document))
+    for part, keys in (("per_class", ("class",)), ("operating_points", ("class", "iou")), ("slices", ("slice",))):
+        seen: Counter[tuple[Any, ...]] = Counter()
+        for i, row in enumerate(document.get(part, ())):
+            key = tuple(row[name] for name in keys)
+            seen[key] += 1
+            if seen[key] > max(1, names[row[keys[0]]] if keys[0] == "class" else 1):
+                yield f"{part}[{i}].{keys[0]}", f"there is a row of {_seen(row[keys[0]])} already"
+
+
+def _class_names(document: Mapping[str, Any]) -> list[str]:
+    """Return the name of each class of the ground truth; there are files that give one name to two."""
+    if document["kind"] == PixelsResult.kind:
+        return [*(document["protocol"].get("classes") or ())]
+    sides = document["correspondence"]
+    return [*(gt for gt, _ in sides["classes"]), *sides["gt_only_classes"]]
+
+
+def _any(_value: Any, _place: str) -> Iterator[Fault]:
+    """Check nothing: what reads it does."""
+    return iter(())
+
+
+def _text(value: Any, place: str) -> Iterator[Fault]:
+    if not isinstance(value, str):
+        yield place, f"expected a text, got {_seen(value)}"
+
+
+def _flag(value: Any, place: str) -> Iterator[Fault]:
+    if not isinstance(value, bool):
+        yield place, f"expected true or false, got {_seen(value)}"
+
+
+def _count(value: Any, place: str, *, least: int = 0) -> Iterator[Fault]:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        yield place, f"expected a whole number from {least} on, got {_seen(value)}"
+
+
+def _number(value: Any, place: str, *, low: float = -math.inf, high: float = math.inf) -> Iterator[Fault]:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not low - ROUNDING <= value <= high + ROUNDING:
+        yield place, f"expected a number{_range_text(low, high)}, got {_seen(value)}"
+
+
+def _nullable(check: Check) -> Check:
+    return lambda value, place: iter(()) if value is None else check(value, place)
+
+
+def _list(check: Check) -> Check:
+    def checked(value: Any, place: str) -> Iterator[Fault]:
+        if not isinstance(value, list):
+            yield place, f"expected a list, got {_seen(value)}"
+            return
+        for i, one in enumerate(value):
+            yield from check(one, f"{place}[{i}]")
+
+    return checked
+
+
+def _pair(value: Any, place: str, *, check: Check) -> Iterator[Fault]:
+    if isinstance(value, list) and len(value) == 2:
+        yield from _list(check)(value, place)
+    else:
+        yield place, f"expected a list of two, got {_seen(value)}"
+
+
+def _table(
+    required: Mapping[str, Check],
+    optional: Mapping[str, Check] | None = None,
+    others: Callable[[str], Check] | None = None,
+) -> Check:
+    """Check an object: `others` gives the check of a field by its name, where it is not one of those that are named."""
+    named = {**(optional or {}), **required}
+
+    def checked(value: Any, place: str) -> Iterator[Fault]:
+        if not isinstance(value, dict):
+            yield place, f"expected an object, got {_seen(value)}"
+            return
+        yield from ((_inner(place, name), "is missing") for name in required if name not in value)
+        for name, one in value.items():
+            check = named.get(name) or (others(name) if others else _any)
+            yield from check(one, _inner(place, name))
+
+    return checked
+
+
+def _mapping(check: Check) -> Check:
+    return _table({}, others=lambda _: check)
+
+
+def _measured(metric: str) -> Check:
+    """Check the value of a metric; null where it is undefined."""
+    return _nullable(_within(metric))
+
+
+def _interval(metric: str) -> Check:
+    def checked(value: Any, place: str) -> Iterator[Fault]:
+        faults = list(_pair(value, place, check=_within(metric)))
+        yield from faults or _ascending(value, place)
+
+    return checked
+
+
+def _within(metric: str) -> Check:
+    low, high = (0.0, 1.0) if metric.partition("[")[0] in (*OVERALL, *OF_CLASS) else metric_bounds(metric)
+    return partial(_number, low=low, high=high)
+
+
+def _cell(value: Any, place: str) -> Iterator[Fault]:
+    """Check one value that a gate was judged by, by the metric that it names."""
+    faults = list(_CELL(value, place))
+    yield from faults or _measured(value["metric"])(value["value"], _inner(place, "value"))
+
+
+def _spread(value: Any, place: str) -> Iterator[Fault]:
+    faults = list(_SPREAD(value, place))
+    ends = [] if faults else [value["low"], value["high"]]
+    yield from faults if None in ends or not ends else _ascending(ends, place)
+
+
+def _ascending(ends: Sequence[float], place: str) -> Iterator[Fault]:
+    low, high = ends
+    if low > high + ROUNDING:
+        yield place, f"the interval ends at {high}, below its start {low}"
+
+
+def _inner(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
+
+
+def _range_text(low: float, high: float) -> str:
+    if math.isinf(low):
+        return ""
+    return f" from {low:g} on" if math.isinf(high) else f" from {low:g} to {high:g}"
+
+
+def _seen(value: Any) -> str:
+    """Return a value as JSON has it; of lists and objects the kind alone."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    if isinstance(value, str):
+        return f"the text {shown(value)}"
+    return "null" if value is None else shown(value).lower() if isinstance(value, bool) else shown(value)
+
+
+_SHARE = partial(_number, low=0.0, high=1.0)
+_MAYBE_TEXT, _MAYBE_NUMBER, _MAYBE_SHARE = _nullable(_text), _nullable(_number), _nullable(_SHARE)
+_TEXTS, _COUNTS, _INTERVALS = _list(_text), _mapping(_count), _table({}, others=_interval)
+_RESAMPLING: dict[str, Check] = {
+    "n_resamples": partial(_count, least=1),
+    "confidence_level": _SHARE,
+    "rng": _count,
+    "unit": _text,
+    "n_units": _count,
+}
+_BOOTSTRAP = _table(_RESAMPLING, {"method": _text, "group_by": _MAYBE_TEXT, "grouping": _MAYBE_TEXT})
+_CELL = _table({"metric": _text, "value": _MAYBE_NUMBER, "n": _count, "reason": _MAYBE_TEXT})
+_SPREAD = _table({**_RESAMPLING, "low": _MAYBE_NUMBER, "high": _MAYBE_NUMBER}, {"probability": _MAYBE_SHARE})
+_GATE = _table(
+    {
+        **dict.fromkeys(("rule", "metric", "check", "severity", "status", "slice", "slice_digest"), _text),
+        **dict.fromkeys(("value", "limit", "margin", "baseline", "delta"), _MAYBE_NUMBER),
+        "n": _count,
+        "cells": _list(_cell),
+    },
+    {"spread": _nullable(_spread)},
+)
+_HEAD: dict[str, Check] = {
+    "tool": _table({"name": _text, "version": _text}),
+    "signature": _text,
+    "signature_fields": _mapping(_text),
+    "metrics": _table({}, others=_measured),
+    "undefined": _mapping(_MAYBE_TEXT),
+    "support": _COUNTS,
+    "gates": _list(_GATE),
+}
+_INPUT: dict[str, Check] = {
+    **dict.fromkeys(("path", "format", "fingerprint"), _text),
+    **dict.fromkeys(("images", "classes"), _count),
+}
+_BOXES = _table(
+    {**_INPUT, "units": _text, "boxes": _count}, {"details": _TEXTS, "ignored": _COUNTS, "unmatched_images": _count}
+)
+_MAPS = _table({**_INPUT, "pixels": _count}, {"ignored": _COUNTS})
+_CORRESPONDENCE = _table(
+    {
+        **dict.fromkeys(("image_strategy", "class_strategy"), _text),
+        **dict.fromkeys(("matched_images", "n_gt_only_images", "n_pred_only_images"), _count),
+        **dict.fromkeys(("gt_only_images", "pred_only_images", "gt_only_classes", "pred_only_classes"), _TEXTS),
+        "classes": _list(partial(_pair, check=_text)),
+    }
+)
+_CLASS_ROW = _table(
+    {"class": _text, "gt": _count, "ignored": _count, "pred": _count}, {"intervals": _INTERVALS}, others=_measured
+)
+_POINT = _table(
+    {
+        "class": _MAYBE_TEXT,
+        "iou": _SHARE,
+        "score": _MAYBE_NUMBER,
+        **dict.fromkeys(("tp", "fp", "fn"), _count),
+        **dict.fromkeys(("precision", "recall", "f1"), _MAYBE_SHARE),
+    }
+)
+_SLICE_ROW = _table(
+    {"slice": _text, "digest": _text, "images": _count, "support": _COUNTS}, {"intervals": _INTERVALS}, others=_measured
+)
+_EVALUATION = _table(
+    {
+        **_HEAD,
+        "protocol": _mapping(_any),
+        "options": _mapping(_any),
+        "inputs": _table({"gt": _BOXES, "pred": _BOXES}),
+        "correspondence": _CORRESPONDENCE,
+        "per_class": _list(_CLASS_ROW),
+        "operating_points": _list(_POINT),
+    },
+    {"bootstrap": _BOOTSTRAP, "intervals": _INTERVALS, "slices": _list(_SLICE_ROW)},
+)
+_RUN = _table(
+    {"run_schema": _any, "result": _mapping(_any), "area_known": _flag, "class_names": _TEXTS, "image_names": _TEXTS}
+)
+_PIXEL_ROW = _table(
+    {"class": _text, "gt_pixels": _count, "pred_pixels": _count, **{name: _measured(name) for name in OF_CLASS}}
+)
+_PIXELS = _table(
+    {
+        **_HEAD,
+        "protocol": _table({}, {"classes": _nullable(_TEXTS)}),
+        "inputs": _table({"gt": _MAPS, "pred": _MAPS}),
+        "per_class": _list(_PIXEL_ROW),
+        "confusion": _list(_table({"gt": _text, "pred": _MAYBE_TEXT, "pixels": _count})),
+    }
+)

@@ -1,0 +1,1 @@
+"""From two inputs to a result: read, aligned, matched, measured."""

@@ -1,0 +1,1 @@
+"""What users name: one folder per feature, with its results, what computes them and what reports say about them."""

@@ -1,0 +1,156 @@
+"""How well predictions lie on the objects of their images: as matched, by chance, and under another correspondence.
+
+Classes are left aside, so that only the images (and the boxes) of the two sides are judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jaccard_eval.data.alignment import place
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, RowArray
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.image_alignment import AlignOptions
+from jaccard_eval.data.imagekeys import match_by
+from jaccard_eval.errors import DataError, FindingLog
+from jaccard_eval.features.audit.sample import IntArray, Sample, pair_by_place, take_sample
+
+LOW_AGREEMENT = 0.3  # below this, images or boxes may be wrong; sound predictions of the public sets reach .63 and more
+BETTER_AGREEMENT = 0.2  # by which another way to match images must be better, and twice as good
+ROTATIONS = 3  # times that predictions are moved to other images to see what chance gives
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How many objects share their place (IoU >= 0.5) with some prediction.
+
+    Parameters
+    ----------
+    found : int
+        Objects in the place of a prediction.
+    possible : int
+        Objects that could be: at most as many as an image has predictions.
+    images : int
+        Images on which both sides have boxes.
+    """
+
+    found: int
+    possible: int
+    images: int
+
+    @property
+    def share(self) -> float:
+        """Share of the possible objects that is found; 0 where none is possible."""
+        return self.found / self.possible if self.possible else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Way:
+    """One way to match images, and what it achieves.
+
+    Parameters
+    ----------
+    name : str
+        One of `imagekeys.WAYS`.
+    rows : ndarray of int32
+        Ground-truth row of each prediction image, -1 for none.
+    matched, total : int
+        Prediction images with boxes that are matched, and all of them.
+    agreement : Agreement
+        Of the boxes on matched images.
+    """
+
+    name: str
+    rows: RowArray
+    matched: int
+    total: int
+    agreement: Agreement
+
+    @property
+    def flag(self) -> str:
+        """The options that choose this way."""
+        return f"--match-images {self.name}" + (" --extra-images ignore" if self.matched < self.total else "")
+
+
+def place_agreement(sample: Sample) -> Agreement:
+    """Measure how well predictions lie on the objects of their own images; objects that do not count are left out."""
+    counted = unflagged(sample.gt)
+    found = np.zeros(len(sample.gt), dtype=np.bool_)
+    found[sample.gt_row] = True
+    n = 1 + int(max(sample.gt.image.max(initial=-1), sample.pred.image.max(initial=-1)))
+    n_found, n_objects, n_pred = (
+        np.bincount(images, minlength=n)
+        for images in (sample.gt.image[found & counted], sample.gt.image[counted], sample.pred.image)
+    )
+    possible = np.minimum(n_objects, n_pred)  # (n images,)
+    return Agreement(
+        found=int(np.minimum(n_found, possible).sum()),
+        possible=int(possible.sum()),
+        images=int(np.count_nonzero(possible)),
+    )
+
+
+def chance_agreement(sample: Sample) -> Agreement:
+    """Measure predictions that are moved to other images, a few times over; counts are sums."""
+    both = _images_of_both(sample)
+    trials = [place_agreement(_moved_on(sample, both, step)) for step in _steps(len(both))]
+    return Agreement(
+        found=sum(one.found for one in trials), possible=sum(one.possible for one in trials), images=len(both)
+    )
+
+
+def ways_to_match(gt: Dataset, pred: Dataset, names: Iterable[str]) -> list[Way]:
+    """Try ways to match images; those that are not one to one, or match nothing, are left out."""
+    used = np.zeros(len(pred.images), dtype=np.bool_)
+    used[pred.boxes.image] = True
+    ways = [_try_way(gt, pred, name, used) for name in names]
+    return [way for way in ways if way is not None]
+
+
+def is_better(agreement: Agreement, present: Agreement) -> bool:
+    """Whether the boxes speak for another correspondence than the present one, beyond doubt."""
+    return agreement.share >= max(LOW_AGREEMENT, present.share + BETTER_AGREEMENT, 2 * present.share)
+
+
+def unflagged(gt: BoxTable) -> BoolArray:
+    """Mark the ground truth that counts whatever the protocol, shape (n,)."""
+    return ~(gt.crowd | gt.difficult | gt.group_of | gt.ignore)
+
+
+def _try_way(gt: Dataset, pred: Dataset, name: str, used: BoolArray) -> Way | None:
+    match = match_by("id-text" if name == "id" else name, gt.images, pred.images)
+    matched = int(np.count_nonzero(match.rows[used] >= 0))
+    if not matched or not match.one_to_one:
+        return None
+    options = AlignOptions(match_images=name, extra_images="ignore")
+    try:
+        placed = place(gt, pred, options, FindingLog())
+    except DataError:  # units that cannot be brought together leave nothing to compare
+        agreement = Agreement(0, 0, 0)
+    else:
+        agreement = place_agreement(take_sample(placed.gt, placed.pred, len(placed.images.table)))
+    return Way(name, match.rows, matched, int(np.count_nonzero(used)), agreement)
+
+
+def _images_of_both(sample: Sample) -> IntArray:
+    images = sample.gt.image[unflagged(sample.gt)], sample.pred.image
+    n = 1 + int(max(one.max(initial=-1) for one in images))
+    ours, theirs = (np.bincount(one, minlength=n) for one in images)
+    return np.flatnonzero(np.minimum(ours, theirs))
+
+
+def _steps(n_images: int) -> list[int]:
+    """Return how many images further predictions are moved: far, as neighbours in a video look alike."""
+    return sorted({n_images * turn // (ROTATIONS + 1) for turn in range(1, ROTATIONS + 1)} - {0})
+
+
+def _moved_on(sample: Sample, images: IntArray, step: int) -> Sample:
+    """Put the predictions of each image on another one."""
+    target = np.full(1 + int(sample.pred.image.max(initial=-1)), -1, dtype=np.int32)
+    target[images] = np.roll(images, step)
+    moved = target[sample.pred.image]
+    pred = replace(sample.pred, image=moved).take(moved >= 0)
+    return pair_by_place(sample.gt, pred)

@@ -1,0 +1,252 @@
+"""Were the four numbers of boxes taken for what they are? Other readings are tried where something is wrong.
+
+Trials cost a matching pass each, so they are made only where predictions lie on few of the objects, or boxes of both
+sides leave their images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, FloatArray, freeze, from_xywh, to_xywh
+from jaccard_eval.data.dataset import Dataset, Reading
+from jaccard_eval.errors import FindingLog, Where
+from jaccard_eval.features.audit.agreement import Agreement, is_better, place_agreement
+from jaccard_eval.features.audit.context import Evidence
+from jaccard_eval.features.audit.outside import image_sizes, leaving
+from jaccard_eval.features.audit.rescore import average_precision
+from jaccard_eval.features.audit.sample import Sample, pair_by_place, take_sample
+
+DOUBTED = 0.5  # share of objects in the place of a prediction below which readings are tried; sound sets reach .63
+TRIAL_BOXES = 4_000  # boxes of either side that a trial looks at, at most about
+FEWEST_GAINED = 4  # objects that another reading must find beyond those found as given
+CLEAR_GAIN = 0.1  # AP50 by which another reading must be better
+LEAVING, STAYING = 0.2, 0.02  # share of boxes outside from which a reading is doubted, to which another one is believed
+FEWEST_BOXES = 3  # from which numbers alone tell something
+LARGEST_FRACTION = 1.01  # exporters of fractions overshoot a little
+SMALLEST_IMAGE = 16.0  # px; boxes of a smaller image may well be a pixel wide
+IOU = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _View:
+    """The boxes of both sides as they are, with what is needed to read them anew."""
+
+    gt: BoxTable
+    pred: BoxTable
+    readings: dict[str, Reading]
+    sizes: FloatArray
+    units: str
+
+    @classmethod
+    def of(cls, evidence: Evidence, gt: BoxTable, pred: BoxTable) -> _View:
+        readings = {side.role: side.reading for side in (evidence.gt, evidence.pred)}
+        return cls(gt, pred, readings, image_sizes(evidence), evidence.aligned.units)
+
+    def numbers(self, role: str) -> FloatArray:
+        """Return the four numbers of each box as the file has them, up to rounding; NaN where that needs a size."""
+        boxes, reading = self.boxes(role), self.readings[role]
+        scaled = self.units == "px" and reading.units == "norm"
+        return from_xywh(boxes.xywh / self._scale(boxes) if scaled else boxes.xywh, reading.encoding)
+
+    def reread(self, role: str, reading: Reading) -> _View:
+        """Take the numbers of one side for something else."""
+        boxes = self.boxes(role)
+        xywh = to_xywh(self.numbers(role), reading.encoding)
+        if self.units == "px" and reading.units == "norm":
+            xywh = xywh * self._scale(boxes)
+        changed = freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
+        readings = {**self.readings, role: reading}
+        if role == "gt":
+            return replace(self, gt=changed, readings=readings)
+        return replace(self, pred=changed, readings=readings)
+
+    def boxes(self, role: str) -> BoxTable:
+        return self.gt if role == "gt" else self.pred
+
+    def leaving(self, role: str) -> float:
+        """Share of the boxes that leave their image or are turned inside out."""
+        boxes = self.boxes(role)
+        size = self.sizes[boxes.image]
+        wrong = np.concatenate((leaving(boxes.xywh, size, self.units), boxes.xywh[:, 2:] < 0), axis=1)
+        known = np.flatnonzero(~np.isnan(size).any(axis=1))
+        return np.count_nonzero(wrong[known].any(axis=1)) / len(known) if len(known) else 0.0
+
+    def _scale(self, boxes: BoxTable) -> FloatArray:
+        size = self.sizes[boxes.image]
+        return np.concatenate((size, size), axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trial:
+    """One side read anew, and how well both sides then agree by place."""
+
+    role: str
+    view: _View
+    agreement: Agreement
+
+    @property
+    def reading(self) -> Reading:
+        return self.view.readings[self.role]
+
+
+def check_readings(evidence: Evidence, findings: FindingLog) -> None:
+    """Warn of boxes that look like another encoding or other units than they were read as."""
+    view = _View.of(evidence, evidence.sample.gt, evidence.sample.pred)
+    if place_agreement(evidence.sample).share >= DOUBTED:
+        if all(view.leaving(role) > LEAVING or _are_fractions(view, role) for role in ("gt", "pred")):
+            _check_alone(evidence, view, findings)  # both sides are wrong alike
+        return
+    best = _best_trial(evidence)
+    if best is None or not _confirm(evidence, best, findings):
+        _check_alone(evidence, view, findings)
+
+
+def _best_trial(evidence: Evidence) -> _Trial | None:
+    """Return the reading of one side under which predictions lie on far more objects; None where there is none.
+
+    Two readings can agree alike, as mirrored boxes agree with mirrored objects: then fewer boxes outside the images
+    decide, then that predictions are more often exported wrongly.
+    """
+    placed = evidence.aligned.placement
+    sample = take_sample(placed.gt, placed.pred, len(placed.images.table), limit=TRIAL_BOXES)
+    present = place_agreement(sample)
+    view = _View.of(evidence, sample.gt, sample.pred)
+    trials = [_try(view, role, reading) for role in ("pred", "gt") for reading in _readings(view, role)]
+    if not trials:
+        return None
+    best = max(trials, key=lambda one: (round(one.agreement.share, 2), -round(one.view.leaving(one.role), 2)))
+    gained = best.agreement.found - present.found
+    return best if gained >= FEWEST_GAINED and is_better(best.agreement, present) else None
+
+
+def _try(view: _View, role: str, reading: Reading) -> _Trial:
+    reread = view.reread(role, reading)
+    return _Trial(role, reread, place_agreement(_pairs(reread)))
+
+
+def _pairs(view: _View) -> Sample:
+    with np.errstate(over="ignore", invalid="ignore"):  # boxes read wrongly can have any size
+        return pair_by_place(view.gt, view.pred)
+
+
+def _readings(view: _View, role: str) -> Iterator[Reading]:
+    """Yield the readings of one side that its numbers allow, other than the present one."""
+    present = view.readings[role]
+    for units in _possible_units(view, role):
+        for encoding in ENCODINGS:
+            reading = replace(present, encoding=encoding, units=units)
+            if reading != present:
+                yield reading
+
+
+def _possible_units(view: _View, role: str) -> list[str]:
+    """Return the present units, and the others where the numbers and sizes allow them."""
+    present = view.readings[role].units
+    numbers = view.numbers(role)
+    if not len(numbers) or np.isnan(numbers).any():
+        return []
+    largest = np.abs(numbers).max(axis=1)  # (n,)
+    others = largest > LARGEST_FRACTION if present == "norm" else largest <= LARGEST_FRACTION
+    sized = not np.isnan(view.sizes[view.boxes(role).image]).any()
+    plausible = view.units == "px" and sized and others.mean() > DOUBTED
+    return [present, "px" if present == "norm" else "norm"] if plausible else [present]
+
+
+def _confirm(evidence: Evidence, trial: _Trial, findings: FindingLog) -> bool:
+    """Match all boxes as given and as the trial reads them, and report a clear gain."""
+    aligned = evidence.aligned
+    view = _View.of(evidence, aligned.gt, aligned.pred)
+    other = view.reread(trial.role, trial.reading)
+    for pooled in (False, True):  # where classes do not correspond either, places alone can tell
+        given, reread = (average_precision(evidence, one.gt, one.pred, iou=IOU, pooled=pooled) for one in (view, other))
+        if reread - given >= CLEAR_GAIN:
+            is_units = trial.reading.encoding == view.readings[trial.role].encoding
+            name = UNITS[trial.reading.units] if is_units else trial.reading.encoding
+            classes = " (classes pooled)" if pooled else ""
+            text = f"AP50{classes} {given:.3f} as given, {reread:.3f} as {name}"
+            _report(_side(evidence, trial.role), trial.reading, text, findings)
+            return True
+    return False
+
+
+def _check_alone(evidence: Evidence, view: _View, findings: FindingLog) -> None:
+    """Look at each side for itself: numbers that can only be fractions, and boxes that leave their images."""
+    for role in ("gt", "pred"):
+        side, n = _side(evidence, role), len(view.boxes(role))
+        if n < FEWEST_BOXES:
+            continue
+        if _are_fractions(view, role):
+            reading = replace(side.reading, units="norm")
+            text = f"no number of {n:,} boxes exceeds 1, but they are taken for pixels"
+            _report(side, reading, text, findings)
+            continue
+        share = view.leaving(role)
+        inside = _reading_inside(view, role) if share > LEAVING else None
+        if inside is not None:
+            text = f"{share:.0%} of the boxes leave their images as {side.reading.encoding}, {inside[1]:.0%} as"
+            _report(side, inside[0], f"{text} {inside[0].encoding}", findings)
+
+
+def _are_fractions(view: _View, role: str) -> bool:
+    """Whether boxes in pixels have the numbers of fractions, in images, or beside boxes, that are larger."""
+    if view.units != "px" or view.readings[role].units != "px":
+        return False
+    if not (np.abs(view.numbers(role)) <= LARGEST_FRACTION).all():
+        return False
+    size = view.sizes[view.boxes(role).image]
+    other = view.boxes("pred" if role == "gt" else "gt").xywh
+    reach = size if not np.isnan(size).any() else other[:, :2] + other[:, 2:]
+    return bool(len(reach)) and float(np.median(reach)) >= SMALLEST_IMAGE
+
+
+def _reading_inside(view: _View, role: str) -> tuple[Reading, float] | None:
+    """Return the first encoding under which the boxes stay in their images, with the share that does not."""
+    present = view.readings[role]
+    for encoding in ENCODINGS:
+        reading = replace(present, encoding=encoding)
+        share = view.reread(role, reading).leaving(role)
+        if reading != present and share <= STAYING:
+            return reading, share
+    return None
+
+
+def _side(evidence: Evidence, role: str) -> Dataset:
+    return evidence.gt if role == "gt" else evidence.pred
+
+
+def _report(side: Dataset, reading: Reading, text: str, findings: FindingLog) -> None:
+    detail = f"boxes look like {_name(reading, side.reading)}: {text}"
+    where, fix = Where(side.path, field="box"), _fix(side, reading)
+    if reading.units != side.reading.units:
+        findings.warning("box-units", where, detail, fix=fix)
+    elif reading.encoding in AXES:
+        findings.warning("box-axes", where, detail, fix=fix)
+    else:
+        findings.warning("box-encoding", where, detail, fix=fix)
+
+
+AXES = {"xxyy": "x1, x2, y1, y2", "yxyx": "y1, x1, y2, x2"}
+UNITS = {"px": "pixels", "norm": "fractions"}
+UNITS_EXPLAINED = {"px": "pixels", "norm": "fractions of the image (normalised)"}
+
+
+def _name(reading: Reading, given: Reading) -> str:
+    """Name what is different about a reading."""
+    encoding = reading.encoding if reading.encoding != given.encoding else ""
+    if encoding in AXES:
+        encoding = f"{encoding} ({AXES[encoding]})"
+    units = UNITS_EXPLAINED[reading.units] if reading.units != given.units else ""
+    return " in ".join(part for part in (encoding, units) if part)
+
+
+def _fix(side: Dataset, reading: Reading) -> str:
+    if side.format == "arrays":
+        return f'Pass encoding="{reading.encoding}" to BoxTable.from_arrays.'
+    flags = {"box": reading.encoding, "units": reading.units}
+    given = {"box": side.reading.encoding, "units": side.reading.units}
+    changed = [f"--{side.role}-{name} {value}" for name, value in flags.items() if value != given[name]]
+    return f"Rerun with {' '.join(changed)}."

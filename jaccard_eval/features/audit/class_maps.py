@@ -1,0 +1,244 @@
+"""Do the classes of both sides mean the same? Candidate maps are judged by objects that lie in one place.
+
+Where a prediction and a ground-truth box share their place, they are one object, whatever their classes say. The share
+of such pairs whose classes agree under a map says how well the map fits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jaccard_eval.data.alignment import Placement
+from jaccard_eval.data.boxtable import RowArray
+from jaccard_eval.data.class_alignment import match_classes, rows_of_pairs
+from jaccard_eval.data.class_rules import NAMED_MAPS, NOWHERE, rows_of_named
+from jaccard_eval.data.dataset import Dataset, LabelMap
+from jaccard_eval.errors import FindingLog, Where
+from jaccard_eval.features.audit.context import MISREAD, Evidence
+from jaccard_eval.features.audit.sample import IntArray, Sample, take_sample
+from jaccard_eval.matching.order import lengths_of_runs, starts_of_runs
+
+# A detector that works agrees with its own classes on most of the objects that it locates, and no renumbering of them
+# fits better by chance; the margins leave room for poor detectors and for small sets.
+CLEAR_GAIN = 0.25  # share of pairs by which another map must agree better
+CLEAR_PAIRS = 5  # pairs by which it must agree better
+CONVINCING = 0.5  # share of pairs that it must agree with at least
+FREE_GAIN = 0.1  # share of pairs by which pairs chosen freely must fit better than a map that has a rule
+SWAP_PAIRS = 10  # pairs of a class from which it is judged alone
+SWAP_OWN, SWAP_OTHER = 0.2, 0.8  # a class that agrees with its own at most, and with one other at least, is mistaken
+LISTED = 5  # candidates shown
+PASTED = 20  # pairs of classes that a suggested flag spells out
+NAMED_PAIRS = 3  # pairs of classes that evidence spells out
+
+ClassMap = str | Mapping[str, str]
+_PLAIN_NAME = re.compile(r"[\w.+/()-]+( [\w.+/()-]+)*")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Confusion:
+    """How often a prediction of one class lies on an object of another; cells that are not empty, shape (c,)."""
+
+    pred: IntArray
+    gt: IntArray
+    count: IntArray
+
+    @classmethod
+    def of(cls, sample: Sample) -> Confusion:
+        """Count the pairs of a sample."""
+        pred_row, gt_row = sample.objects()
+        pred, gt = sample.pred.label[pred_row].astype(np.int64), sample.gt.label[gt_row].astype(np.int64)
+        width = int(gt.max(initial=0)) + 1
+        cells = np.sort(pred * width + gt)
+        first, count = lengths_of_runs(starts_of_runs(cells))
+        return cls(cells[first] // width, cells[first] % width, count)
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs."""
+        return int(self.count.sum())
+
+    def agreement(self, rows: RowArray) -> float:
+        """Share of the pairs whose prediction class has the object's class under a map; 0 without pairs."""
+        return int(self.count[rows[self.pred] == self.gt].sum()) / max(self.pairs, 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A map of classes and the share of pairs that agree with it."""
+
+    class_map: ClassMap
+    rows: RowArray
+    agreement: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """How the candidates fare; `better` is the one that fits clearly better than the map as given, if any."""
+
+    pairs: int
+    given: float
+    candidates: tuple[Candidate, ...]
+    better: Candidate | None
+
+    def evidence(self) -> str:
+        """Say how many of the pairs agree as given, and under the candidate that fits better."""
+        text = f"of {self.pairs:,} objects in one place, classes agree for {self.given:.1%} as given"
+        return (
+            text
+            if self.better is None
+            else f"{text}, for {self.better.agreement:.1%} by {_short_text(self.better.class_map)}"
+        )
+
+    def table(self) -> tuple[tuple[str, ...], ...]:
+        """Candidates with their agreement, the best first."""
+        rows = [(_short_text(one.class_map), f"{one.agreement:.3f}") for one in self.candidates]
+        return (("class map", "classes agree"), ("as given", f"{self.given:.3f}"), *rows)
+
+
+def check_classes(evidence: Evidence, findings: FindingLog) -> None:
+    """Warn where the classes of objects in one place speak for another map than the one in use."""
+    if evidence.metrics.protocol.class_agnostic or findings.has(*MISREAD):
+        return
+    gt, pred = evidence.gt.labels, evidence.pred.labels
+    verdict = judge(gt, pred, Confusion.of(evidence.sample), evidence.aligned.classes.rows)
+    if verdict.better is None:
+        return
+    detail = f"classes do not mean the same on both sides: {verdict.evidence()}"
+    fix = f"Rerun with --class-map {option_text(verdict.better.class_map)}."
+    findings.warning("class-mapping", Where(evidence.pred.path, field="class"), detail, fix=fix, table=verdict.table())
+
+
+def best_class_map(gt: Dataset, pred: Dataset, placed: Placement, findings: FindingLog) -> ClassMap | None:
+    """Return the map that the boxes speak for, with a note of it; None to leave the classes as given."""
+    where = Where(pred.path, field="class")
+    given = match_classes(gt.labels, pred.labels, None, where, FindingLog()).rows
+    sample = take_sample(placed.gt, placed.pred, len(placed.images.table))
+    verdict = judge(gt.labels, pred.labels, Confusion.of(sample), given)
+    chosen = None if verdict.better is None else verdict.better.class_map
+    decided = "as given" if chosen is None else f"by {_short_text(chosen)}"
+    findings.note("class-map-auto", where, f"classes are taken {decided}: {verdict.evidence()}", table=verdict.table())
+    return chosen
+
+
+def judge(gt: LabelMap, pred: LabelMap, confusion: Confusion, given: RowArray) -> Verdict:
+    """Score all candidates against the map in use.
+
+    Parameters
+    ----------
+    gt, pred : LabelMap
+    confusion : Confusion
+    given : ndarray of int32, shape (n_pred_classes,)
+        Ground-truth row of each prediction class as things are, -1 for none.
+    """
+    as_given = confusion.agreement(given)
+    renumbered = Verdict(confusion.pairs, as_given, (), None)
+    if as_given <= 1 - CLEAR_GAIN:
+        renumbered = _renumbered(gt, pred, confusion, given)
+    if renumbered.better is not None:
+        return renumbered
+    swapped = _swapped(confusion, given, gt, pred)
+    candidates = tuple(sorted((*renumbered.candidates, *swapped), key=lambda one: -one.agreement))
+    return replace(renumbered, candidates=candidates, better=swapped[0] if swapped else None)
+
+
+def _renumbered(gt: LabelMap, pred: LabelMap, confusion: Confusion, given: RowArray) -> Verdict:
+    """Compare maps that change all classes: those that have a rule, and one that has none."""
+    as_given = confusion.agreement(given)
+    named = _named_candidates(gt, pred, confusion, given)
+    free = _free_candidate(gt, pred, confusion)
+    best = named[0] if named and named[0].agreement >= _supported(confusion, free) - FREE_GAIN else free
+    gain = (_supported(confusion, best) if best is free else best.agreement) - as_given
+    clear = gain >= CLEAR_GAIN and gain * confusion.pairs >= CLEAR_PAIRS and best.agreement >= CONVINCING
+    shown = [*named[: LISTED - 1], *([free] if clear and best is free else [])]
+    ranked = sorted(shown, key=lambda one: -one.agreement)
+    return Verdict(confusion.pairs, as_given, tuple(ranked), best if clear else None)
+
+
+def _named_candidates(gt: LabelMap, pred: LabelMap, confusion: Confusion, given: RowArray) -> list[Candidate]:
+    """Named maps that differ from each other and from the given one, the best first.
+
+    Of maps that fit alike, the one that knows more classes comes first: ids from 0 to 79 shifted by one fall into the
+    gaps of COCO's ids.
+    """
+    known = {given.tobytes()}
+    candidates = []
+    for name in NAMED_MAPS:
+        rows = rows_of_named(name, gt, pred)
+        if (rows >= 0).any() and rows.tobytes() not in known:
+            known.add(rows.tobytes())
+            candidates.append(Candidate(name, rows, confusion.agreement(rows)))
+    return sorted(candidates, key=lambda one: (-one.agreement, -int((one.rows >= 0).sum())))
+
+
+def _free_candidate(gt: LabelMap, pred: LabelMap, confusion: Confusion) -> Candidate:
+    """Pair classes one to one, the most frequent cells first; a cell of a single pair proves nothing."""
+    rows = np.full(len(pred), NOWHERE, dtype=np.int32)
+    taken: set[int] = set()
+    order = np.argsort(-confusion.count, kind="stable")
+    cells = zip(confusion.pred[order].tolist(), confusion.gt[order].tolist(), confusion.count[order], strict=True)
+    for ours, theirs, count in cells:
+        if count > 1 and rows[ours] == NOWHERE and theirs not in taken:
+            rows[ours] = theirs
+            taken.add(theirs)
+    pairs = _pairs_of(rows, gt, pred)
+    rows = rows_of_pairs(gt, pred, pairs)
+    return Candidate(pairs, rows, confusion.agreement(rows))
+
+
+def _supported(confusion: Confusion, free: Candidate) -> float:
+    """Agreement of a free map without the first pair of each class, which it was made to fit."""
+    fitting = free.rows[confusion.pred] == confusion.gt
+    return int((confusion.count[fitting] - 1).sum()) / max(confusion.pairs, 1)
+
+
+def _pairs_of(rows: RowArray, gt: LabelMap, pred: LabelMap) -> dict[str, str]:
+    """Write a map as texts, without the classes that keep their name."""
+    default = rows_of_pairs(gt, pred, {})
+    changed = np.flatnonzero((rows >= 0) & (rows != default)).tolist()
+    return {_class_text(pred, row): _class_text(gt, int(rows[row])) for row in changed}
+
+
+def _class_text(labels: LabelMap, row: int) -> str:
+    """Return the name of a class, or its key where several classes share the name."""
+    name = labels.names[row]
+    return name if labels.names.count(name) == 1 else str(labels.keys[row])
+
+
+def _swapped(confusion: Confusion, given: RowArray, gt: LabelMap, pred: LabelMap) -> list[Candidate]:
+    """Find classes that have changed places among themselves in an otherwise fitting map; one candidate or none.
+
+    They must be a permutation: a class that is merely taken for another one is a weakness of the detector.
+    """
+    total = np.bincount(confusion.pred, weights=confusion.count, minlength=len(given))[confusion.pred]
+    share = confusion.count / np.maximum(total, 1)  # (c,): of the pairs of the cell's prediction class
+    is_own = given[confusion.pred] == confusion.gt
+    own = np.bincount(confusion.pred[is_own], weights=share[is_own], minlength=len(given))
+    mistaken = (total >= SWAP_PAIRS) & ~is_own & (share >= SWAP_OTHER) & (own[confusion.pred] <= SWAP_OWN)
+    ours, theirs = confusion.pred[mistaken], confusion.gt[mistaken]
+    if len(ours) < 2 or sorted(given[ours].tolist()) != sorted(theirs.tolist()):
+        return []
+    rows = given.copy()
+    rows[ours] = theirs
+    return [Candidate(_pairs_of(rows, gt, pred), rows, confusion.agreement(rows))]
+
+
+def option_text(class_map: ClassMap) -> str:
+    """Return a map as the value of ``--class-map``: a name, pairs quoted for a shell, or "auto" for many pairs."""
+    if isinstance(class_map, str):
+        return class_map
+    plain = all(_PLAIN_NAME.fullmatch(text) for pair in class_map.items() for text in pair)
+    if not plain or len(class_map) > PASTED:
+        return "auto"
+    return "'" + ",".join(f"{ours}={theirs}" for ours, theirs in class_map.items()) + "'"
+
+
+def _short_text(class_map: ClassMap) -> str:
+    if isinstance(class_map, str):
+        return class_map
+    if len(class_map) <= NAMED_PAIRS:
+        return ", ".join(f"{ours} = {theirs}" for ours, theirs in class_map.items())
+    return f"{len(class_map):,} pairs"

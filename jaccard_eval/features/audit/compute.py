@@ -1,0 +1,78 @@
+"""What is wrong with this input? Cheap checks of an evaluation that name a mistake, its evidence and its repair.
+
+Every check reads what the evaluation has computed already, or a bounded sample, and records findings. The codes are
+explained in ``docs/findings.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from jaccard_eval.data.alignment import Alignment
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.signature import Words
+from jaccard_eval.errors import Finding, FindingLog
+from jaccard_eval.features.audit.box_encoding import check_readings
+from jaccard_eval.features.audit.class_maps import check_classes
+from jaccard_eval.features.audit.context import Evidence
+from jaccard_eval.features.audit.duplicates import check_repeats, check_rows
+from jaccard_eval.features.audit.images import check_images
+from jaccard_eval.features.audit.offsets import check_offsets
+from jaccard_eval.features.audit.outside import check_outside
+from jaccard_eval.features.audit.rounding import check_rounding
+from jaccard_eval.features.audit.sample import take_sample
+from jaccard_eval.features.audit.scores import check_scores
+from jaccard_eval.features.audit.tie_bounds import check_ties
+from jaccard_eval.metrics.detection import DetectionMetrics
+
+Check = Callable[[Evidence, FindingLog], None]
+
+# Where check_readings explains poor agreement by the boxes, the others do not blame classes or images for it; what
+# check_outside and check_rows tell is not told again by check_rows and check_scores.
+CHECKS: tuple[Check, ...] = (
+    check_readings,
+    check_outside,
+    check_rows,
+    check_offsets,
+    check_classes,
+    check_scores,
+    check_ties,
+    check_rounding,
+    check_images,
+)
+
+
+def audit(
+    gt: Dataset, pred: Dataset, aligned: Alignment, metrics: DetectionMetrics, hashes: Sequence[Words]
+) -> tuple[Finding, ...]:
+    """Run all checks on an evaluation; findings in the order of their weight.
+
+    Parameters
+    ----------
+    gt, pred, aligned, metrics
+        See `Evidence`.
+    hashes : pair of ndarray of uint64
+        Hashes of the rows of the aligned ground truth and predictions.
+    """
+    placed = aligned.placement
+    sample = take_sample(placed.gt, placed.pred, len(placed.images.table))
+    evidence = Evidence(
+        gt=gt,
+        pred=pred,
+        aligned=aligned,
+        metrics=metrics,
+        sample=sample,
+        gt_hashes=hashes[0],
+        pred_hashes=hashes[1],
+    )
+    findings = FindingLog()
+    for check in CHECKS:
+        check(evidence, findings)
+    return findings.findings()
+
+
+def audit_alone(side: Dataset) -> tuple[Finding, ...]:
+    """Run the checks that one side allows without the other."""
+    findings = FindingLog()
+    check_repeats(side, findings)
+    return findings.findings()

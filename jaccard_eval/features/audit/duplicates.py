@@ -1,0 +1,263 @@
+"""Rows that should not be there: repeated boxes on either side, and ground truth that nothing can match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.signature import Words, row_hashes
+from jaccard_eval.errors import FindingLog, Severity, Where, counted, shown
+from jaccard_eval.features.audit.context import MISREAD, Evidence
+from jaccard_eval.matching.matchtable import match_boxes
+from jaccard_eval.matching.order import stable_order
+from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
+
+IntArray = npt.NDArray[np.int64]
+
+SAME_OBJECT = 0.95  # IoU from which two boxes of a class are one object: closer than people draw a box twice
+RARE = 0.001  # share of the ground truth up to which two objects may well stand in one place
+MAX_NEIGHBOURS = 64  # boxes compared with each one, so that thousands at one place stay cheap
+CANNOT_MATCH = ("box-empty", "box-negative")  # loaders say of boxes without an area that they can match nothing
+OUTSIDE = ("box-outside", "box-gigantic")  # tell of the same boxes: what follows from it is then a note
+ADVICE = "Evaluate with --drop-duplicates, and mend the export that wrote them."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeats:
+    """Rows of one table that occur more than once.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (r,)
+        The rows that repeat an earlier one, ascending.
+    times : int
+        How many times every row occurs, if all occur equally often or a multiple of that; else 1.
+    """
+
+    rows: IntArray
+    times: int
+
+    @classmethod
+    def of(cls, boxes: BoxTable, hashes: Words) -> Repeats:
+        """Find the rows that equal an earlier one in image, class, box, score, area and flags.
+
+        Parameters
+        ----------
+        boxes : BoxTable
+        hashes : ndarray of uint64, shape (len(boxes),)
+            See `data.signature.row_hashes`.
+        """
+        ordered = np.sort(hashes)
+        if not (ordered[1:] == ordered[:-1]).any():
+            return cls(np.zeros(0, dtype=np.int64), 1)
+        order = np.lexsort((boxes.label, boxes.image, hashes))  # hashes go by name, which two images may share
+        columns = (hashes[order], boxes.image[order], boxes.label[order])
+        same = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
+        bounds = np.concatenate(([0], np.flatnonzero(~same) + 1, [len(order)]))
+        return cls(np.sort(order[1:][same]), int(np.gcd.reduce(np.diff(bounds))))
+
+
+def repeats_of(side: Dataset) -> Repeats:
+    """Find the repeated rows of one side as it was read."""
+    names = [side.images.name(row) for row in range(len(side.images))]
+    return Repeats.of(side.boxes, row_hashes(side.boxes, names, side.labels.names))
+
+
+def without_rows(boxes: BoxTable, rows: IntArray) -> BoxTable:
+    """Return the table without some rows."""
+    kept = np.ones(len(boxes), dtype=np.bool_)
+    kept[rows] = False
+    return boxes.take(kept)
+
+
+def check_rows(evidence: Evidence, findings: FindingLog) -> None:
+    """Warn of repeated rows, with the AP without them, and of ground truth that nothing can match."""
+    aligned = evidence.aligned
+    gt, pred = Repeats.of(aligned.gt, evidence.gt_hashes), Repeats.of(aligned.pred, evidence.pred_hashes)
+    if len(gt.rows) or len(pred.rows):
+        _report_repeats(evidence, gt, pred, findings)
+    _check_near_duplicates(evidence, gt, findings)
+    _check_unmatchable(evidence, findings)
+
+
+def check_repeats(side: Dataset, findings: FindingLog) -> None:
+    """Warn of the repeated rows of one side alone, as it was read."""
+    repeats = repeats_of(side)
+    image_names = [side.images.name(row) for row in range(len(side.images))]
+    boxes = _Described(side.path, side.role, side.boxes, image_names, side.labels.names)
+    _add_repeats(boxes, repeats, findings)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Described:
+    """Boxes with the names that a message needs."""
+
+    path: str
+    role: str
+    boxes: BoxTable
+    image_names: Sequence[str]
+    class_names: Sequence[str]
+
+    def __call__(self, row: int) -> tuple[Where, str]:
+        """Name a box by image, class and place: formats do not keep the lines of their files."""
+        image, label = self.image_names[self.boxes.image[row]], self.class_names[self.boxes.label[row]]
+        x, y, w, h = self.boxes.xywh[row].tolist()
+        box = f"{shown(label)} at {x:g}, {y:g}, {w:g} wide, {h:g} high"
+        return Where(self.path, record=f"image {shown(image)}"), box
+
+
+def _sides(evidence: Evidence) -> tuple[_Described, _Described]:
+    aligned = evidence.aligned
+    names = aligned.image_names, aligned.class_names
+    gt, pred = evidence.gt.path, evidence.pred.path
+    return _Described(gt, "gt", aligned.gt, *names), _Described(pred, "pred", aligned.pred, *names)
+
+
+def _report_repeats(evidence: Evidence, gt: Repeats, pred: Repeats, findings: FindingLog) -> None:
+    given = evidence.metrics.value(MetricRef(name="AP")).value
+    clean = _apwithout_rows(evidence, gt.rows, pred.rows)
+    effect = "" if np.isnan(given) else f"; AP {given:.4f} as given, {clean:.4f} without repeated rows"
+    ours, theirs = _sides(evidence)
+    harmless = clean == given and pred.times == 1
+    _add_repeats(ours, gt, findings, effect=effect)
+    _add_repeats(theirs, pred, findings, severity=Severity.NOTE if harmless else Severity.WARNING, effect=effect)
+
+
+def _add_repeats(
+    boxes: _Described,
+    repeats: Repeats,
+    findings: FindingLog,
+    *,
+    severity: Severity = Severity.WARNING,
+    effect: str = "",
+) -> None:
+    what = "duplicate ground-truth boxes" if boxes.role == "gt" else "duplicate predictions"
+    summary = f"{len(repeats.rows):,} of {len(boxes.boxes):,} rows are {what}, equal to an earlier row in every column"
+    if repeats.times > 1:
+        summary += f"; every row occurs {_times(repeats.times)}, as if the whole file had been appended to itself"
+    code = "gt-duplicate" if boxes.role == "gt" else "pred-duplicate"
+    findings.add_rows(severity, code, repeats.rows, boxes, summary=f"{summary}{effect}", fix=ADVICE)
+
+
+def _times(n: int) -> str:
+    return "twice" if n == 2 else f"{n:,} times"
+
+
+def _apwithout_rows(evidence: Evidence, gt_rows: IntArray, pred_rows: IntArray) -> float:
+    """Match again without some rows of either side."""
+    aligned, metrics = evidence.aligned, evidence.metrics
+    gt, pred = without_rows(aligned.gt, gt_rows), without_rows(aligned.pred, pred_rows)
+    n_images, n_labels = len(aligned.image_names), len(aligned.class_names)
+    table = match_boxes(gt, pred, metrics.protocol, n_images=n_images, n_labels=n_labels)
+    again = DetectionMetrics(table, metrics.class_names, metrics.image_names, area_known=metrics.area_known)
+    return again.value(MetricRef(name="AP")).value
+
+
+def _check_near_duplicates(evidence: Evidence, repeats: Repeats, findings: FindingLog) -> None:
+    """Tell of ground truth that was drawn twice, and warn where it is not rare; exact repeats are told already."""
+    gt = evidence.aligned.gt
+    single = ~gt.crowd
+    single[repeats.rows] = False
+    rows = np.flatnonzero(single)
+    near = near_duplicates(gt.take(rows))
+    summary = (
+        f"{counted(len(near), 'near-duplicate ground-truth box', 'near-duplicate ground-truth boxes')}: same image and "
+        f"class, and IoU {SAME_OBJECT:g} or more with another; one detection matches only one of them"
+    )
+    fix = "Keep one box per object: merged annotations and overlapping tiles leave two."
+    severity = Severity.NOTE if len(near) <= RARE * len(gt) else Severity.WARNING
+    findings.add_rows(severity, "gt-near-duplicate", rows[near], _sides(evidence)[0], summary=summary, fix=fix)
+
+
+def near_duplicates(boxes: BoxTable) -> IntArray:
+    """Return the rows that nearly coincide with another box of their image and class, one row of each pair.
+
+    Boxes are sorted by image, class and left edge and compared with their next neighbours. That finds every pair with
+    IoU t or more: as the intersection is no higher than either box, it is at least t times as wide as the wider one, so
+    that the left edges lie at most (1 - t) times a width apart. Where more than `MAX_NEIGHBOURS` boxes begin so close
+    to each other, pairs can be missed.
+
+    Parameters
+    ----------
+    boxes : BoxTable
+
+    Returns
+    -------
+    ndarray of int64, shape (r,)
+        Ascending.
+    """
+    order = _by_place(boxes)
+    corners = Corners.of(boxes.xywh[order])
+    key = boxes.image[order].astype(np.int64) * (int(boxes.label.max(initial=0)) + 1) + boxes.label[order]
+    reach = corners.left + (1 - SAME_OBJECT) * (corners.right - corners.left)
+    found: list[IntArray] = []
+    first = np.arange(len(boxes))
+    for step in range(1, MAX_NEIGHBOURS + 1):
+        first = first[first + step < len(boxes)]
+        second = first + step
+        first = first[(key[second] == key[first]) & (corners.left[second] <= reach[first])]
+        if not len(first):
+            break
+        found.append(overlapping_pairs(corners, corners, first, first + step, threshold=SAME_OBJECT)[1])
+    doubled = np.zeros(len(boxes), dtype=np.bool_)
+    doubled[order[np.concatenate(found)] if found else []] = True
+    return np.flatnonzero(doubled)
+
+
+def _by_place(boxes: BoxTable) -> IntArray:
+    """Return the order by image, class and left edge."""
+    order = np.argsort(boxes.xywh[:, 0])
+    order = order[stable_order(boxes.label[order])]
+    return order[stable_order(boxes.image[order])]
+
+
+def _check_unmatchable(evidence: Evidence, findings: FindingLog) -> None:
+    """Say which ground truth no detection can match, and which counts nowhere."""
+    gt, table = evidence.aligned.gt, evidence.metrics.table
+    counts = ~table.gt_ignored[0]
+    threshold = table.protocol.iou_thresholds[0]
+    beyond = counts & (inside_share(evidence) < threshold) & (not findings.has(*MISREAD))
+    if not any(finding.code in CANNOT_MATCH for finding in evidence.gt.findings):
+        beyond |= counts & (gt.xywh[:, 2:] <= 0).any(axis=1)
+    lost = np.flatnonzero(beyond)
+    summary = (
+        f"{counted(len(lost), 'ground-truth box', 'ground-truth boxes')} cannot be matched: without an area, or so far "
+        f"outside the image that no box within it reaches IoU {threshold:g}; each lowers recall"
+    )
+    fix = "Cut boxes at the border of the image, and check its width and height in the ground truth."
+    describe = _sides(evidence)[0]
+    severity = Severity.NOTE if findings.has(*OUTSIDE) else Severity.WARNING
+    findings.add_rows(severity, "gt-unmatchable", lost, describe, summary=summary, fix=fix)
+    nowhere = np.flatnonzero(table.gt_ignored.all(axis=0) & ~_flagged(evidence))
+    summary = f"{counted(len(nowhere), 'ground-truth box', 'ground-truth boxes')} outside every area range: not counted"
+    findings.add_rows(Severity.NOTE, "gt-uncounted", nowhere, describe, summary=summary)
+
+
+def inside_share(evidence: Evidence) -> FloatArray:
+    """Return the share of each ground-truth box that lies in its image, shape (m,): the IoU that a box within reaches.
+
+    1 where the size of the image is not known, or the box has no area.
+    """
+    aligned = evidence.aligned
+    size = np.ones(2) if aligned.units == "norm" else aligned.placement.images.table.sizes[aligned.gt.image]
+    low = aligned.gt.xywh[:, :2]
+    high = low + aligned.gt.xywh[:, 2:]
+    inside = np.clip(np.minimum(high, size) - np.maximum(low, 0), 0, None)
+    known = (size > 0).all(axis=-1) & (aligned.gt.xywh[:, 2:] > 0).all(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = (inside / aligned.gt.xywh[:, 2:]).prod(axis=1)
+    return np.where(known, shares, 1.0)
+
+
+def _flagged(evidence: Evidence) -> BoolArray:
+    gt = evidence.aligned.gt
+    flags = [getattr(gt, flag) for flag in evidence.metrics.protocol.ignored_flags]
+    flagged: BoolArray = np.logical_or.reduce([np.zeros(len(gt), dtype=np.bool_), *flags])
+    return flagged

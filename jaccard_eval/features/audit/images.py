@@ -1,0 +1,204 @@
+"""What is odd about images: not covered, of another split, shifted by one, numbered, named twice, sizes transposed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from jaccard_eval.data.alignment import Placement
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.imagenames import posix, without_suffix
+from jaccard_eval.errors import FindingLog, Severity, Where, counted, example_keys, shown
+from jaccard_eval.features.audit.agreement import (
+    LOW_AGREEMENT,
+    Agreement,
+    Way,
+    chance_agreement,
+    is_better,
+    place_agreement,
+    unflagged,
+    ways_to_match,
+)
+from jaccard_eval.features.audit.context import MISREAD, Evidence
+
+MIN_UNCOVERED = 5  # images without predictions, before they are more than chance
+UNCOVERED_SHARE = 0.2  # of the images with objects; sound predictions of the public sets leave out at most 0.02
+
+# Agreement by place is at least .63 on the public sets with sound predictions, at most .11 by chance, .04 for the one
+# published set whose predictions belong to another split.
+MIN_OBJECTS = 30  # and
+MIN_IMAGES = 5  # from which poor agreement says that pictures are other ones
+FEWEST_OBJECTS = 10  # from which much better agreement says that ids mean other images
+NO_AGREEMENT = 0.05
+CHANCE_FACTOR = 1.25  # up to which agreement above that of chance is none
+STANDARD_ERRORS = 3.0  # by which few objects found must exceed chance to mean something
+
+OUTSIDE_PIXELS = 2.0  # px and
+OUTSIDE_SHARE = 0.02  # share of the side by which boxes leave pictures before the size is doubted
+
+NUMBERINGS = ("id", "id+1", "id-1", "number")  # that match other images silently, where all of them exist
+
+_NAMES_REPORTED = frozenset({"file-name-duplicate", "image-ambiguous", "image-names-alike"})
+
+
+def check_images(evidence: Evidence, findings: FindingLog) -> None:
+    """Check that predictions cover the images, lie on their own ones, and that names and sizes are sound.
+
+    Run after the checks of boxes: where those name a wrong reading of boxes, nothing is claimed about images.
+    """
+    _check_coverage(evidence, findings)
+    for side in (evidence.gt, evidence.pred):
+        _check_names(side, findings)
+    _check_sizes(evidence, findings)
+    if not findings.has(*MISREAD) and not any(one.code == "units-mixed" for one in evidence.aligned.findings):
+        _check_place(evidence, findings)
+
+
+def _check_coverage(evidence: Evidence, findings: FindingLog) -> None:
+    """Warn of images with objects of a predicted class but without any prediction."""
+    aligned, placed = evidence.aligned, evidence.aligned.placement
+    if not len(placed.pred):
+        return  # the loader has said so
+    gt = aligned.gt
+    predicted = np.bincount(aligned.pred.label, minlength=len(aligned.class_names)) > 0  # (classes,)
+    expected = predicted[gt.label] & unflagged(gt)
+    n_images = len(placed.images.table)
+    with_objects = np.bincount(gt.image[expected], minlength=n_images) > 0
+    without = np.flatnonzero(with_objects & (np.bincount(placed.pred.image, minlength=n_images) == 0))
+    total = int(np.count_nonzero(with_objects))
+    if len(without) < MIN_UNCOVERED or len(without) <= UNCOVERED_SHARE * total:
+        return
+    names = example_keys(aligned.image_names[row] for row in without)
+    findings.warning(
+        "image-coverage",
+        Where(evidence.pred.path, field="image"),
+        f"{len(without):,} of {counted(total, 'image')} with objects ({len(without) / total:.0%}) have no prediction at"
+        f" all: {names}",
+        fix="Is this a partial run, another split, a wrong --images folder, or a high score threshold? Predict every "
+        f"image of {evidence.gt.path}.",
+    )
+
+
+def _check_names(side: Dataset, findings: FindingLog) -> None:
+    """Note images of one side whose names differ only in the suffix of the picture."""
+    images = side.images
+    if not any(images.file_names) and not any(isinstance(key, str) for key in images.keys[-1:]):
+        return
+    names = [images.name(row) for row in range(len(images))]
+    if len({name.rpartition(".")[2] for name in names}) < 2:
+        return  # one suffix: names differ in something else
+    if any(one.code in _NAMES_REPORTED for one in side.findings):
+        return
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(without_suffix(posix(name)), []).append(name)
+    alike = [group for group in groups.values() if len(group) > 1]
+    findings.add_rows(
+        Severity.NOTE,
+        "image-name-shared",
+        range(len(alike)),
+        lambda row: (Where(side.path, field="image"), " and ".join(map(shown, alike[row]))),
+        summary=f"{counted(len(alike), 'name is', 'names are')} shared by images that differ in their suffix only",
+        fix="If they are one picture twice, keep one: its objects count twice.",
+    )
+
+
+def _check_sizes(evidence: Evidence, findings: FindingLog) -> None:
+    """Warn of images whose listed width and height have changed places."""
+    placed, gt, pred = evidence.aligned.placement, evidence.gt, evidence.pred
+    by_other_side = _transposed_between(placed, pred)
+    by_boxes = _transposed_by_boxes(placed) if evidence.aligned.units == "px" else np.zeros_like(by_other_side)
+    table = placed.images.table
+
+    def describe(row: int) -> tuple[Where, str]:
+        width, height = table.sizes[row]
+        proof = "the predictions say the opposite" if by_other_side[row] else "its objects fit only the opposite"
+        return Where(gt.path, field="image"), f"{shown(table.name(row))} is {width:g} x {height:g}, {proof}"
+
+    rows = np.flatnonzero(by_other_side | by_boxes)
+    findings.add_rows(
+        Severity.WARNING,
+        "image-size-transposed",
+        rows,
+        describe,
+        summary=f"width and height of {counted(len(rows), 'image')} seem to have changed places (EXIF orientation?)",
+        fix="Write the sizes of the pictures as they are shown; --pred-images DIR takes those of the pictures for "
+        "predictions in fractions.",
+    )
+
+
+def _transposed_between(placed: Placement, pred: Dataset) -> BoolArray:
+    """Mark common images whose width is the predictions' height and the other way round."""
+    sizes = placed.images.table.sizes
+    theirs = np.full_like(sizes, np.nan)
+    matched = placed.images.pred_rows >= 0
+    theirs[placed.images.pred_rows[matched]] = pred.images.sizes[matched]
+    opposite = (sizes == theirs[:, ::-1]).all(axis=1)
+    transposed: BoolArray = np.logical_and(opposite, sizes[:, 0] != sizes[:, 1])
+    return transposed
+
+
+def _transposed_by_boxes(placed: Placement) -> BoolArray:
+    """Mark images that objects leave, all of which fit into the transposed picture."""
+    gt, sizes = placed.gt, placed.images.table.sizes
+    ends = gt.xywh[:, :2] + gt.xywh[:, 2:]  # (n, 2): right, bottom
+    doubted = np.zeros(len(sizes), dtype=np.bool_)
+    doubted[gt.image[_beyond(ends, sizes[gt.image])]] = True
+    if doubted.any():
+        doubted[gt.image[_beyond(ends, sizes[gt.image][:, ::-1])]] = False
+    return doubted
+
+
+def _beyond(ends: FloatArray, sizes: FloatArray) -> BoolArray:
+    """Whether boxes (n, 2) end clearly outside of pictures; not where the size is unknown."""
+    limits = sizes + np.maximum(OUTSIDE_PIXELS, OUTSIDE_SHARE * sizes)
+    outside: BoolArray = np.any(ends > limits, axis=1)
+    return outside
+
+
+def _check_place(evidence: Evidence, findings: FindingLog) -> None:
+    """Warn when predictions lie on their images no better than on others: name the right images, or doubt the split."""
+    own = place_agreement(evidence.sample)
+    if own.possible < FEWEST_OBJECTS or own.share >= LOW_AGREEMENT:
+        return
+    used = evidence.aligned.correspondence.image_strategy
+    ways = ways_to_match(evidence.gt, evidence.pred, (name for name in NUMBERINGS if name != used))
+    better = [way for way in ways if way.agreement.found >= FEWEST_OBJECTS and is_better(way.agreement, own)]
+    if better:
+        _warn_numbering(evidence, own, max(better, key=lambda way: way.agreement.share), findings)
+    elif own.possible >= MIN_OBJECTS and own.images >= MIN_IMAGES:
+        _warn_mismatch(evidence, own, findings)
+
+
+def _warn_mismatch(evidence: Evidence, own: Agreement, findings: FindingLog) -> None:
+    chance = chance_agreement(evidence.sample)
+    if _is_chance(own, chance):
+        findings.warning(
+            "image-mismatch",
+            Where(evidence.pred.path, field="image"),
+            f"predictions lie on {own.found:,} of the {own.possible:,} objects that they could find ({own.share:.1%}, "
+            f"whatever the class), and on {chance.share:.1%} when moved to other images: they seem made on other "
+            "pictures",
+            fix=f"Check that they were made on the images of {evidence.gt.path}: splits may use the same ids or names.",
+        )
+
+
+def _is_chance(own: Agreement, chance: Agreement) -> bool:
+    excess = own.found - chance.share * own.possible
+    few = own.share < NO_AGREEMENT and excess <= STANDARD_ERRORS * math.sqrt(own.found + 1)
+    return few or own.share <= CHANCE_FACTOR * chance.share
+
+
+def _warn_numbering(evidence: Evidence, own: Agreement, way: Way, findings: FindingLog) -> None:
+    used = evidence.aligned.correspondence.image_strategy
+    where = Where(evidence.pred.path, field="image")
+    proof = f"predictions lie on {own.share:.1%} of the objects by {used} (as matched), on {way.agreement.share:.1%} by"
+    fix = f"Rerun with {way.flag}."
+    if way.name in ("id+1", "id-1"):
+        detail = f"image ids are off by one: {proof} {way.name}"
+        findings.warning("image-shifted", where, detail, fix=fix)
+    else:
+        detail = f"image ids and the numbers in file names are confused: {proof} {way.name}"
+        findings.warning("image-number", where, detail, fix=fix)

@@ -1,0 +1,216 @@
+"""What is odd about scores: their range, what was cut off below them, ties, and detections beyond the cap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.errors import FindingLog, Where, counted
+from jaccard_eval.features.audit.context import Evidence
+from jaccard_eval.matching.order import IntArray
+from jaccard_eval.metrics.curves import MatchCurves
+
+FEWEST = 100  # detections from which a lowest score, or a share of ties, says something
+FEWEST_EQUAL = 4  # detections from which equal scores are no accident
+ALMOST_ONE = 1 + 1e-6  # single-precision scores overshoot 1 by less
+ISOLATED = 0.05  # share of scores outside [0, 1] up to which they are faults rather than another scale
+CUT = 0.05  # lowest score that tells of a threshold: detectors give boxes of any lower score
+WORTH_A_WARNING = 0.005  # AP that detections left out can add, from which that is a warning
+BULK = 0.5  # share of detections with a tied score from which it is told
+MAX_DECIMALS = 3  # decimals of scores that are looked for
+TOOLS = {  # score threshold -> tools that have it as default
+    0.05: "torchvision and Detectron2",
+    0.25: "yolo predict",
+    0.5: "RF-DETR and Hugging Face examples",
+}
+TOOL_MARGIN = 0.02  # how far above a threshold the lowest score may lie
+
+
+def check_scores(evidence: Evidence, findings: FindingLog) -> None:
+    """Report scores on another scale, all alike, cut off or tied in bulk, and detections beyond the cap."""
+    _note_cap(evidence, findings)
+    score = evidence.pred.boxes.score
+    if score is None or len(score) == 0:
+        return
+    lowest, highest = float(score.min()), float(score.max())
+    if lowest == highest:
+        _check_constant(evidence, highest, findings)
+        return
+    percent = _is_percent(score, lowest, highest)
+    if percent:
+        _warn_percent(evidence, lowest, highest, findings)
+    elif lowest < 0 or highest > ALMOST_ONE:
+        _report_range(evidence, score, findings)
+        return
+    if (lowest / 100 if percent else lowest) >= CUT:
+        _report_threshold(evidence, lowest, findings)
+    _note_ties(evidence, score, findings)
+
+
+def _note_cap(evidence: Evidence, findings: FindingLog) -> None:
+    table = evidence.metrics.table
+    cut = len(evidence.aligned.pred) - len(table)
+    if cut:
+        cap = table.protocol.max_dets[-1]
+        findings.note(
+            "max-dets",
+            Where(evidence.pred.path),
+            f"{cut:,} detections beyond the cap of {cap:,} per image and class left out, in "
+            f"{counted(_crowded_images(evidence, cap), 'image')}",
+            fix="They have the lowest scores of their image; --max-dets none counts all.",
+        )
+
+
+def _crowded_images(evidence: Evidence, cap: int) -> int:
+    """Count the images with more than `cap` detections of a class."""
+    pred, n_images = evidence.aligned.pred, len(evidence.aligned.image_names)
+    label = 0 if evidence.metrics.protocol.class_agnostic else pred.label.astype(np.int64)
+    key = np.sort(label * n_images + pred.image)
+    beyond = key[cap:][key[cap:] == key[:-cap]] % n_images  # equal keys `cap` rows apart: a group of more than `cap`
+    return int(np.count_nonzero(np.bincount(beyond, minlength=n_images)))
+
+
+def _check_constant(evidence: Evidence, score: float, findings: FindingLog) -> None:
+    """Warn of equal scores, unless the user gave them."""
+    n = len(evidence.pred.boxes)
+    assumed = any(finding.code == "score-assumed" for finding in evidence.pred.findings)
+    if n >= FEWEST_EQUAL and not assumed:
+        findings.warning(
+            "score-constant",
+            Where(evidence.pred.path, field="score"),
+            f"all {n:,} scores are equal ({score:g}): the ranking is that of the file, and AP depends on it",
+            fix="Export the confidence of each detection; without any, read precision and recall instead of AP.",
+        )
+
+
+def _is_percent(score: FloatArray, lowest: float, highest: float) -> bool:
+    in_hundreds = lowest >= 0 and 1 < highest <= 100
+    return in_hundreds and 2 * int(np.count_nonzero(score > 1)) > len(score)
+
+
+def _warn_percent(evidence: Evidence, lowest: float, highest: float, findings: FindingLog) -> None:
+    findings.warning(
+        "score-percent",
+        Where(evidence.pred.path, field="score"),
+        f"scores run from {lowest:g} to {highest:g}: they look like percent, not fractions of 1; the ranking and AP "
+        "stay the same, but --score and --score-min count in percent",
+        fix="Divide the scores by 100 in the export.",
+    )
+
+
+def _report_range(evidence: Evidence, score: FloatArray, findings: FindingLog) -> None:
+    """Note another scale; warn of single scores that are out of range."""
+    outside = int(np.count_nonzero((score < 0) | (score > ALMOST_ONE)))
+    where = Where(evidence.pred.path, field="score")
+    text = f"{outside:,} of {len(score):,} scores lie outside 0 to 1; they run from {score.min():g} to {score.max():g}"
+    if outside <= ISOLATED * len(score):
+        findings.warning(
+            "score-range", where, text, fix="Check these rows: mixed exports or shifted columns leave such."
+        )
+        return
+    fix = "Apply the sigmoid or softmax in the export if --score is to mean a probability."
+    findings.note("score-range", where, f"{text}: raw outputs (logits)? Only their order counts for AP", fix=fix)
+
+
+def _report_threshold(evidence: Evidence, lowest: float, findings: FindingLog) -> None:
+    """Say what AP may be missing where low scores were cut off before the file was written."""
+    by_user = "score-min" in evidence.pred.ignored
+    if by_user or len(evidence.metrics.table) < FEWEST:
+        return
+    now = evidence.metrics.value(MetricRef(name="AP")).value
+    if np.isnan(now):
+        return
+    most = highest_reachable_ap(evidence.metrics.curves)
+    text = (
+        f"no score is below {lowest:.4g}{_tool(lowest)}: what lies below was cut off, and AP with it: "
+        f"{now:.4f} as given, at most {most:.4f} if every further detection were a hit"
+    )
+    report = findings.warning if most - now > WORTH_A_WARNING else findings.note
+    where = Where(evidence.pred.path, field="score")
+    report("score-thresholded", where, text, fix="Predict again with a score threshold of 0.001 or none.")
+
+
+def _tool(lowest: float) -> str:
+    near = [name for threshold, name in TOOLS.items() if threshold <= lowest < threshold + TOOL_MARGIN]
+    return f" (the default threshold of {near[0]})" if near else ""
+
+
+def highest_reachable_ap(curves: MatchCurves) -> float:
+    """Return the highest AP that further detections with lower scores could give, over the first area range.
+
+    After n detections with tp hits of P objects, AP is highest when the next P - tp detections are hits: they end at
+    recall 1 with precision P / (n + P - tp), which is the highest precision of any such continuation. Interpolated
+    precision is then the larger of this and what it was, at every recall. A cap on detections can only lower it.
+
+    Parameters
+    ----------
+    curves : MatchCurves
+
+    Returns
+    -------
+    float
+        Mean over thresholds and classes with ground truth; NaN without any.
+    """
+    last = len(curves.caps) - 1
+    positives = curves.positives[0]  # (K,)
+    hits = curves.hit_counts(0, last)  # (T, K)
+    final = positives / np.maximum(counted_detections(curves) + positives - hits, 1)  # (T, K)
+    if curves.table.protocol.interpolation == "area":
+        reachable = _area_above(curves, final)
+    else:
+        reachable = np.maximum(curves.interpolated_precision(0, last), final[:, None]).mean(axis=1)
+    defined = reachable[:, positives > 0]
+    return float(defined.mean()) if defined.size else float("nan")
+
+
+def counted_detections(curves: MatchCurves) -> IntArray:
+    """Count the detections that are true or false positives over the first area range, shape (T, K)."""
+    table, outcome = curves.table, curves.outcome(0)
+    n = table.n_labels
+    label = table.label[table.candidate]
+    unmatched = np.bincount(table.label[outcome.unmatched], minlength=n)
+    unmatched -= np.bincount(label[outcome.unmatched[table.candidate]], minlength=n)
+    return unmatched + np.stack([np.bincount(label[counts], minlength=n) for counts in outcome.counts])
+
+
+def _area_above(curves: MatchCurves, final: FloatArray) -> FloatArray:
+    """Area below the interpolated precision where it is nowhere below `final`, shape (T, K)."""
+    hits = curves.true_positives(0, len(curves.caps) - 1)
+    positives = np.maximum(curves.positives[0], 1)
+    precision = hits.index / (hits.before + curves.table.protocol.precision_epsilon)
+    ends = np.cumsum(hits.count)[:-1]
+    areas = [
+        (np.maximum(np.maximum.accumulate(of_one[::-1]), low).sum() + (n - len(of_one)) * low) / n
+        for of_one, low, n in zip(np.split(precision, ends), final.ravel(), np.tile(positives, len(final)), strict=True)
+    ]
+    return np.reshape(areas, final.shape)
+
+
+def _note_ties(evidence: Evidence, score: FloatArray, findings: FindingLog) -> None:
+    """Note that many detections share their score with another one of their class."""
+    table = evidence.metrics.table
+    if len(table) < FEWEST or findings.has("pred-duplicate"):  # a repeated row has its score twice
+        return
+    equal = (table.score[1:] == table.score[:-1]) & (table.label[1:] == table.label[:-1])
+    tied = np.zeros(len(table), dtype=np.bool_)
+    tied[1:] |= equal
+    tied[:-1] |= equal
+    share = np.count_nonzero(tied) / len(table)
+    if share >= BULK:
+        order = "images" if table.protocol.score_ties == "image" else "the file"
+        findings.note(
+            "score-ties",
+            Where(evidence.pred.path, field="score"),
+            f"{share:.0%} of the detections share their score with another one of their class{_decimals(score)}; "
+            f"among equal scores the order of {order} decides, and AP with it",
+            fix="Export scores with all their digits.",
+        )
+
+
+def _decimals(score: FloatArray) -> str:
+    for decimals in range(1, MAX_DECIMALS + 1):
+        scaled = score * 10**decimals
+        if (np.abs(scaled - np.rint(scaled)) < 1e-4).all():  # single precision leaves 1e-8 of a score
+            return f" (scores have {counted(decimals, 'decimal')})"
+    return ""

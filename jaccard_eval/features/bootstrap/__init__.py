@@ -1,0 +1,1 @@
+"""Intervals of metrics, by resampling the images."""

@@ -1,0 +1,229 @@
+"""Bootstrap over images: every metric at every resample, exactly, by weights on the match table; nothing is rescored.
+
+Images (or groups of them, such as the frames of a video) are drawn with replacement; how often one was drawn is its
+weight. Two models on the same images are resampled with the same weights, so that what is hard for both cancels out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.intervals import Bootstrap, Interval, PairedDelta, Resamples
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.signature import FINGERPRINT_DIGITS
+from jaccard_eval.errors import UsageError, shown
+from jaccard_eval.matching.order import IntArray
+from jaccard_eval.metrics.averages import AVERAGES, Averages
+from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
+from jaccard_eval.metrics.weighted import WeightedPlan
+from jaccard_eval.metrics.weightedpoints import WeightedPoint
+
+Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+
+POWER = 0.8  # of the smallest difference that a set is said to show
+
+
+def resample(
+    metrics: DetectionMetrics,
+    settings: Bootstrap,
+    *,
+    refs: Sequence[MetricRef] | None = None,
+    groups: Sequence[str] | None = None,
+    order: Sequence[str] | None = None,
+    unit: str = "image",
+    run: Run = map,
+) -> Resamples:
+    """Measure the summary and every class, or some metrics, at each resample.
+
+    Parameters
+    ----------
+    metrics : DetectionMetrics
+    settings : Bootstrap
+    refs : sequence of MetricRef, optional
+        What to measure instead of the summary and every class: anything but what takes the score of the best F1.
+    groups : sequence of str, optional
+        Group of each image; groups are drawn as a whole.
+    order : sequence of str, optional
+        Names of the same images in the order that they are drawn in: two runs are paired by it, however each of them
+        lists its images.
+    unit : str
+        What to call what is drawn.
+    run : callable
+        As `map`; may compute in any number of threads, the result is the same.
+
+    Returns
+    -------
+    Resamples
+        The metrics of the summary, then those of each class; or those that were named.
+
+    Raises
+    ------
+    UsageError
+        When there are fewer than two units to draw from.
+    """
+    units = _units(groups, metrics.image_names, order)
+    n_units = int(units.max(initial=-1)) + 1
+    if n_units < 2:
+        raise UsageError(f"a bootstrap draws {unit}s, and there is only {n_units} to draw from")
+    task = _Task(metrics, refs)
+    estimate = task.measure(np.ones(len(units), dtype=np.int64))  # also prepares what all resamples share
+    weights = (draw_weights(units, n_units, (settings.rng, i)) for i in range(settings.n_resamples))
+    values = np.stack(list(run(task.measure, weights)))
+    return Resamples(
+        settings=settings,
+        unit=unit,
+        n_units=n_units,
+        refs=task.names,
+        estimate=estimate,
+        values=values,
+        grouping=None if groups is None else _grouping_digest(metrics.image_names, groups),
+    )
+
+
+def draw_weights(units: IntArray, n_units: int, seed: tuple[int, int]) -> IntArray:
+    """Draw as many units as there are, with replacement; return how often that of each image (n,) was drawn."""
+    drawn = np.random.default_rng(seed).integers(0, n_units, n_units)
+    return np.bincount(drawn, minlength=n_units)[units]
+
+
+def intervals(resamples: Resamples) -> dict[str, Interval | None]:
+    """Return the percentile interval of each metric over the resamples that define it; None where none does."""
+    level = resamples.settings.confidence_level
+    return {
+        ref: percentile_interval(column, level) for ref, column in zip(resamples.refs, resamples.values.T, strict=True)
+    }
+
+
+def percentile_interval(values: FloatArray, confidence_level: float) -> Interval | None:
+    """Return the quantiles that cut off half of what the confidence level leaves, at either end; NaN is left out."""
+    defined = values[~np.isnan(values)]
+    if len(defined) == 0:
+        return None
+    low, high = np.quantile(defined, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
+    return float(low), float(high)
+
+
+def paired_deltas(base: Resamples, other: Resamples) -> tuple[PairedDelta, ...]:
+    """Compare two models, metric by metric, over the same resamples of the same images.
+
+    Parameters
+    ----------
+    base, other : Resamples
+        Of two predictions on the same ground truth, with the same settings and groups.
+
+    Returns
+    -------
+    tuple of PairedDelta
+        In the order of `base`; metrics that `other` lacks are left out.
+
+    Raises
+    ------
+    UsageError
+        When they were not drawn alike.
+    """
+    ours, theirs = other.to_dict(), base.to_dict()
+    differing = [name for name in theirs if ours[name] != theirs[name]]
+    if differing:
+        listed = ", ".join(f"{name} {shown(theirs[name])} and {shown(ours[name])}" for name in differing)
+        raise UsageError(f"resamples are not paired: {listed}")
+    column = {ref: i for i, ref in enumerate(other.refs)}
+    return tuple(_paired(base, i, other, column[ref]) for i, ref in enumerate(base.refs) if ref in column)
+
+
+def _paired(base: Resamples, i: int, other: Resamples, j: int) -> PairedDelta:
+    level = base.settings.confidence_level
+    delta = other.values[:, j] - base.values[:, i]
+    delta = delta[~np.isnan(delta)]
+    return PairedDelta(
+        ref=base.refs[i],
+        base=float(base.estimate[i]),
+        value=float(other.estimate[j]),
+        delta=float(other.estimate[j] - base.estimate[i]),
+        interval=percentile_interval(delta, level),
+        probability=_probability(delta),
+        detectable=_detectable(delta, level),
+        n_resamples=len(delta),
+    )
+
+
+def _probability(delta: FloatArray) -> float:
+    """1 minus the two-sided p-value; the sample itself counts as one more resample, so that it is never certain."""
+    if len(delta) == 0:
+        return math.nan
+    smaller_tail = min(int((delta <= 0).sum()), int((delta >= 0).sum()))
+    return max(0.0, 1 - 2 * (smaller_tail + 1) / (len(delta) + 1))
+
+
+def _detectable(delta: FloatArray, confidence_level: float) -> float:
+    """Difference that a two-sided test finds with the power stated, by the normal approximation."""
+    if len(delta) < 2:
+        return math.nan
+    normal = NormalDist()
+    return float(np.std(delta, ddof=1)) * (normal.inv_cdf((1 + confidence_level) / 2) + normal.inv_cdf(POWER))
+
+
+def significant_drop(delta: PairedDelta, limit: float) -> bool:
+    """Whether a metric fell by more than `limit` and the interval of the difference excludes 0."""
+    return -delta.delta > limit and delta.interval is not None and delta.interval[1] < 0
+
+
+def non_inferior(delta: PairedDelta, margin: float) -> bool:
+    """Whether a metric fell by less than `margin`, and so it did at the confidence of the interval."""
+    # A percentile interval need not hold the difference itself.
+    return delta.interval is not None and min(delta.delta, delta.interval[0]) > -margin
+
+
+class _Task:
+    """Measures one resample; what all of them share is prepared by the first, which has to end before the others."""
+
+    def __init__(self, metrics: DetectionMetrics, refs: Sequence[MetricRef] | None) -> None:
+        self._axes = metrics.axes
+        self._plan = WeightedPlan(metrics.curves)
+        known = [ref for ref in summary_refs(metrics.protocol) if metrics.area_known or ref.area is None]
+        self._single = known if refs is None else refs
+        self._of_class = class_refs(metrics.protocol) if refs is None else ()
+        n_images = len(metrics.image_names)
+        self._points = {
+            ref: WeightedPoint(metrics.curves, metrics.axes, ref, n_images)
+            for ref in self._single
+            if ref.name not in AVERAGES
+        }
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the metrics, in the order of `measure`."""
+        of_classes = (replace(ref, class_name=name) for ref in self._of_class for name in self._axes.class_names)
+        return tuple(str(ref) for ref in (*self._single, *of_classes))
+
+    def measure(self, weights: IntArray) -> FloatArray:
+        """Return all metrics for weights of the images."""
+        averages = Averages(self._plan.weigh(weights), self._axes)
+        of_classes = [averages.class_means(ref) for ref in self._of_class]
+        single = [
+            self._points[ref].value(weights) if ref in self._points else averages.mean(ref) for ref in self._single
+        ]
+        return np.concatenate([single, *of_classes])
+
+
+def _grouping_digest(names: Sequence[str], groups: Sequence[str]) -> str:
+    """Return a digest of which image is in which group, in any order of the images."""
+    rows = sorted(f"{name}\t{group}" for name, group in zip(names, groups, strict=True))
+    return hashlib.sha256("\n".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:FINGERPRINT_DIGITS]
+
+
+def _units(groups: Sequence[str] | None, names: Sequence[str], order: Sequence[str] | None) -> IntArray:
+    """Return the number of the unit that each image belongs to."""
+    if groups is not None:
+        return np.unique(np.asarray(groups, dtype=str), return_inverse=True)[1].ravel()
+    if order is None:
+        return np.arange(len(names))
+    place = {name: i for i, name in enumerate(order)}
+    return np.array([place[name] for name in names], dtype=np.int64)

@@ -1,0 +1,192 @@
+"""Intervals for a result that is there: the groups of its images, the resamples on all processors, what is odd."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from jaccard_eval.data.document import MetricValue
+from jaccard_eval.data.intervals import BY_FOLDER, Bootstrap, Interval, Resamples
+from jaccard_eval.data.metricref import MetricRef, qualified
+from jaccard_eval.data.result import ClassRow, EvaluationResult
+from jaccard_eval.data.signature import with_choices
+from jaccard_eval.engine.threads import map_in_order
+from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, as_settings, shown
+from jaccard_eval.features.bootstrap.compute import Run, intervals, resample
+from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.reading.files import read_lines
+
+FEW_UNITS = 30  # 95 % intervals of fewer images hold the true AP in less than 91 of 100 sets, as docs/noise.md measures
+
+_GROUP_FIX = "Give every image a row of its name and its group, such as a/001.jpg,video-a."
+
+
+def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: int | None = None) -> EvaluationResult:
+    """Return a result whose summary and classes have intervals, by resampling its images.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    settings : Bootstrap
+    workers : int, optional
+        Threads; as many as there are processors when left out. The result does not depend on it.
+
+    Returns
+    -------
+    EvaluationResult
+
+    Raises
+    ------
+    SettingsError
+        When the file of groups lacks images.
+    UsageError
+        When there are fewer than two images or groups.
+    """
+    metrics = result.measured
+    if not isinstance(metrics, DetectionMetrics):
+        raise UsageError("intervals need the match table of the evaluation, which saved results lack")
+    resamples = resample_alike([metrics], settings, run=partial(map_in_order, workers=workers))[0]
+    found = intervals(resamples)
+    return replace(
+        result,
+        metrics={name: replace(one, interval=found.get(one.ref)) for name, one in result.metrics.items()},
+        per_class=tuple(_with_interval(row, found) for row in result.per_class),
+        signature=with_choices(result.signature, resamples.choice),
+        findings=(*result.findings, *remarks(resamples, metrics.image_names, result.pred.path)),
+        bootstrap=resamples,
+    )
+
+
+def resample_alike(
+    runs: Sequence[DetectionMetrics],
+    settings: Bootstrap,
+    *,
+    refs: Sequence[MetricRef] | None = None,
+    run: Run = map,
+) -> list[Resamples]:
+    """Resample the images of all runs in the same way, or their groups; the runs have the same images, in any order.
+
+    The summary and every class are measured, or the averages `refs` alone.
+
+    Raises
+    ------
+    SettingsError
+        When the file of groups lacks images.
+    UsageError
+        When they have not the same images, or there are fewer than two images or groups.
+    """
+    names = runs[0].image_names
+    odd = sorted({name for one in runs for name in set(names) ^ set(one.image_names)})
+    if odd:
+        raise UsageError(
+            f"resamples cannot be paired: {len(odd):,} images are not in all runs, such as {shown(odd[0])}"
+        )
+    if settings.group_by is None:
+        orders = (None if one.image_names == names else names for one in runs)
+        pairs = zip(runs, orders, strict=True)
+        return [resample(one, settings, refs=refs, order=order, run=run) for one, order in pairs]
+    group = dict(zip(names, image_groups(names, settings.group_by), strict=True))
+    groups = ([group[name] for name in one.image_names] for one in runs)
+    return [
+        resample(one, settings, refs=refs, groups=of, unit="group", run=run)
+        for one, of in zip(runs, groups, strict=True)
+    ]
+
+
+def count_units(names: Sequence[str], settings: Bootstrap) -> int:
+    """Count the images, or the groups that they are in; see `image_groups` for the errors."""
+    return len(names) if settings.group_by is None else len(set(image_groups(names, settings.group_by)))
+
+
+@as_settings()
+def image_groups(names: Sequence[str], group_by: str) -> list[str]:
+    """Return the group of each image: its folder, or what a file of ``image,group`` rows says.
+
+    Raises
+    ------
+    SettingsError
+        With the images that the file lacks.
+    """
+    if group_by == BY_FOLDER:
+        return [str(PurePosixPath(name).parent) for name in names]
+    path = Path(group_by)
+    groups = _read_groups(path)
+    missing = [name for name in names if name not in groups]
+    if missing:
+        findings = FindingLog()
+        for name in missing:
+            findings.error("group-missing", Where(str(path), record=name), "this image has no group", fix=_GROUP_FIX)
+        findings.raise_errors()
+    return [groups[name] for name in names]
+
+
+def _read_groups(path: Path) -> Mapping[str, str]:
+    """Read rows of image and group; blank lines are left out, any other row is refused."""
+    findings = FindingLog()
+    groups: dict[str, str] = {}
+    for number, row in _rows(path):
+        cells = [cell.strip() for cell in row]
+        if len(cells) != 2 or not all(cells) or groups.get(cells[0], cells[1]) != cells[1]:
+            what = "expected an image and its group, and one group per image"
+            findings.error(
+                "group-row", Where(str(path), line=number), f"{what}, got {shown(','.join(row))}", fix=_GROUP_FIX
+            )
+        else:
+            groups[cells[0]] = cells[1]
+    findings.raise_errors()
+    return groups
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row that is not blank, with its number."""
+    reader = csv.reader(read_lines(path))
+    try:
+        yield from ((reader.line_num, row) for row in reader if len(row) > 1 or "".join(row).strip())
+    except csv.Error as error:
+        raise DataError.single(
+            "group-row", Where(str(path), line=reader.line_num), str(error), fix=_GROUP_FIX
+        ) from None
+
+
+def _note_unused(path: Path, names: Sequence[str], findings: FindingLog) -> None:
+    unused = sorted(set(_read_groups(path)) - set(names))
+    if unused:
+        detail = f"{len(unused):,} images are not among those that are evaluated, such as {shown(unused[0])}: left out"
+        findings.note("group-unused", Where(str(path)), detail)
+
+
+def warn_if_few(n_units: int, unit: str, where: Where, findings: FindingLog, *, of_what: str = "") -> None:
+    """Warn of intervals that rest on few images or groups; `of_what` says whose intervals these are."""
+    if n_units < FEW_UNITS:
+        detail = f"intervals{of_what} rest on {n_units} {unit}s: with fewer than {FEW_UNITS} they are too narrow"
+        findings.warning("bootstrap-few", where, detail)
+
+
+def _with_interval(row: ClassRow, found: Mapping[str, Interval | None]) -> ClassRow:
+    values: dict[str, MetricValue] = {}
+    for name, one in row.values.items():
+        values[name] = replace(one, interval=found.get(qualified(one.ref, {"class": row.name})))
+    return replace(row, values=values)
+
+
+def remarks(resamples: Resamples, names: Sequence[str], path: str) -> tuple[Finding, ...]:
+    """Say what makes intervals doubtful, and which rows of the file of groups name no image."""
+    findings = FindingLog()
+    if resamples.settings.group_by not in (None, BY_FOLDER):
+        _note_unused(Path(str(resamples.settings.group_by)), names, findings)
+    warn_if_few(resamples.n_units, resamples.unit, Where(path), findings)
+    absent = np.isnan(resamples.values).any(axis=0) & ~np.isnan(resamples.estimate)
+    if absent.any():
+        undefined = [ref for ref, gone in zip(resamples.refs, absent, strict=True) if gone]
+        findings.note(
+            "bootstrap-undefined",
+            Where(path),
+            f"{len(undefined):,} of {len(absent):,} metrics are undefined in some resamples, such as {undefined[0]}:"
+            " their intervals rest on the others",
+        )
+    return findings.findings()

@@ -1,0 +1,261 @@
+"""What a comparison of predictions on one ground truth gives: differences of metrics, and what changed box by box."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from jaccard_eval.data.document import document_head, finding_dict, plain
+from jaccard_eval.data.intervals import Interval, Resamples
+from jaccard_eval.data.signature import signature_dict
+from jaccard_eval.errors import Finding
+
+
+class ChangeKind(enum.StrEnum):
+    """What became of a ground-truth box between two predictions.
+
+    `RECLASSIFIED`: on one side, or on both, a detection of another class lies where none of the own class matches.
+    `MOVED`: found by both, at another IoU.
+    """
+
+    LOST = "lost"
+    FOUND = "found"
+    RECLASSIFIED = "reclassified"
+    DUPLICATED = "duplicated"
+    DEDUPLICATED = "deduplicated"
+    MOVED = "moved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """One metric of two predictions; NaN where undefined.
+
+    Parameters
+    ----------
+    metric : str
+        As the summary and the table of classes name it.
+    class_name : str or None
+        None: over all classes.
+    baseline, value : float
+    n : int
+        Ground-truth boxes that it rests on.
+    interval : (float, float), optional
+        Of the difference, by resampling the images; None when not asked for, or undefined.
+    probability, detectable : float
+        How sure it is that the difference is not chance, and the smallest one that this set would show; see
+        `bootstrap.PairedDelta`. NaN without an interval.
+    """
+
+    metric: str
+    class_name: str | None
+    baseline: float
+    value: float
+    n: int
+    interval: Interval | None = None
+    probability: float = math.nan
+    detectable: float = math.nan
+
+    @property
+    def delta(self) -> float:
+        """How much higher the value is than that of the baseline."""
+        return self.value - self.baseline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceDeltas:
+    """The metrics of two predictions on some of the images.
+
+    Parameters
+    ----------
+    name, digest : str
+        Name of the slice, and a digest of what it is made of.
+    images : int
+    deltas : tuple of Delta
+    """
+
+    name: str
+    digest: str
+    images: int
+    deltas: tuple[Delta, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxState:
+    """What predictions make of a ground-truth box.
+
+    Parameters
+    ----------
+    predicted : str
+        Class of the detection at its place: its own when found, another when taken for that, empty when missed.
+    score, iou : float
+        Of that detection; NaN without one.
+    duplicates : int
+        Further detections of its class on a box that is found.
+    """
+
+    predicted: str = ""
+    score: float = math.nan
+    iou: float = math.nan
+    duplicates: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One ground-truth box that two predictions treat differently.
+
+    Parameters
+    ----------
+    kind : ChangeKind
+    image, class_name : str
+    row : int
+        Of the box in the ground truth, from 0.
+    xywh : tuple of 4 floats
+        Left, top, width and height.
+    before, after : BoxState
+        By the baseline, and by what is compared with it.
+    """
+
+    kind: ChangeKind
+    image: str
+    class_name: str
+    row: int
+    xywh: tuple[float, float, float, float]
+    before: BoxState
+    after: BoxState
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain types, None where undefined."""
+        place = {"kind": str(self.kind), "image": self.image, "class": self.class_name, "row": self.row}
+        states = {"before": _state(self.before), "after": _state(self.after)}
+        return place | {"xywh": plain(self.xywh)} | states
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """Predictions as a comparison names them.
+
+    Parameters
+    ----------
+    path : str
+        As the user named it.
+    fingerprint : str
+    score : float
+        Detections of at least this score were compared box by box; NaN when there were none.
+    """
+
+    path: str
+    fingerprint: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Versus:
+    """One contender beside the baseline: metrics over all classes, of each class and slice, and what changed."""
+
+    contender: Contender
+    deltas: tuple[Delta, ...]
+    changes: tuple[Change, ...]
+    slices: tuple[SliceDeltas, ...] = ()
+
+    @property
+    def summary(self) -> tuple[Delta, ...]:
+        """The metrics over all classes."""
+        return tuple(one for one in self.deltas if one.class_name is None)
+
+    def movers(self, metric: str = "AP") -> tuple[Delta, ...]:
+        """Return the classes whose metric differs, the largest difference first; equal ones keep their order."""
+        moved = (one for one in self.deltas if one.class_name is not None and one.metric == metric)
+        return tuple(sorted((one for one in moved if abs(one.delta) > 0), key=lambda one: -abs(one.delta)))
+
+    def counts(self) -> dict[ChangeKind, int]:
+        """Count the changes by kind, all kinds."""
+        counted = Counter(one.kind for one in self.changes)
+        return {kind: counted[kind] for kind in ChangeKind}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ComparisonResult:
+    """Predictions compared with the first of them, on one ground truth.
+
+    Parameters
+    ----------
+    version : str
+    signature : str
+        That of the baseline, with the fingerprints of the others and what decides about boxes.
+    protocol : str
+        Its name.
+    gt : str
+        The ground truth as the user named it.
+    baseline : Contender
+    box_iou : float
+        IoU from which a detection finds a box.
+    moved_iou : float
+        Least change of IoU that is a move.
+    others : tuple of Versus
+    findings : tuple of Finding
+    bootstrap : Resamples, optional
+        Of the baseline, where differences have intervals.
+    """
+
+    version: str
+    signature: str
+    protocol: str
+    gt: str
+    baseline: Contender
+    box_iou: float
+    moved_iou: float
+    others: tuple[Versus, ...]
+    findings: tuple[Finding, ...] = ()
+    bootstrap: Resamples | None = None
+
+    kind: ClassVar[str] = "comparison"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document, schema 1: plain types, None where undefined."""
+        return {
+            **document_head(self.kind, self.version),
+            **signature_dict(self.signature),
+            "inputs": {"gt": {"path": self.gt}, "baseline": _contender(self.baseline)},
+            "box_iou": self.box_iou,
+            "moved_iou": self.moved_iou,
+            "bootstrap": None if self.bootstrap is None else self.bootstrap.to_dict(),
+            "comparisons": [_versus(one) for one in self.others],
+            "warnings": [finding_dict(finding) for finding in self.findings],
+        }
+
+
+def _state(state: BoxState) -> dict[str, Any]:
+    fields: dict[str, Any] = plain({"score": state.score, "iou": state.iou, "duplicates": state.duplicates})
+    return {"predicted": state.predicted or None} | fields
+
+
+def _contender(one: Contender) -> dict[str, Any]:
+    fields: dict[str, Any] = plain({"path": one.path, "fingerprint": one.fingerprint, "score": one.score})
+    return fields
+
+
+def _versus(one: Versus) -> dict[str, Any]:
+    classes = [delta for delta in one.deltas if delta.class_name is not None]
+    return {
+        "pred": _contender(one.contender),
+        "metrics": _deltas(one.summary),
+        "per_class": [
+            {"class": delta.class_name} | fields for delta, fields in zip(classes, _deltas(classes), strict=True)
+        ],
+        "slices": [_slice(part) for part in one.slices],
+        "counts": {str(kind): count for kind, count in one.counts().items()},
+        "changes": [change.to_dict() for change in one.changes],
+    }
+
+
+def _slice(part: SliceDeltas) -> dict[str, Any]:
+    return {"slice": part.name, "digest": part.digest, "images": part.images, "metrics": _deltas(part.deltas)}
+
+
+def _deltas(deltas: Sequence[Delta]) -> list[dict[str, Any]]:
+    names = ("metric", "baseline", "value", "delta", "n", "interval", "probability", "detectable")
+    return [plain({name: getattr(one, name) for name in names}) for one in deltas]

@@ -1,0 +1,1 @@
+"""What kinds of errors an evaluation has, and what each costs."""

@@ -1,0 +1,295 @@
+"""Judging: rules, and something that answers metric references, give verdicts. Pure; nothing is read or shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
+
+from jaccard_eval.data.document import MetricValue
+from jaccard_eval.data.metricref import qualified
+from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields
+from jaccard_eval.data.verdict import GateVerdict, Status
+from jaccard_eval.errors import UsageError, did_you_mean, shown
+from jaccard_eval.features.gates.limits import (
+    WITHOUT_BASELINE,
+    aggregated,
+    broken_level,
+    is_below,
+    margin_of,
+    nearest_level,
+    undefined_status,
+)
+from jaccard_eval.features.gates.rules import AGAINST_BASELINE, DROPS, EXTERNAL, Gates, Limit, Rule
+from jaccard_eval.metrics.metric_lookup import Answers, slice_digest
+
+MAY_DIFFER = ("pred", "v", *BESIDE_METRICS)  # of the signatures of run and baseline: the model, the tool, what else
+SHOWN_CLASSES = 3
+
+
+def judge(
+    gates: Gates,
+    run: Answers,
+    *,
+    baseline: Answers | None = None,
+    external: Mapping[str, float] | None = None,
+) -> tuple[GateVerdict, ...]:
+    """Judge a result by rules.
+
+    Values are compared as they are, never rounded, and pass when they miss a limit by no more than ``gates.epsilon``.
+
+    Parameters
+    ----------
+    gates : Gates
+    run : Answers
+        What is judged.
+    baseline : Answers, optional
+        What it is compared with. Limits on changes need it, unless ``gates.missing_baseline`` lets it be missing.
+    external : mapping of str to float, optional
+        Values that are measured elsewhere, by name; NaN where undefined.
+
+    Returns
+    -------
+    tuple of GateVerdict
+        One for each limit of each value, in the order of the rules and of the classes.
+
+    Raises
+    ------
+    UsageError
+        With everything that the rules name and that does not exist, or when run and baseline cannot be compared.
+        A limit that needs a baseline which is not there is such a thing.
+    """
+    if baseline is not None:
+        require_comparable(run, baseline)
+    bench = _Bench(gates, run, baseline, external or {})
+    verdicts: list[GateVerdict] = []
+    problems = []
+    for rule in gates.rules:
+        try:
+            verdicts += bench.judge(rule)
+        except UsageError as error:
+            problems.append(f"{rule.where}: {error}" if rule.where else f"rule {shown(rule.id)}: {error}")
+    if problems:
+        raise UsageError("\n".join(problems))
+    return tuple(verdicts)
+
+
+def require_comparable(run: Answers, baseline: Answers) -> None:
+    """Raise a UsageError unless both results are of one kind, one protocol and one ground truth."""
+    if run.kind != baseline.kind:
+        raise UsageError(f"the baseline is of another kind: {baseline.kind}, and the run is of kind {run.kind}")
+    ours, theirs = signature_fields(run.signature), signature_fields(baseline.signature)
+    names = [name for name in {**theirs, **ours} if name not in MAY_DIFFER]
+    differing = [name for name in names if ours.get(name) != theirs.get(name)]
+    if differing:
+        listed = "; ".join(f"{one} was {_part(theirs, one)} and is {_part(ours, one)}" for one in differing)
+        raise UsageError(
+            f"the baseline cannot be compared with this run: {listed}. Make a new one with --update-baseline."
+        )
+
+
+def _part(fields: Mapping[str, str], name: str) -> str:
+    return shown(fields[name]) if name in fields else "not set"
+
+
+def matching_classes(patterns: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return the classes that names and globs match, in the order of `known`.
+
+    Raises
+    ------
+    UsageError
+        When one of them matches nothing.
+    """
+    found: set[str] = set()
+    for pattern in patterns:
+        matched = {pattern} & set(known) or {name for name in known if fnmatchcase(name, pattern)}
+        if not matched:
+            raise UsageError(f"no class is matched by {shown(pattern)}.{did_you_mean(pattern, known)}")
+        found |= matched
+    return tuple(name for name in known if name in found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """What one side has for one verdict: the cells, by class, and the value made of them; empty reason when defined."""
+
+    cells: Mapping[str | None, MetricValue]
+    value: float
+    n: int
+    reason: str = ""
+    is_small: bool = False  # all cells are below the least support
+    has_gaps: bool = False  # undefined classes were left out, where that is allowed
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """Judges rules one by one; slices are evaluated once."""
+
+    gates: Gates
+    run: Answers
+    baseline: Answers | None
+    external: Mapping[str, float]
+    slices: dict[tuple[str, bool], Answers] = field(default_factory=dict)
+
+    def judge(self, rule: Rule) -> list[GateVerdict]:
+        """Return the verdicts of one rule: each subject's, each limit's."""
+        if self.baseline is None and rule.needs_baseline and self.gates.missing_baseline == "error":
+            raise UsageError("there is no baseline to compare with")
+        return [verdict for subject in self._subjects(rule) for verdict in self._judge_subject(rule, subject)]
+
+    def _subjects(self, rule: Rule) -> list[tuple[str | None, ...]]:
+        """Return the classes whose values become one; None stands for all classes together."""
+        if not rule.classes:
+            return [(None,)]
+        names = matching_classes(rule.classes, self.run.class_names)
+        return [names] if rule.aggregate else [(name,) for name in names]
+
+    def _judge_subject(self, rule: Rule, subject: tuple[str | None, ...]) -> list[GateVerdict]:
+        cells = {name: self._measure(rule, name) for name in subject}
+        kept = tuple(name for name in subject if cells[name].n >= rule.min_support)
+        run = self._sample(rule, cells, kept)
+        baseline = self._of_baseline(rule, kept)
+        return [self._verdict(rule, limit, run, baseline) for limit in rule.limits]
+
+    def _measure(self, rule: Rule, class_name: str | None) -> MetricValue:
+        if rule.is_external:
+            return self._external(rule.metric.strip())
+        return self._on_slice(self.run, rule).value(qualified(rule.reference, {"class": class_name}))
+
+    def _external(self, ref: str) -> MetricValue:
+        """Return a value that was handed in, else one that a saved result remembers."""
+        name = ref.removeprefix(EXTERNAL)
+        if name in self.external:
+            value = self.external[name]
+            return MetricValue(ref=ref, value=value, n=0, reason="no value was given" if math.isnan(value) else None)
+        try:
+            return self.run.value(ref)
+        except UsageError:
+            known = did_you_mean(name, self.external)
+            raise UsageError(
+                f"no value of {shown(ref)} was given; give it with --metric {name}=VALUE.{known}"
+            ) from None
+
+    def _on_slice(self, answers: Answers, rule: Rule) -> Answers:
+        images = self.gates.slice_of(rule)
+        if images is None:
+            return answers
+        key = (images.name, answers is self.run)
+        if key not in self.slices:
+            self.slices[key] = answers.on(images)
+        return self.slices[key]
+
+    def _of_baseline(self, rule: Rule, kept: tuple[str | None, ...]) -> _Sample | None:
+        """Return what the baseline has; where no limit needs it, it may lack the number."""
+        if self.baseline is None or not kept:
+            return None
+        try:
+            answers = self._on_slice(self.baseline, rule)
+            cells = {name: answers.value(qualified(rule.reference, {"class": name})) for name in kept}
+        except UsageError:
+            if rule.needs_baseline:
+                raise
+            return None
+        return self._sample(rule, cells, kept)
+
+    def _sample(self, rule: Rule, cells: Mapping[str | None, MetricValue], kept: tuple[str | None, ...]) -> _Sample:
+        """Make one value of the cells that are kept; undefined ones count unless told otherwise."""
+        n = sum(cells[name].n for name in kept)
+        if not kept:
+            support = max((cell.n for cell in cells.values()), default=0)
+            reason = f"support {support:,} is below min-support {rule.min_support:,}"
+            return _Sample(cells, math.nan, support, reason, is_small=True)
+        gaps = [name for name in kept if math.isnan(cells[name].value)]
+        defined = [name for name in kept if name not in gaps]
+        small = len(cells) - len(kept)
+        notes = [f"{small:,} of {len(cells):,} classes left out: support below {rule.min_support:,}"] if small else []
+        if gaps and (not defined or self._policy(rule) == "error"):
+            return _Sample(cells, math.nan, n, "; ".join([_undefined(gaps, cells), *notes]))
+        notes = [f"left out: {_undefined(gaps, cells)}", *notes] if gaps else notes
+        value, remark = _aggregated(rule, {str(name): cells[name].value for name in defined}, self.gates.epsilon)
+        return _Sample(cells, value, n, "; ".join([*remark, *notes]), has_gaps=bool(gaps))
+
+    def _policy(self, rule: Rule) -> str:
+        return rule.missing_metric or self.gates.missing_metric
+
+    def _verdict(self, rule: Rule, limit: Limit, run: _Sample, baseline: _Sample | None) -> GateVerdict:
+        base = math.nan if baseline is None else baseline.value
+        status, level, reason = self._decide(rule, limit, run, baseline)
+        images = self.gates.slice_of(rule)
+        return GateVerdict(
+            rule=rule.id,
+            metric=_judged(rule, run),
+            class_name=next(iter(run.cells)) if rule.classes and not rule.aggregate else None,
+            check=limit.check,
+            status=status,
+            severity=rule.severity,
+            value=run.value,
+            limit=level,
+            n=run.n,
+            margin=margin_of(limit.check, level, run.value, base),
+            baseline=base,
+            delta=run.value - base,
+            reason=reason,
+            slice="" if images is None else images.name,
+            slice_digest="" if images is None else slice_digest(images),
+            cells=tuple(run.cells.values()),
+            where=rule.where,
+            significance=rule.significance if limit.check in DROPS else None,
+        )
+
+    def _decide(self, rule: Rule, limit: Limit, run: _Sample, baseline: _Sample | None) -> tuple[Status, float, str]:
+        """Return the status, the level that decided it, and why."""
+        nearest = nearest_level(limit)
+        if run.is_small:
+            return Status.SKIP, nearest, run.reason
+        if limit.check in AGAINST_BASELINE and baseline is None:
+            return WITHOUT_BASELINE[self.gates.missing_baseline], nearest, "no baseline"
+        undefined = _why_undefined(limit, run, baseline)
+        if undefined:
+            return undefined_status(self.gates, rule), nearest, undefined
+        base = math.nan if baseline is None else baseline.value
+        margin = partial(margin_of, limit.check, value=run.value, baseline=base)
+        broken = broken_level(rule, limit, lambda level: not margin(level) >= -self.gates.epsilon)
+        if broken is not None:
+            return (*broken, run.reason)
+        passed = Status.WARN if run.has_gaps and self._policy(rule) == "warn" else Status.PASS
+        return passed, nearest, run.reason
+
+
+def _undefined(gaps: Sequence[str | None], cells: Mapping[str | None, MetricValue]) -> str:
+    """Say which classes are undefined, and why the first of them is."""
+    why = cells[gaps[0]].reason or "no reason is known"
+    names = ", ".join(shown(name) for name in gaps[:SHOWN_CLASSES] if name is not None and len(cells) > 1)
+    more = f" and {len(gaps) - SHOWN_CLASSES:,} more" if len(gaps) > SHOWN_CLASSES else ""
+    return f"undefined for {names}{more}: {why}" if names else f"undefined: {why}"
+
+
+def _why_undefined(limit: Limit, run: _Sample, baseline: _Sample | None) -> str:
+    """Return why a comparison cannot be made; empty when it can."""
+    if math.isnan(run.value):
+        return run.reason
+    if limit.check in AGAINST_BASELINE and baseline is not None and math.isnan(baseline.value):
+        return f"the baseline is {baseline.reason}"
+    return ""
+
+
+def _aggregated(rule: Rule, values: Mapping[str, float], epsilon: float) -> tuple[float, list[str]]:
+    """Return the one value of some classes, and what to say of it."""
+    value = aggregated(rule, tuple(values.values()), epsilon)
+    if rule.aggregate == "count-below":
+        below = [name for name, one in values.items() if is_below(rule, one, epsilon)]
+        more = ", ..." if len(below) > SHOWN_CLASSES else ""
+        return value, [f"below: {', '.join(map(shown, below[:SHOWN_CLASSES]))}{more}"] if below else []
+    if rule.aggregate == "min":
+        return value, [f"lowest: {shown(min(values, key=values.__getitem__))}"]
+    return value, []
+
+
+def _judged(rule: Rule, run: _Sample) -> str:
+    """Return the text of what was judged."""
+    if not rule.aggregate:
+        return next(iter(run.cells.values())).ref
+    below = "" if rule.below is None else f", {rule.below:g}"
+    return f"{rule.aggregate}({qualified(rule.reference, {'class': ' '.join(rule.classes)})}{below})"

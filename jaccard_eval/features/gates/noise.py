@@ -1,0 +1,244 @@
+"""Gates that know the noise: how far chance moves what they judge, and rules that ask whether a drop is real.
+
+The images of the run and of its baseline are resampled alike, so that what is hard for both cancels out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.intervals import Bootstrap, PairedDelta, Resamples
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.verdict import GateVerdict, Spread, Status
+from jaccard_eval.errors import shown
+from jaccard_eval.features.bootstrap.compute import non_inferior, paired_deltas, percentile_interval, significant_drop
+from jaccard_eval.features.gates.limits import (
+    WITHOUT_BASELINE,
+    aggregated,
+    allowed_change,
+    broken_level,
+    kept_refs,
+    limit_of,
+    nearest_level,
+    undefined_status,
+)
+from jaccard_eval.features.gates.rules import AGAINST_BASELINE, NON_INFERIOR, Gates, Rule, Slice, refuse
+from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.metrics.slices import part_of
+
+MOVING_SCORE = "best-f1"  # with other images it would be another one
+
+Draw = Callable[[Sequence[DetectionMetrics], Bootstrap, Sequence[MetricRef]], Sequence[Resamples]]
+Drawn = tuple[Resamples | None, Resamples]  # of the baseline and of the run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedRuns:
+    """The match tables of a run and of its baseline, and how their images are drawn.
+
+    Parameters
+    ----------
+    run : DetectionMetrics
+    base : DetectionMetrics, optional
+    settings : Bootstrap
+    draw : callable
+        Measures metrics of one or several runs at the same resamples of their images.
+    count : callable
+        Says how many units the images of some names are.
+    known : Resamples, optional
+        Of the whole run, where it was resampled already.
+    """
+
+    run: DetectionMetrics
+    base: DetectionMetrics | None
+    settings: Bootstrap
+    draw: Draw
+    count: Callable[[Sequence[str]], int] = len
+    known: Resamples | None = None
+
+    def measure(self, images: Slice | None, refs: Sequence[MetricRef]) -> Drawn:
+        """Measure both at the same resamples of all images, or of a slice as if these were all."""
+        if self.base is not None:
+            run, base = self.draw([part_of(self.run, images), part_of(self.base, images)], self.settings, refs)
+            return base, run
+        if self.known is not None and images is None and self._is_known(self.known, refs):
+            return None, self.known
+        return None, self.draw([part_of(self.run, images)], self.settings, refs)[0]
+
+    def can_draw(self, images: Slice | None) -> bool:
+        """Whether there is more than one unit to draw from."""
+        return self.count(part_of(self.run, images).image_names) > 1
+
+    def _is_known(self, known: Resamples, refs: Sequence[MetricRef]) -> bool:
+        """Whether the run was resampled in just this way."""
+        return known.settings == self.settings and {str(ref) for ref in refs} <= set(known.refs)
+
+
+def weigh_noise(verdicts: Sequence[GateVerdict], gates: Gates, runs: PairedRuns) -> tuple[GateVerdict, ...]:
+    """Give verdicts the spread of what they judge, and judge those again whose rules ask for significance.
+
+    Parameters
+    ----------
+    verdicts : sequence of GateVerdict
+        As if no rule asked for significance.
+    gates : Gates
+        That they are of.
+    runs : PairedRuns
+
+    Returns
+    -------
+    tuple of GateVerdict
+
+    Raises
+    ------
+    UsageError
+        When a rule asks for the significance of what is not resampled, or there are fewer than two images.
+    """
+    rules = {rule.id: rule for rule in gates.rules}
+    cases = [_Case(gates, rules[one.rule], one) for one in verdicts]
+    refuse((problem for case in cases for problem in case.problems()), None)
+    drawn = {name: _drawn([case for case in cases if case.verdict.slice == name], runs) for name in _slices(verdicts)}
+    return tuple(
+        case.verdict if (found := drawn[case.verdict.slice]) is None or not case.refs else case.weighed(found)
+        for case in cases
+    )
+
+
+def drop_breaks(one: GateVerdict, delta: PairedDelta, epsilon: float) -> Callable[[float], bool]:
+    """Return what tells whether a difference breaks a level of the limit of a verdict with a significance."""
+
+    def breaks(level: float) -> bool:
+        allowed = allowed_change(one.check, level, one.baseline) + epsilon
+        return (
+            not non_inferior(delta, allowed) if one.significance == NON_INFERIOR else significant_drop(delta, allowed)
+        )
+
+    return breaks
+
+
+def shifted(delta: PairedDelta, by: float) -> PairedDelta:
+    """Return the difference with another value of the second model; its interval is taken to move along."""
+    low, high = delta.interval or (math.nan, math.nan)
+    return replace(delta, value=delta.value + by, delta=delta.delta + by, interval=(low + by, high + by))
+
+
+def drop_margin(significance: str, delta: PairedDelta, allowed: float) -> float:
+    """Return how far a difference is from breaking a limit by its interval; negative when it does."""
+    low, high = delta.interval or (delta.delta, delta.delta)
+    return min(low, delta.delta) + allowed if significance == NON_INFERIOR else max(delta.delta + allowed, high)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A verdict, and what it takes to weigh it."""
+
+    gates: Gates
+    rule: Rule
+    verdict: GateVerdict
+
+    def problems(self) -> Iterator[str]:
+        """Say what cannot be judged as the rule asks."""
+        one = self.verdict
+        if one.significance and not all(map(_is_resampled, kept_refs(self.rule, one))):
+            yield (
+                f"rule {shown(one.rule)}: {one.metric} is not resampled, for with other images the score of the best F1"
+                " is another one; name a score"
+            )
+
+    @property
+    def refs(self) -> tuple[MetricRef, ...]:
+        """What has to be resampled; nothing where no interval is asked for, or nothing was compared."""
+        asked = self.gates.bootstrap is not None or self.verdict.significance is not None
+        refs = kept_refs(self.rule, self.verdict) if asked else ()
+        return refs if all(map(_is_resampled, refs)) else ()
+
+    def weighed(self, drawn: Drawn) -> GateVerdict:
+        """Return the verdict with its spread, judged again where that is asked for."""
+        one, (of_base, of_run) = self.verdict, drawn
+        run = self._combined(of_run)
+        if of_base is not None and one.check in AGAINST_BASELINE:
+            (delta,) = paired_deltas(self._combined(of_base), run)
+            return self._of_delta(delta, run.to_dict())
+        if one.significance:
+            status = WITHOUT_BASELINE[self.gates.missing_baseline]
+            return replace(one, status=status, margin=math.nan, reason="the baseline has no match table")
+        interval = percentile_interval(run.values[:, 0], run.settings.confidence_level)
+        return one if interval is None else replace(one, spread=Spread(interval=interval, drawn=run.to_dict()))
+
+    def _combined(self, drawn: Resamples) -> Resamples:
+        """Make one column of those of the cells, as the rule makes one value of them."""
+        columns = [drawn.refs.index(str(ref)) for ref in self.refs]
+        estimate, values = (self._summarised(one[:, columns]) for one in (drawn.estimate[None], drawn.values))
+        return replace(drawn, refs=(self.verdict.metric,), estimate=estimate, values=values[:, None])
+
+    def _summarised(self, values: FloatArray) -> FloatArray:
+        """Aggregate values of classes (n, c) that are defined, shape (n,); NaN where none is."""
+        rows = (row[~np.isnan(row)].tolist() for row in values)
+        return np.array([aggregated(self.rule, row, self.gates.epsilon) if row else math.nan for row in rows])
+
+    def _of_delta(self, delta: PairedDelta, drawn: Mapping[str, Any]) -> GateVerdict:
+        """Return the verdict on a difference, judged by its interval where that is asked for."""
+        one = self.verdict
+        if delta.interval is not None:
+            told = replace(one, spread=Spread(interval=delta.interval, drawn=drawn, paired=delta))
+            return self._judged(told, delta) if one.significance else told
+        if not one.significance:
+            return one
+        status, reason = undefined_status(self.gates, self.rule), "undefined: no resample of the images defines it"
+        return replace(one, status=status, margin=math.nan, reason=reason)
+
+    def _judged(self, one: GateVerdict, delta: PairedDelta) -> GateVerdict:
+        limit, significance = limit_of(self.rule, one), str(one.significance)
+        broken = broken_level(self.rule, limit, drop_breaks(one, delta, self.gates.epsilon))
+        status, level = broken or (self._passed, nearest_level(limit))
+        allowed = allowed_change(one.check, level, one.baseline)
+        reasons = (_why(delta, allowed, is_broken=broken is not None), one.reason)
+        return replace(
+            one,
+            status=status,
+            limit=level,
+            margin=drop_margin(significance, delta, allowed),
+            reason="; ".join(filter(None, reasons)),
+        )
+
+    @property
+    def _passed(self) -> Status:
+        """What it is when no level is broken; undefined classes that were left out may be worth a warning."""
+        policy = self.rule.missing_metric or self.gates.missing_metric
+        gaps = any(math.isnan(cell.value) for cell in self.verdict.cells if cell.n >= self.rule.min_support)
+        return Status.WARN if gaps and policy == "warn" else Status.PASS
+
+
+def _slices(verdicts: Sequence[GateVerdict]) -> list[str]:
+    """Return the names of the slices that are judged; the empty one stands for all images."""
+    return list(dict.fromkeys(one.slice for one in verdicts))
+
+
+def _drawn(cases: Sequence[_Case], runs: PairedRuns) -> Drawn | None:
+    """Measure what the verdicts on one slice need; None where that is nothing, or nothing can be drawn or has to be."""
+    refs = tuple(dict.fromkeys(ref for case in cases for ref in case.refs))
+    if not refs:
+        return None
+    images = cases[0].gates.slice_of(cases[0].rule)
+    has_to = any(case.verdict.significance for case in cases)
+    return runs.measure(images, refs) if has_to or runs.can_draw(images) else None
+
+
+def _is_resampled(ref: MetricRef) -> bool:
+    return ref.score != MOVING_SCORE
+
+
+def _why(delta: PairedDelta, allowed: float, *, is_broken: bool) -> str:
+    """Say where the interval decided against what the drop alone would have been; nothing where it did not."""
+    drops_more = -delta.delta > allowed
+    if drops_more and not is_broken:
+        return "the drop is beyond the limit, but its interval holds 0"
+    if is_broken and not drops_more:
+        return "the drop is within the limit, but its interval reaches beyond"
+    return ""

@@ -1,0 +1,346 @@
+"""Rules of quality gates as frozen values, refused at once when they cannot mean what they say. Nothing is judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from jaccard_eval.data.metricref import qualified, split_ref
+from jaccard_eval.errors import UsageError, Where, did_you_mean, shown
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.intervals import Bootstrap
+
+CHECKS = ("min", "max", "max-drop", "max-drop-relative", "max-rise", "max-rise-relative")
+AGAINST_BASELINE = CHECKS[2:]
+DROPS = CHECKS[2:4]
+SIGNIFICANCES = ("significant-drop", "non-inferior")
+NON_INFERIOR = SIGNIFICANCES[1]
+AGGREGATES = ("min", "mean", "median", "count-below")
+SEVERITIES = ("error", "warning", "info")
+POLICIES = ("error", "warn", "pass")
+EXTERNAL = "external."
+COUNT_METRICS = ("TP", "FP", "FN", "FPPI")  # not in [0, 1]
+LOWER_IS_BETTER = ("FP", "FN", "FPPI")
+LARGEST_EPSILON = 1e-3  # beyond, it would be a tolerance, and a hidden one
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One kind of limit of a rule: where it fails, where it warns; None for no such level."""
+
+    check: str
+    error: float | None
+    warn: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """Some of the images.
+
+    Parameters
+    ----------
+    name : str
+    patterns : tuple of str
+        Names of images, or globs of names, in which ``*`` also stands for slashes.
+    exact : bool
+        Whether the patterns are names and nothing else, as those of a file are.
+    """
+
+    name: str
+    patterns: tuple[str, ...]
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What one metric has to be.
+
+    Parameters
+    ----------
+    metric : str
+        Any metric reference, such as ``AP50`` or ``recall[iou=0.5,score=0.4,class=dog]``; ``external.NAME`` for a value
+        that is measured elsewhere.
+    id : str
+        Name in reports; made of the metric when left out.
+    classes : tuple of str
+        Names or globs; one value each, unless they are aggregated. Empty: all classes together.
+    aggregate : {"min", "mean", "median", "count-below"}, optional
+        One value out of those of the classes.
+    below : float, optional
+        What "count-below" counts below.
+    iou, score, area, max_dets
+        Further keys of the metric reference.
+    slice : str, optional
+        Name of a slice of the images.
+    min, max, max_drop, max_drop_relative, max_rise, max_rise_relative : float, optional
+        Limits, all of which must hold: on the value, on its change from the baseline, on that as a share of the
+        baseline's value. A value on the limit passes.
+    warn_min, warn_max, warn_max_drop, warn_max_drop_relative, warn_max_rise, warn_max_rise_relative : float, optional
+        Limits that warn.
+    min_support : int
+        Ground truth below which a value is skipped, and reported as skipped.
+    missing_metric : {"error", "warn", "pass"}, optional
+        What becomes of an undefined value; as the gates say when left out.
+    severity : {"error", "warning", "info"}
+        What a broken limit is.
+    significance : {"significant-drop", "non-inferior"}, optional
+        What besides breaks a limit on drops, by resampling the images of the run and of its baseline alike: a drop
+        beyond it fails only when the interval of the difference excludes 0, or any drop fails unless the whole interval
+        stays within the limit.
+    where : Where, optional
+        Where the rule stands.
+
+    Raises
+    ------
+    UsageError
+        With everything that is wrong with it.
+    """
+
+    metric: str
+    id: str = ""
+    classes: tuple[str, ...] = ()
+    aggregate: str | None = None
+    below: float | None = None
+    iou: float | None = None
+    score: float | str | None = None
+    area: str | None = None
+    max_dets: int | None = None
+    slice: str | None = None
+    min: float | None = None
+    max: float | None = None
+    max_drop: float | None = None
+    max_drop_relative: float | None = None
+    max_rise: float | None = None
+    max_rise_relative: float | None = None
+    warn_min: float | None = None
+    warn_max: float | None = None
+    warn_max_drop: float | None = None
+    warn_max_drop_relative: float | None = None
+    warn_max_rise: float | None = None
+    warn_max_rise_relative: float | None = None
+    min_support: int = 0
+    missing_metric: str | None = None
+    severity: str = "error"
+    significance: str | None = None
+    where: Where | None = None
+
+    def __post_init__(self) -> None:
+        refuse(_problems_of_rule(self), self.where)
+        if not self.id:
+            object.__setattr__(self, "id", _default_id(self))
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """The limits that are set, in the order of `CHECKS`."""
+        every = (Limit(check, self._level(check), self._level(f"warn-{check}")) for check in CHECKS)
+        return tuple(one for one in every if one.error is not None or one.warn is not None)
+
+    def _level(self, key: str) -> float | None:
+        level: float | None = getattr(self, key.replace("-", "_"))
+        return level
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Whether any limit is one on a change."""
+        return any(limit.check in AGAINST_BASELINE for limit in self.limits)
+
+    @property
+    def is_external(self) -> bool:
+        """Whether the value is measured elsewhere."""
+        return self.metric.startswith(EXTERNAL)
+
+    @property
+    def reference(self) -> str:
+        """Text of the metric reference without classes."""
+        keys = {"iou": self.iou, "area": self.area, "max_dets": self.max_dets, "score": self.score}
+        return qualified(self.metric.strip(), keys)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gates:
+    """Rules, and what holds for all of them.
+
+    Parameters
+    ----------
+    rules : tuple of Rule
+    slices : tuple of Slice
+    baseline : str, optional
+        Path of the result to compare with.
+    missing_baseline : {"error", "warn", "pass"}
+        What becomes of it when that does not exist.
+    missing_metric : {"error", "warn", "pass"}
+        What becomes of an undefined value.
+    bootstrap : Bootstrap, optional
+        How images are resampled, for the interval of every value that is judged; when left out, as `Bootstrap` does by
+        default, for the rules with a significance alone.
+    epsilon : float
+        Rounding errors to forgive: a perfect detection has an AP of 0.9999999999999998.
+
+    Raises
+    ------
+    UsageError
+        When there are no rules, or two have one id, or with anything else that is wrong.
+    """
+
+    rules: tuple[Rule, ...]
+    slices: tuple[Slice, ...] = ()
+    baseline: str | None = None
+    missing_baseline: str = "error"
+    missing_metric: str = "error"
+    bootstrap: Bootstrap | None = None
+    epsilon: float = 1e-9
+
+    def __post_init__(self) -> None:
+        refuse(_problems_of_gates(self), None)
+
+    @property
+    def needs_tables(self) -> bool:
+        """Whether any rule can be judged by the match tables of run and baseline only."""
+        return any(rule.significance for rule in self.rules)
+
+    @property
+    def asks_noise(self) -> bool:
+        """Whether images are to be resampled for any rule."""
+        return self.bootstrap is not None or self.needs_tables
+
+    def slice_of(self, rule: Rule) -> Slice | None:
+        """Return the slice of a rule; None for all images."""
+        return next((one for one in self.slices if one.name == rule.slice), None)
+
+
+def refuse(problems: Sequence[str] | Iterator[str], where: Where | None) -> None:
+    """Raise a UsageError that says all `problems`, one a line, each with its place."""
+    lines = [f"{where}: {problem}" if where else problem for problem in problems]
+    if lines:
+        raise UsageError("\n".join(lines))
+
+
+def _default_id(rule: Rule) -> str:
+    """Name a rule by what it judges and how; two rules that differ in neither need ids of their own."""
+    scope = f"{rule.aggregate}({rule.reference})" if rule.aggregate else rule.reference
+    of_classes = f" of {', '.join(rule.classes)}" if rule.classes else ""
+    on_slice = f" on {rule.slice}" if rule.slice else ""
+    how = f" {rule.significance}" if rule.significance else ""
+    return f"{scope}{of_classes}{on_slice} {'+'.join(limit.check for limit in rule.limits)}{how}"
+
+
+def _problems_of_gates(gates: Gates) -> Iterator[str]:
+    if not gates.rules:
+        yield "no rules: a gate without rules would pass anything"
+    yield from _unknown("missing-baseline", gates.missing_baseline, POLICIES)
+    yield from _unknown("missing-metric", gates.missing_metric, POLICIES)
+    if not 0 <= gates.epsilon <= LARGEST_EPSILON:
+        yield f"epsilon forgives rounding and lies in [0, {LARGEST_EPSILON:g}]; got {gates.epsilon:g}"
+    ids = [rule.id for rule in gates.rules]
+    for name in sorted({one for one in ids if ids.count(one) > 1}):
+        yield f"{ids.count(name)} rules have the id {shown(name)}; give each its own"
+    yield from _problems_of_slices(gates)
+
+
+def _problems_of_slices(gates: Gates) -> Iterator[str]:
+    known = [one.name for one in gates.slices]
+    for one in gates.slices:
+        if not one.patterns:
+            yield f"slice {shown(one.name)} has neither names nor globs of images"
+    for rule in gates.rules:
+        if rule.slice is not None and rule.slice not in known:
+            yield f"rule {shown(rule.id)}: unknown slice {shown(rule.slice)}.{did_you_mean(rule.slice, known)}"
+
+
+def _problems_of_rule(rule: Rule) -> Iterator[str]:
+    yield from _unknown("severity", rule.severity, SEVERITIES)
+    yield from _unknown("missing-metric", rule.missing_metric, POLICIES)
+    yield from _unknown("aggregate", rule.aggregate, AGGREGATES)
+    yield from _unknown("significance", rule.significance, SIGNIFICANCES)
+    if rule.significance and not any(limit.check in DROPS for limit in rule.limits):
+        yield f"significance is that of a drop: give {' or '.join(DROPS)}"
+    if not rule.limits:
+        yield f"no limit: give one of {', '.join(CHECKS)}"
+    if rule.min_support < 0:
+        yield f"min-support cannot be negative; got {rule.min_support}"
+    yield from _problems_of_external(rule) if rule.is_external else _problems_of_metric(rule)
+    yield from _problems_of_classes(rule)
+    yield from _problems_of_numbers(rule)
+    yield from _problems_of_levels(rule)
+
+
+def _unknown(key: str, given: str | None, known: Sequence[str]) -> Iterator[str]:
+    if given is not None and given not in known:
+        yield f"{key} is one of {', '.join(known)}; got {shown(given)}.{did_you_mean(given, known)}"
+
+
+def _problems_of_external(rule: Rule) -> Iterator[str]:
+    keys = ("classes", "aggregate", "iou", "score", "area", "max_dets", "slice", "min_support", "significance")
+    for key in keys:
+        if getattr(rule, key) not in (None, (), 0):
+            yield f"{shown(rule.metric)} is measured elsewhere: {key.replace('_', '-')} does not apply"
+    if rule.metric == EXTERNAL:
+        yield f"{shown(rule.metric)}: name the value, as in {EXTERNAL}latency_ms"
+
+
+def _problems_of_metric(rule: Rule) -> Iterator[str]:
+    try:
+        head, items = split_ref(rule.metric)
+    except UsageError as error:
+        yield str(error)
+        return
+    if rule.classes and "class" in items:
+        yield f"metric {shown(rule.metric)} names a class, and there is a key classes; keep one"
+    counts_below = rule.aggregate == "count-below"
+    if (counts_below or head in LOWER_IS_BETTER) and any(limit.check.startswith("max-drop") for limit in rule.limits):
+        what = rule.aggregate if counts_below else head
+        yield f"{what} is better when lower: a drop is no loss; limit max-rise instead"
+
+
+def _problems_of_classes(rule: Rule) -> Iterator[str]:
+    if rule.aggregate and not rule.classes:
+        yield 'aggregate needs classes, such as classes = "*"'
+    if (rule.aggregate == "count-below") != (rule.below is not None):
+        yield 'aggregate = "count-below" and below = VALUE need each other'
+
+
+def _problems_of_numbers(rule: Rule) -> Iterator[str]:
+    """Refuse what is no number in the range of its key, and ask for percentages written as such."""
+    for field in fields(rule):
+        value = getattr(rule, field.name)
+        key = field.name.replace("_", "-")
+        if isinstance(value, float) and not math.isfinite(value):
+            yield f"{key} must be a finite number; got {value:g}"
+        elif key.removeprefix("warn-") in (*CHECKS, "below") and value is not None:
+            yield from _problems_of_limit(rule, key, float(value))
+
+
+def _problems_of_limit(rule: Rule, key: str, value: float) -> Iterator[str]:
+    if value < 0 and (key.removeprefix("warn-") in AGAINST_BASELINE or not rule.is_external):
+        yield f"{key} cannot be negative; got {value:g}"
+    elif value > 1 and _is_share(rule, key):
+        meant = f". Did you mean {value / 100:.6g}?" if value <= 100 else ""
+        what = "a share of the baseline's value" if key.endswith("-relative") else f"{shown(rule.metric)} lies"
+        yield f"{key} = {value:g}: {what} in [0, 1]{meant}"
+
+
+def _is_share(rule: Rule, key: str) -> bool:
+    """Whether a limit is one on a number in [0, 1]."""
+    if key.endswith("-relative"):
+        return not key.removeprefix("warn-").startswith("max-rise")  # a value may well double
+    counts_classes = rule.aggregate == "count-below" and key != "below"
+    return not (rule.is_external or counts_classes or _head(rule.metric) in COUNT_METRICS)
+
+
+def _head(metric: str) -> str:
+    return metric.partition("[")[0].strip()
+
+
+def _problems_of_levels(rule: Rule) -> Iterator[str]:
+    """Refuse levels that contradict each other, or a warning that would come after the failure."""
+    for limit in rule.limits:
+        if limit.error is not None and limit.warn is not None:
+            late = limit.warn <= limit.error if limit.check == "min" else limit.warn >= limit.error
+            if late:
+                side = f"{'above' if limit.check == 'min' else 'below'} {limit.check} = {limit.error:g}"
+                yield f"warn-{limit.check} = {limit.warn:g} warns of nothing: it must lie {side}"
+    if rule.min is not None and rule.max is not None and rule.min > rule.max:
+        yield f"no value passes: min = {rule.min:g} is above max = {rule.max:g}"

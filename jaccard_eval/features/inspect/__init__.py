@@ -1,0 +1,1 @@
+"""What inputs hold, and how two of them correspond."""

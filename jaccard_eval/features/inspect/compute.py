@@ -1,0 +1,172 @@
+"""What one side of an evaluation holds: images, boxes, classes and scores in counts and quantiles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoxTable, FloatArray, from_xywh
+from jaccard_eval.data.dataset import Dataset, ImageTable, Reading
+from jaccard_eval.data.protocol import COCO_AREAS, AreaRange
+from jaccard_eval.data.result import InputSummary
+from jaccard_eval.features.audit.outside import leaving
+from jaccard_eval.features.inspect.result import BoxCounts, ClassCount, Description, ImageCounts, ScoreCounts, Spread
+
+MAX_DECIMALS = 6
+DECIMALS_ROWS = 10_000  # rows looked at to count decimals
+ROUNDING = 1e-9  # relative; what is left of a decimal number after the arithmetic of its encoding
+SHOWN_SIZES = 3  # most frequent sizes of images that are kept
+FLAGS = ("crowd", "difficult", "ignore", "group_of")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxView:
+    """Boxes in some units, with the width and height of each one's image.
+
+    Parameters
+    ----------
+    boxes : BoxTable
+    size : ndarray of float64, shape (n, 2)
+        In pixels; NaN where unknown.
+    units : {"px", "norm"}
+    """
+
+    boxes: BoxTable
+    size: FloatArray
+    units: str
+
+    @classmethod
+    def of(cls, side: Dataset) -> BoxView:
+        """Return the boxes of one side as they were read."""
+        return cls(side.boxes, side.images.sizes[side.boxes.image], side.units)
+
+
+def describe(side: Dataset, summary: InputSummary, view: BoxView) -> Description:
+    """Describe one side.
+
+    Parameters
+    ----------
+    side : Dataset
+    summary : InputSummary
+        Of the same side.
+    view : BoxView
+        Its boxes in the units to describe them in.
+    """
+    return Description(
+        role=side.role,
+        summary=summary,
+        images=count_images(side.images, side.boxes),
+        boxes=count_boxes(view, side.reading),
+        classes=count_classes(side),
+        scores=count_scores(side.boxes.score),
+    )
+
+
+def spread(values: FloatArray) -> Spread:
+    """Return how a column (n,) spreads; all NaN when it is empty."""
+    if len(values) == 0:
+        return Spread(min=np.nan, q05=np.nan, median=np.nan, mean=np.nan, q95=np.nan, max=np.nan)
+    low, q05, median, q95, high = map(float, np.quantile(values, (0, 0.05, 0.5, 0.95, 1)))
+    return Spread(min=low, q05=q05, median=median, mean=float(values.mean()), q95=q95, max=high)
+
+
+def count_images(images: ImageTable, boxes: BoxTable) -> ImageCounts:
+    """Count images, their sizes, and the boxes in each."""
+    per_image = np.bincount(boxes.image, minlength=len(images))
+    known = np.isfinite(images.sizes).all(axis=1)
+    sizes = Counter(map(tuple, images.sizes[known].tolist()))
+    return ImageCounts(
+        total=len(images),
+        listed=images.listed,
+        with_boxes=int(np.count_nonzero(per_image)),
+        with_size=int(np.count_nonzero(known)),
+        sizes=tuple((f"{width:g} x {height:g}", n) for (width, height), n in sizes.most_common(SHOWN_SIZES)),
+        per_image=spread(per_image.astype(np.float64)),
+        most_crowded=images.name(int(per_image.argmax())) if len(boxes) else "",
+    )
+
+
+def count_boxes(view: BoxView, reading: Reading) -> BoxCounts:
+    """Count boxes by size and flag, with the ranges of their numbers; `reading` says what those of the file mean."""
+    boxes, in_pixels = view.boxes, view.units == "px"
+    left, top, width, height = boxes.xywh.T
+    solid = (width > 0) & (height > 0)
+    image = view.size if in_pixels else np.ones_like(view.size)
+    return BoxCounts(
+        total=len(boxes),
+        units=view.units,
+        encoding=reading.encoding,
+        file_units=reading.units,
+        x=_reach(left, left + width),
+        y=_reach(top, top + height),
+        width=spread(width),
+        height=spread(height),
+        area=spread(boxes.area),
+        aspect=spread(_ratios(width[solid], height[solid])),
+        buckets=_buckets(boxes.area, COCO_AREAS[1:]) if in_pixels else {},
+        decimals=decimals(_as_written(view, reading)),
+        sized=int(np.count_nonzero(np.isfinite(image).all(axis=1))),
+        outside=int(np.count_nonzero(leaving(boxes.xywh, image, view.units).any(axis=1))),
+        flags={name: int(np.count_nonzero(getattr(boxes, name))) for name in FLAGS},
+    )
+
+
+def count_classes(side: Dataset) -> tuple[ClassCount, ...]:
+    """Count boxes and images of each class, in the order of the classes; classes without boxes included."""
+    labels, boxes = side.labels, side.boxes
+    n_boxes = np.bincount(boxes.label, minlength=len(labels))
+    places = np.unique(boxes.label.astype(np.int64) * max(len(side.images), 1) + boxes.image)
+    n_images = np.bincount(places // max(len(side.images), 1), minlength=len(labels))
+    return tuple(
+        ClassCount(name=name, key=str(key), boxes=int(n_boxes[row]), images=int(n_images[row]))
+        for row, (key, name) in enumerate(zip(labels.keys, labels.names, strict=True))
+    )
+
+
+def count_scores(scores: FloatArray | None) -> ScoreCounts | None:
+    """Give the spread of scores, how many differ, and their decimals; None for ground truth."""
+    if scores is None:
+        return None
+    return ScoreCounts(
+        spread=spread(scores), distinct=len(np.unique(scores)), decimals=decimals(scores[:DECIMALS_ROWS])
+    )
+
+
+def decimals(values: FloatArray) -> int | None:
+    """Return the fewest decimals that write all values; None when `MAX_DECIMALS` do not.
+
+    Examples
+    --------
+    >>> decimals(np.array([0.5, 0.25])), decimals(np.array([10.0, 3.0])), decimals(np.array([1 / 3]))
+    (2, 0, None)
+    """
+    slack = ROUNDING * np.maximum(np.abs(values), 1)
+    return next((d for d in range(MAX_DECIMALS + 1) if (np.abs(np.round(values, d) - values) <= slack).all()), None)
+
+
+def _ratios(width: FloatArray, height: FloatArray) -> FloatArray:
+    """Return width by height, without what overflows for a height that is rounded to nothing."""
+    with np.errstate(over="ignore"):
+        ratios = width / height
+    return np.asarray(ratios[np.isfinite(ratios)])
+
+
+def _as_written(view: BoxView, reading: Reading) -> FloatArray:
+    """Return the numbers of the first boxes as the file has them."""
+    xywh = view.boxes.xywh[:DECIMALS_ROWS]
+    if reading.units == "norm" and view.units == "px":
+        xywh = xywh / np.tile(view.size[:DECIMALS_ROWS], 2)
+    return from_xywh(xywh, reading.encoding).ravel()
+
+
+def _reach(low: FloatArray, high: FloatArray) -> tuple[float, float]:
+    both = np.concatenate((low, high))
+    return (float(both.min()), float(both.max())) if len(both) else (np.nan, np.nan)
+
+
+def _buckets(area: FloatArray, ranges: Sequence[AreaRange]) -> dict[str, int]:
+    """Count areas per range; one that lies on a shared end counts in both, as COCO's evaluation has it."""
+    return {one.name: int(np.count_nonzero((area >= one.low) & (area <= one.high))) for one in ranges}

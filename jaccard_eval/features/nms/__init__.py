@@ -1,0 +1,1 @@
+"""Suppression of overlapping predictions."""

@@ -1,0 +1,205 @@
+"""Non-maximum suppression of whole tables: all images and classes at once, by IoU or coverage, hard, soft or merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
+from jaccard_eval.errors import UsageError, did_you_mean, shown
+from jaccard_eval.matching.candidates import expand
+from jaccard_eval.matching.order import Blocks, IntArray, descending_order, stable_order
+from jaccard_eval.similarity.boxes import Corners, covering_pairs, overlapping_pairs
+from jaccard_eval.similarity.nms import Rivals, clusters, decay_scores, keep_unrivalled, weighted_means
+
+OVERLAPS = {"iou": overlapping_pairs, "ioa": covering_pairs}
+SOFT_METHODS = ("linear", "gaussian")
+METHODS = ("hard", *SOFT_METHODS, "weighted")
+SWEEP_PAIRS_PER_BOX = 200  # of one image and class, from which on sorting by left edges costs less than pairing all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suppression:
+    """How boxes are suppressed.
+
+    Parameters
+    ----------
+    iou : float
+        In [0, 1]; boxes that overlap by more are rivals. Gaussian decay has no threshold and does without.
+    by : {"iou", "ioa"}
+        What overlap is: intersection over union, or over the area of the smaller box.
+    method : {"hard", "linear", "gaussian", "weighted"}
+        What a box does to its worse rivals: it removes them; it multiplies their scores by 1 - overlap, or by
+        exp(-overlap² / sigma); or it removes them and takes the mean of their coordinates and its own, weighted by
+        their scores.
+    sigma : float
+        Of the gaussian. The default is that of Bodla et al. (2017), section 4.
+    score_min : float
+        Decayed scores below this are left out; the default is that of the code of Bodla et al.
+
+    Raises
+    ------
+    UsageError
+        When a value is out of its range or unknown.
+    """
+
+    iou: float = 0.5
+    by: str = "iou"
+    method: str = "hard"
+    sigma: float = 0.5
+    score_min: float = 0.001
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.iou <= 1:
+            raise UsageError(f"the overlap from which on boxes are rivals must lie in 0 to 1, got {shown(self.iou)}")
+        if not (self.sigma > 0 and np.isfinite(self.sigma)):
+            raise UsageError(f"sigma must be a positive number, got {shown(self.sigma)}")
+        for name, value, known in (("by", self.by, tuple(OVERLAPS)), ("method", self.method, METHODS)):
+            if value not in known:
+                meant = did_you_mean(str(value), known)
+                raise UsageError(f"{name} is {shown(value)}; known are {', '.join(known)}.{meant}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedBoxes:
+    """Boxes with their scores; only boxes of equal key (n,) can be rivals."""
+
+    corners: Corners
+    scores: FloatArray
+    key: IntArray
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """Which boxes stay (n,), the scores (n,) and xyxy coordinates (n, 4) that they have then, and which moved (n,)."""
+
+    kept: BoolArray
+    scores: FloatArray
+    xyxy: FloatArray
+    moved: BoolArray
+
+
+def suppress(boxes: BoxTable, rule: Suppression, *, class_agnostic: bool = False) -> BoxTable:
+    """Return the boxes that suppression leaves, in the order of the table.
+
+    Parameters
+    ----------
+    boxes : BoxTable
+        Predictions. Boxes of different images are never rivals, those of different classes only if `class_agnostic`.
+    rule : Suppression
+
+    Returns
+    -------
+    BoxTable
+        Rows of `boxes`, with decayed scores or merged coordinates (and their areas) where the rule has them.
+
+    Raises
+    ------
+    UsageError
+        When there are no scores, or scores below 0 are to decay or to weigh.
+    """
+    if boxes.score is None:
+        raise UsageError("suppression ranks boxes by their scores, and these have none")
+    key = boxes.image.astype(np.int64)
+    if not class_agnostic:
+        key = key * (int(boxes.label.max(initial=0)) + 1) + boxes.label
+    outcome = resolve(RankedBoxes(Corners.of(boxes.xywh), boxes.score, key), rule)
+    if rule.method in SOFT_METHODS:
+        boxes = freeze(replace(boxes, score=outcome.scores))
+    elif rule.method == "weighted":
+        boxes = _moved(boxes, outcome)
+    return boxes.take(outcome.kept)
+
+
+def resolve(ranked: RankedBoxes, rule: Suppression) -> Outcome:
+    """Suppress.
+
+    Raises
+    ------
+    UsageError
+        When scores below 0 are to decay or to weigh.
+    """
+    corners, scores = ranked.corners, ranked.scores
+    xyxy = np.stack((corners.left, corners.top, corners.right, corners.bottom), axis=1)
+    if rule.method != "hard" and len(scores) and scores.min() < 0:
+        raise UsageError(f"{rule.method} suppression multiplies by scores; the score {scores.min():g} is below 0")
+    rivals = _find_rivals(ranked, rule)
+    unmoved = np.zeros(len(ranked), dtype=np.bool_)
+    if rule.method in SOFT_METHODS:
+        scores = decay_scores(rivals, scores, _decay(rivals.overlap, rule))
+        return Outcome(scores >= rule.score_min, scores, xyxy, unmoved)
+    kept = keep_unrivalled(rivals, len(ranked))
+    if rule.method == "hard":
+        return Outcome(kept, scores, xyxy, unmoved)
+    merged = weighted_means(xyxy, scores, clusters(rivals, kept))
+    return Outcome(kept, scores, merged, (merged != xyxy).any(axis=1))
+
+
+def _decay(overlap: FloatArray, rule: Suppression) -> FloatArray:
+    """Return what the scores of rivals are multiplied by; rounding may put an overlap just above 1."""
+    if rule.method == "linear":
+        return np.maximum(1 - overlap, 0)
+    gaussian: FloatArray = np.exp(-(overlap**2) / rule.sigma)
+    return gaussian
+
+
+def _moved(boxes: BoxTable, outcome: Outcome) -> BoxTable:
+    """Put boxes where their clusters are; those that did not move keep every bit."""
+    merged = np.concatenate((outcome.xyxy[:, :2], outcome.xyxy[:, 2:] - outcome.xyxy[:, :2]), axis=1)
+    xywh = np.where(outcome.moved[:, None], merged, boxes.xywh)
+    area = np.where(outcome.moved, xywh[:, 2] * xywh[:, 3], boxes.area)
+    return freeze(replace(boxes, xywh=xywh, area=area))
+
+
+def _find_rivals(ranked: RankedBoxes, rule: Suppression) -> Rivals:
+    """Pair the boxes of equal key that overlap by more than the threshold; gaussian decay has none, any overlap does.
+
+    The pairs are sorted by the rank of the better box.
+    """
+    order, blocks = _blocks(ranked)
+    ordered = _take(ranked.corners, order)
+    overlap = OVERLAPS[rule.by]
+    threshold = float(np.nextafter(0.0 if rule.method == "gaussian" else rule.iou, np.inf))  # more than, not at least
+    chunks = [overlap(ordered, ordered, i, j, threshold=threshold) for i, j in expand(blocks)]
+    i, j, overlaps = (np.concatenate(column) for column in zip(*chunks, strict=True))
+    by_score = descending_order(ranked.scores)
+    rank = np.empty(len(ranked), dtype=np.int64)
+    rank[by_score] = np.arange(len(ranked))
+    first, second = rank[order[i]], rank[order[j]]
+    better, worse = np.minimum(first, second), np.maximum(first, second)
+    served = np.lexsort((worse, better))
+    return Rivals(by_score[better[served]], by_score[worse[served]], overlaps[served])
+
+
+def _blocks(ranked: RankedBoxes) -> tuple[IntArray, Blocks]:
+    """Return an order of the boxes, and for each place in it those of the same key that come later and may overlap."""
+    order = stable_order(ranked.key)
+    key = ranked.key[order]
+    later = np.arange(1, len(order) + 1)
+    stop = Blocks.of(key, key).stop
+    if int((stop - later).sum()) > SWEEP_PAIRS_PER_BOX * len(order):
+        return _sweep(ranked.corners, ranked.key)
+    return order, Blocks(later, stop)
+
+
+def _sweep(corners: Corners, key: IntArray) -> tuple[IntArray, Blocks]:
+    """Return the order by key, then left edge: a box meets only those that start before it ends."""
+    n = len(key)
+    by_left = np.argsort(corners.left, kind="stable")
+    lefts = corners.left[by_left]
+    place = np.empty(n, dtype=np.int64)
+    place[by_left] = np.arange(n)
+    base = np.unique(key, return_inverse=True)[1] * (n + 1)  # n + 1 places per key
+    starts, ends = base + place, base + np.searchsorted(lefts, corners.right)
+    order = stable_order(starts)
+    later = np.arange(1, n + 1)
+    return order, Blocks(later, np.maximum(np.searchsorted(starts[order], ends[order]), later))
+
+
+def _take(corners: Corners, rows: npt.NDArray[np.int64]) -> Corners:
+    return Corners(corners.left[rows], corners.top[rows], corners.right[rows], corners.bottom[rows], corners.area[rows])

@@ -1,0 +1,1 @@
+"""Label maps: counts of pixels by class, and the scores from them."""

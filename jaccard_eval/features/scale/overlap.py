@@ -1,0 +1,120 @@
+"""How two boxes overlap, and which two of an image are meant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.data.alignment import Alignment
+from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.errors import UsageError, did_you_mean, shown
+from jaccard_eval.features.scale.identities import exchange_rate
+from jaccard_eval.matching.order import IntArray
+from jaccard_eval.similarity.encoding import edges_of
+from jaccard_eval.similarity.iou import box_giou, box_ioa, box_iou
+
+
+def measure_overlap(pred: Sequence[float], gt: Sequence[float], encoding: str = "xyxy") -> dict[str, Any]:
+    """Measure how a prediction overlaps a ground truth; the fields of `data.overlap.OverlapResult` that are numbers.
+
+    Parameters
+    ----------
+    pred, gt : sequence of 4 float
+    encoding : {"xyxy", "xywh", "cxcywh"}
+
+    Raises
+    ------
+    UsageError
+        When these are no boxes.
+    """
+    sides = [edges_of([box], encoding, name=name) for box, name in ((pred, "prediction"), (gt, "ground truth"))]
+    corners = [(float(s.left[0]), float(s.top[0]), float(s.right[0]), float(s.bottom[0])) for s in sides]
+    areas = [float(side.area[0]) for side in sides]
+    (left, top, right, bottom), (gt_left, gt_top, gt_right, gt_bottom) = corners
+    width, height = min(right, gt_right) - max(left, gt_left), min(bottom, gt_bottom) - max(top, gt_top)
+    common = min(max(width, 0.0) * max(height, 0.0), *areas)
+    iou = float(box_iou([pred], [gt], encoding=encoding)[0, 0])
+    return {
+        "pred": corners[0],
+        "gt": corners[1],
+        "tp": common,
+        "fp": areas[0] - common,
+        "fn": areas[1] - common,
+        "iou": iou,
+        "giou": float(box_giou([pred], [gt], encoding=encoding)[0, 0]),
+        "distance": max(1 - iou, 0.0),
+        "ioa_pred": float(box_ioa([pred], [gt], over="first", encoding=encoding)[0, 0]),
+        "ioa_gt": float(box_ioa([pred], [gt], over="second", encoding=encoding)[0, 0]),
+        "exchange_rate": float(exchange_rate(areas[1], areas[1] - common, areas[0] - common)),
+        "centre_distance": math.hypot(left + right - gt_left - gt_right, top + bottom - gt_top - gt_bottom) / 2,
+        "edge_error": max(abs(a - b) for a, b in zip(*corners, strict=True)),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two boxes of an image, by their rows in the aligned tables."""
+
+    image: str
+    pred: int
+    gt: int
+
+
+def choose_pair(aligned: Alignment, image: str, *, pred_index: int | None = None, gt_index: int | None = None) -> Pair:
+    """Return the boxes of an image that are meant: by their index, else those that overlap most, whatever their class.
+
+    Parameters
+    ----------
+    aligned : Alignment
+    image : str
+        Its name, or the last part of it, with or without its suffix.
+    pred_index, gt_index : int, optional
+        Counted from 0 among the boxes of the image, in their order in the file.
+
+    Raises
+    ------
+    UsageError
+        When there is no such image or box.
+    """
+    row = _find_image(aligned.image_names, image)
+    preds = _candidates(aligned.pred, row, pred_index, "predictions", image)
+    gts = _candidates(aligned.gt, row, gt_index, "ground-truth boxes", image)
+    overlap = box_iou(aligned.pred.xywh[preds], aligned.gt.xywh[gts], encoding="xywh")
+    best = np.unravel_index(int(overlap.argmax()), overlap.shape)
+    return Pair(aligned.image_names[row], int(preds[best[0]]), int(gts[best[1]]))
+
+
+def _find_image(names: Sequence[str], wanted: str) -> int:
+    for key in (str, _base_name, _stem):
+        found = [row for row, name in enumerate(names) if key(name) == wanted]
+        if len(found) == 1:
+            return found[0]
+    known = [name for name in names if wanted in (_base_name(name), _stem(name))]
+    if known:
+        listed = ", ".join(map(shown, known[:5]))
+        raise UsageError(f"{len(known)} images are called {shown(wanted)}: {listed}; give the whole name")
+    raise UsageError(f"no image is called {shown(wanted)}.{did_you_mean(wanted, names)}")
+
+
+def _base_name(name: str) -> str:
+    return PurePosixPath(name).name
+
+
+def _stem(name: str) -> str:
+    return PurePosixPath(name).stem
+
+
+def _candidates(boxes: BoxTable, image: int, index: int | None, what: str, name: str) -> IntArray:
+    rows = np.flatnonzero(boxes.image == image)
+    if not len(rows):
+        raise UsageError(f"image {shown(name)} has no {what}")
+    if index is None:
+        return rows
+    if not 0 <= index < len(rows):
+        raise UsageError(f"image {shown(name)} has {len(rows):,} {what}, 0 to {len(rows) - 1}; got {index}")
+    return rows[index : index + 1]

@@ -1,0 +1,120 @@
+"""A scene: both sides in pixels, a protocol whose area ranges are size bins, and matching by any measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
+from jaccard_eval.data.protocol import AreaRange, Protocol
+from jaccard_eval.features.scale.size_bins import equal_count_edges, size_bins
+from jaccard_eval.matching.candidates import Measure
+from jaccard_eval.matching.matchtable import any_flag, match_boxes
+from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.similarity.boxes import overlapping_pairs
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Scene:
+    """Both sides with sizes measured on the boxes themselves.
+
+    Parameters
+    ----------
+    gt, pred : BoxTable
+        With common rows, in pixels; `area` is width times height, whatever the file says, for errors of a box have the
+        scale of the box. Where the protocol adds a pixel to each side, the boxes have it. `source` is the row itself.
+    protocol : Protocol
+        Its first area range holds all, the others are the size bins; its boxes need no further pixel.
+    n_images : int
+    class_names : tuple of str
+    """
+
+    gt: BoxTable
+    pred: BoxTable
+    protocol: Protocol
+    n_images: int
+    class_names: tuple[str, ...]
+
+    @property
+    def bins(self) -> tuple[AreaRange, ...]:
+        """The size bins."""
+        return self.protocol.areas[1:]
+
+    @property
+    def counted(self) -> BoolArray:
+        """Mark the ground truth that counts, shape (n,)."""
+        return counted(self.gt, self.protocol)
+
+    def measure(
+        self, pred: BoxTable | None = None, *, thresholds: Sequence[float] = (), measure: Measure = overlapping_pairs
+    ) -> DetectionMetrics:
+        """Match, and return the metrics.
+
+        Parameters
+        ----------
+        pred : BoxTable, optional
+            Predictions instead of the scene's own.
+        thresholds : sequence of float
+            Instead of the protocol's, ascending.
+        measure : Measure
+            What these are thresholds of: IoU, unless given otherwise.
+        """
+        rules = self.protocol.with_options(iou_thresholds=tuple(thresholds)) if thresholds else self.protocol
+        table = match_boxes(
+            self.gt,
+            self.pred if pred is None else pred,
+            rules,
+            n_images=self.n_images,
+            n_labels=len(self.class_names),
+            measure=measure,
+        )
+        names = ("all classes",) if rules.class_agnostic else self.class_names
+        return DetectionMetrics(table, names, ())
+
+
+def make_scene(
+    gt: BoxTable,
+    pred: BoxTable,
+    protocol: Protocol,
+    *,
+    n_images: int,
+    class_names: Sequence[str],
+    n_bins: int,
+    edges: Sequence[float] = (),
+) -> Scene:
+    """Make a scene with size bins between given edges, or else of equal counts.
+
+    Parameters
+    ----------
+    gt, pred : BoxTable
+        With common rows, in pixels.
+    protocol : Protocol
+        Its area ranges give way to the bins, but for the first.
+    n_images : int
+    class_names : sequence of str
+    n_bins : int
+    edges : sequence of float
+        Sides in px.
+    """
+    gt, pred = (_sized(boxes, protocol.pixel_offset) for boxes in (gt, pred))
+    sides = np.sqrt(np.maximum(gt.area[counted(gt, protocol)], 0))  # COCO JSON may have a negative width
+    bins = size_bins(edges or equal_count_edges(sides, n_bins))
+    rules = protocol.with_options(pixel_offset=0.0, areas=(protocol.areas[0], *bins))
+    return Scene(gt=gt, pred=pred, protocol=rules, n_images=n_images, class_names=tuple(class_names))
+
+
+def counted(gt: BoxTable, protocol: Protocol) -> BoolArray:
+    """Mark the ground truth that no flag excludes, shape (n,)."""
+    return ~any_flag(gt, protocol.ignored_flags)
+
+
+def in_range(boxes: BoxTable, area: AreaRange) -> BoolArray:
+    """Mark the boxes of a size, shape (n,)."""
+    return np.asarray((boxes.area >= area.low) & (boxes.area <= area.high))
+
+
+def _sized(boxes: BoxTable, pixel_offset: float) -> BoxTable:
+    xywh: FloatArray = boxes.xywh + np.array([0.0, 0.0, pixel_offset, pixel_offset])
+    return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], source=np.arange(len(boxes))))

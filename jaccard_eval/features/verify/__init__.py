@@ -1,0 +1,1 @@
+"""Whether a saved evaluation comes out the same again."""

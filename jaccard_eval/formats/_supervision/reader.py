@@ -1,0 +1,53 @@
+"""From the list that a JSON sink writes to the draft: a box per object."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from jaccard_eval.data.dataset import Key
+from jaccard_eval.formats import ReadOptions
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json.documents import listed_records
+from jaccard_eval.reading.json.record import Record
+from jaccard_eval.reading.json.scene import Scene
+from jaccard_eval.reading.json.values import is_number
+from jaccard_eval.reading.tabular.columns import IMAGE
+
+_CORNERS = ("x_min", "y_min", "x_max", "y_max")
+_NAME, _NUMBER = "class_name", "class_id"
+
+
+def read_rows(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of a list to the draft."""
+    scene = Scene(draft)
+    for row in listed_records(path, draft):
+        coords = [row.number(corner) for corner in _CORNERS]
+        scored = row.values.get("confidence") not in (None, "")  # empty where the detections have none
+        score = row.number("confidence") if scored else math.nan
+        scene.add_box(_image(row), _label(row), coords, row.where, score=score)
+    scene.hand_over(options, encoding="xyxy", listed=False)
+
+
+def _image(row: Record) -> Key:
+    """Return the image of a box, which is there only if the user told the sink to write it."""
+    given = {_fold(name): name for name in row.values if row.has(name)}
+    name = next((given[_fold(name)] for name in IMAGE if _fold(name) in given), None)
+    if name is None:
+        fix = 'Append detections with custom_data={"file_name": ...}.'
+        row.error("field-missing", "file_name", "no field names the image", fix)
+        return ""
+    value = row.values[name]
+    return int(value) if is_number(value) and value == value // 1 else row.text(name)
+
+
+def _label(row: Record) -> Key:
+    """Return the class by its name, else by its number."""
+    if row.has(_NAME):
+        return row.text(_NAME)
+    value = row.values.get(_NUMBER)
+    return value if isinstance(value, int) and not isinstance(value, bool) else row.text(_NUMBER)
+
+
+def _fold(name: str) -> str:
+    return name.casefold().replace("_", "")

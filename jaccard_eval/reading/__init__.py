@@ -1,0 +1,1 @@
+"""What formats share: opening files, and filling a draft of one side."""

@@ -1,0 +1,118 @@
+"""Tables of colours: which colour stands for which class."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.signature import FINGERPRINT_DIGITS
+from jaccard_eval.errors import FindingLog, Where, as_settings, shown
+from jaccard_eval.reading import files
+
+IntArray = npt.NDArray[np.int64]
+
+UNKNOWN = int(np.iinfo(np.int64).min)  # class of a colour that is in no table
+_NUMBERS = r"(?P<red>\d{1,3})[\s,]+(?P<green>\d{1,3})[\s,]+(?P<blue>\d{1,3})"
+_LAYOUTS = (
+    re.compile(rf"{_NUMBERS}(?:[\s,]+(?P<name>\S.*))?", re.ASCII),  # 128 64 128 road (CamVid)
+    re.compile(rf"(?P<name>\S.*?)[\s,:]+{_NUMBERS}(?:::?.*)?", re.ASCII),  # road,128,64,128; road:128,64,128:: (CVAT)
+)
+_TWO_DIGITS = "[0-9a-f]{2}"
+_HEX = re.compile(
+    rf"#(?P<red>{_TWO_DIGITS})(?P<green>{_TWO_DIGITS})(?P<blue>{_TWO_DIGITS})(?:[\s,]+(?P<name>\S.*))?", re.IGNORECASE
+)
+_HEADER = re.compile(r"[a-z_ \t]+(?:,[a-z_ \t]+)+", re.IGNORECASE)  # name,r,g,b
+_FIX = "Write one class a line, such as '128 64 128 road', 'road,128,64,128' or '#804080 road'."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColorTable:
+    """Classes by colour.
+
+    Parameters
+    ----------
+    codes : ndarray of int64, shape (n,)
+        ``red + 2**8 green + 2**16 blue`` of each class.
+    names : tuple of str
+        Its name; the colour where the table names none.
+    """
+
+    codes: IntArray
+    names: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """Digest of the colours in their order."""
+        state = hashlib.sha256(self.codes.astype("<i8").tobytes())
+        return f"sha256:{state.hexdigest()[:FINGERPRINT_DIGITS]}"
+
+    def classes_of(self, codes: IntArray) -> IntArray:
+        """Return the class of each colour, `UNKNOWN` for those that the table lacks."""
+        order = np.argsort(self.codes)
+        place = np.searchsorted(self.codes, codes, sorter=order)
+        candidate = order[np.minimum(place, len(order) - 1)]
+        return np.where(self.codes[candidate] == codes, candidate, UNKNOWN)
+
+
+@as_settings()
+def read_color_table(path: Path) -> ColorTable:
+    """Read a table of colours: text with one class a line, in the order of the classes.
+
+    A line has a name and a colour, as three numbers from 0 to 255 or as ``#rrggbb``; other lines that start with ``#``
+    are comments. CamVid's ``label_colors.txt``, CVAT's ``labelmap.txt`` and a CSV file ``name,r,g,b`` are such tables.
+
+    Raises
+    ------
+    SettingsError
+        With every line that is none, and every colour that two lines share.
+    """
+    findings = FindingLog()
+    codes: dict[int, int] = {}
+    names = []
+    for number, line in _content_lines(files.read_lines(path)):
+        where = Where(str(path), line=number)
+        parsed = _parse(line)
+        if parsed is None:
+            findings.error("color-table", where, f"no colour in {shown(line)}", fix=_FIX)
+            continue
+        code, name = parsed
+        if codes.setdefault(code, number) != number:
+            detail = f"the colour {color_text(code)} stands on line {codes[code]} already"
+            findings.error("color-table", where, detail, fix=_FIX)
+        names.append(name)
+    if not names:
+        findings.error("color-table", Where(str(path)), "there is no colour in the table", fix=_FIX)
+    findings.raise_errors()
+    return ColorTable(np.array(list(codes), dtype=np.int64), tuple(names))
+
+
+def color_text(color: int) -> str:
+    """Return a colour as people write it."""
+    return f"{color & 255} {color >> 8 & 255} {color >> 16 & 255}"
+
+
+def _content_lines(texts: list[str]) -> list[tuple[int, str]]:
+    """Lines that hold something, numbered; without comments and without the header of a CSV file."""
+    lines = [(i, line.strip()) for i, line in enumerate(texts, start=1)]
+    lines = [(i, line) for i, line in lines if line and (not line.startswith("#") or _HEX.fullmatch(line))]
+    return lines[1:] if lines and _HEADER.fullmatch(lines[0][1]) else lines
+
+
+def _parse(line: str) -> tuple[int, str] | None:
+    """Return the colour and the name of a line; None when it is none."""
+    match = _HEX.fullmatch(line)
+    base = 16 if match else 10
+    for layout in _LAYOUTS:
+        match = match or layout.fullmatch(line)
+    if match is None:
+        return None
+    red, green, blue = (int(match[part], base) for part in ("red", "green", "blue"))
+    if max(red, green, blue) > 255:
+        return None
+    code = red | green << 8 | blue << 16
+    return code, (match["name"] or color_text(code)).strip()

@@ -1,0 +1,150 @@
+"""The arrays of a NumPy archive, loaded and checked one by one; what they mean together is decided elsewhere."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.errors import DataError, FindingLog, Where, shown
+from jaccard_eval.reading import files
+from jaccard_eval.reading.keys import Keys
+
+AnyArray = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The arrays by name, and where to record what is wrong with them."""
+
+    path: str
+    arrays: dict[str, AnyArray]
+    findings: FindingLog
+
+    def where(self, name: str, index: int | None = None) -> Where:
+        """Return the place of an array, or of one of its entries."""
+        return Where(self.path, record=name if index is None else f"{name}[{index}]")
+
+    def fault(self, name: str, detail: str, fix: str) -> None:
+        """Record that an array cannot be used."""
+        self.findings.error("npz-array", self.where(name), detail, fix=fix)
+
+    def numbers(self, name: str, shape: tuple[int | None, ...]) -> FloatArray | None:
+        """Return an array of numbers of a shape, None standing for any length; None when it cannot be used."""
+        array = self._required(name, "biuf", "numbers")
+        if array is None:
+            return None
+        fits = array.ndim == len(shape) and all(
+            want in (None, got) for want, got in zip(shape, array.shape, strict=True)
+        )
+        if not fits:
+            wanted = ", ".join("n" if length is None else str(length) for length in shape)
+            self.fault(name, f"has shape {array.shape}, expected ({wanted})", "Save one row per box or image.")
+            return None
+        return array.astype(np.float64)
+
+    def keys(self, name: str, length: int | None = None) -> Keys | None:
+        """Return a column of whole numbers or texts; None when it cannot be used."""
+        array = self._required(name, "iuU", "whole numbers or texts")
+        if array is None:
+            return None
+        if array.ndim != 1 or length not in (None, len(array)):
+            expected = "one value each" if length is None else f"({length},), one per box"
+            self.fault(name, f"has shape {array.shape}, expected {expected}", "Save a plain column.")
+            return None
+        if array.dtype.kind == "U":
+            return [str(text) for text in array]
+        if len(array) and int(array.max()) > np.iinfo(np.int64).max:
+            self.fault(name, f"holds {array.max()}, more than 64 bits with a sign", "Number them from 0.")
+            return None
+        return array.astype(np.int64)
+
+    def text(self, name: str, default: str, known: Sequence[str]) -> str:
+        """Return a single text among those known."""
+        if name not in self.arrays:
+            return default
+        value = str(self.arrays[name])
+        if value not in known:
+            self.fault(name, f"is {shown(value)}; known are {', '.join(known)}", "Save one of these words.")
+            return default
+        return value
+
+    def _required(self, name: str, kinds: str, what: str) -> AnyArray | None:
+        if name not in self.arrays:
+            there = ", ".join(map(shown, self.arrays)) or "none"
+            self.fault(name, f"there is no such array; there are: {there}", f"Save {name!r} with the others.")
+            return None
+        array = self.arrays[name]
+        if array.dtype.kind not in kinds:
+            self.fault(name, f"holds {array.dtype}, expected {what}", "Convert it before saving.")
+            return None
+        return array
+
+
+def load_archive(path: Path, findings: FindingLog) -> Archive:
+    """Load all arrays of an archive.
+
+    Raises
+    ------
+    DataError
+        When it cannot be unpacked, or an array cannot be read.
+    """
+    name = ""
+    try:
+        with files.open_regular(path) as file, np.load(file, allow_pickle=False) as content:
+            _refuse_bomb(path, content.zip)
+            arrays: dict[str, AnyArray] = {}
+            for name in content.files:
+                try:
+                    arrays[name] = _require_array(content[name])
+                except MemoryError:
+                    _refuse_false_claim(content.zip, name)
+                    raise
+    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError, NotImplementedError) as error:
+        fix = "Save it again, with arrays of numbers or texts."
+        where = Where(str(path), record=name or None)
+        raise DataError.single("npz-damaged", where, f"cannot be read: {error}", fix=fix) from None
+    return Archive(str(path), arrays, findings)
+
+
+def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the type that a NumPy array claims, before room is made for it; NumPy says what is wrong."""
+    version = np.lib.format.read_magic(file)
+    # Version 3.0 differs in the names of fields only, which arrays of numbers or texts have none of.
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return shape, dtype
+
+
+def _require_array(value: Any) -> AnyArray:
+    """Return an array; NumPy gives the bytes of an entry that is none."""
+    if not isinstance(value, np.ndarray):
+        raise ValueError("the entry is no NumPy array")  # noqa: TRY004 - of contents, like NumPy's own
+    return value
+
+
+def _refuse_false_claim(archive: zipfile.ZipFile, name: str) -> None:
+    """Refuse an array whose header claims more than its entry holds: no memory would be enough."""
+    entry = archive.getinfo(f"{name}.npy")
+    with archive.open(entry) as file:
+        shape, dtype = read_header(file)
+    if math.prod(shape) * dtype.itemsize > entry.file_size:
+        raise ValueError(f"its header claims the shape {shape}, and it has {entry.file_size:,} bytes")
+
+
+def _refuse_bomb(path: Path, archive: zipfile.ZipFile) -> None:
+    """Refuse what unpacks to far more than arrays do; an entry never gives more than it claims."""
+    claimed = sum(entry.file_size for entry in archive.infolist())
+    limit = max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * path.stat().st_size)
+    if claimed > limit:
+        detail = f"claims to unpack to {claimed:,} bytes, {limit:,} are allowed for its size"
+        fix = "Save it without compression (numpy.savez)."
+        raise DataError.single("npz-damaged", Where(str(path)), detail, fix=fix)

@@ -1,0 +1,219 @@
+"""From numbers and names to the draft: images, classes, encoding and units, and the notes on what was decided."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
+from jaccard_eval.data.dataset import unknown_sizes
+from jaccard_eval.errors import Severity, Where, counted, shown
+from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.keys import CodedKeys, Keys
+from jaccard_eval.reading.tabular.cells import BoxCells
+from jaccard_eval.reading.tabular.columns import Columns, listed_names
+from jaccard_eval.reading.tabular.table import Codes, Named, Rows
+
+NORM_LIMIT = 1.01  # coordinates up to here, some fractional, are fractions of an image; exporters overshoot a little
+EDGE_SLACK = 0.01  # of an image's side: how far a box may reach outside before its encoding is doubted
+
+_NUMERIC_NAME = re.compile(r"(\d{1,18})(?:\.0+)?", re.ASCII)
+
+
+def add_boxes(table: Rows, columns: Columns, cells: BoxCells, draft: Draft) -> None:
+    """Add images, classes and boxes to the draft, with a note on everything that was decided on the way."""
+    images = table.images(columns, cells.used)
+    keys = list(images.keys.distinct)
+    row_codes = np.zeros(len(table), dtype=np.int64)  # (rows of the table,)
+    row_codes[cells.used] = images.keys.codes
+    sizes = _image_sizes(table, cells, images.keys.codes, len(keys), draft)
+    if not table.listed:
+        _note_empty_rows(table, cells, draft)
+    if draft.options.role == "gt" and not table.listed:
+        cells = _drop_zero_rows(table, cells, row_codes[cells.rows], draft)
+    image_codes = row_codes[cells.rows]
+    units = _decide_units(table, cells.coords, draft)
+    names = [images.names.get(key, str(key)) for key in keys]
+    if units == "norm" and draft.options.images is not None:
+        draft.options.images.fill_sizes(sizes, names, draft.findings)
+    draft.set_images(keys, file_names=[images.names.get(key) for key in keys], sizes=sizes, listed=table.listed)
+    classes = table.classes(columns, cells.rows)
+    beside = (images.beside, classes.beside)
+    columns = replace(columns, unused=tuple(column for column in columns.unused if column not in beside))
+    box_sizes = np.ones((len(image_codes), 2)) if units == "norm" else sizes[image_codes]
+    draft.set_boxes(
+        RawBoxes(
+            image=CodedKeys(keys, image_codes),
+            label=_set_classes(classes, draft),
+            coords=cells.coords,
+            encoding=_decide_encoding(table, columns, cells.coords, box_sizes, draft),
+            units=units,
+            units_guessed=draft.options.units is None and table.units is None,
+            place=lambda row: table.where(int(cells.rows[row])),
+            score=cells.score,
+            area=cells.area,
+            crowd=cells.flags.get("crowd"),
+            difficult=cells.flags.get("difficult"),
+            group_of=cells.flags.get("group_of"),
+            ignore=cells.flags.get("ignore"),
+        )
+    )
+    _warn_alike_images(names, draft)
+    _note_reading(table, columns, cells, draft)
+
+
+def _drop_zero_rows(table: Rows, cells: BoxCells, codes: Codes, draft: Draft) -> BoxCells:
+    """Take rows with a box of four zeros as images without boxes, where the image has no other box (DeepForest)."""
+    zero = np.logical_and.reduce([column == 0 for column in cells.coords.T])
+    if not zero.any():
+        return cells
+    has_box = np.bincount(codes[~zero], minlength=int(codes.max()) + 1) > 0
+    alone = zero & ~has_box[codes]
+    rows = cells.rows[alone]
+    draft.findings.add_rows(
+        Severity.NOTE,
+        "csv-row-zero",
+        rows,
+        lambda row: (table.where(row), "0, 0, 0, 0"),
+        summary=f"{len(rows):,} rows with a box of four zeros were read as images without boxes",
+    )
+    if len(rows):
+        draft.ignored["csv-row-zero"] += len(rows)
+    return cells.take(~alone)
+
+
+def _image_sizes(table: Rows, cells: BoxCells, codes: Codes, n_images: int, draft: Draft) -> FloatArray:
+    """Return the size of each image (n_images, 2): the first that a row gives."""
+    sizes = unknown_sizes(n_images)
+    if cells.sizes is None:
+        return sizes
+    given = np.flatnonzero(np.isfinite(cells.sizes[:, 0]) & np.isfinite(cells.sizes[:, 1]))
+    first = np.full(n_images, -1)
+    first[codes[given[::-1]]] = given[::-1]  # backwards: the first row is written last and stays
+    sizes[first >= 0] = cells.sizes[first[first >= 0]]
+    width, height = cells.sizes.T
+    other = np.flatnonzero((width != sizes[codes, 0]) | (height != sizes[codes, 1]))
+    other = other[np.isfinite(cells.sizes[other]).all(axis=1)]  # those that give a size
+    draft.findings.add_rows(
+        Severity.WARNING,
+        "image-size-conflict",
+        cells.used[other],
+        lambda row: (table.where(row), "width and height differ from an earlier row of the same image"),
+        summary=f"{len(other):,} rows give another size of their image; the first size counts",
+    )
+    return sizes
+
+
+def _decide_units(table: Rows, coords: FloatArray, draft: Draft) -> str:
+    """Return the asked units, else the table's, else "norm" when no coordinate exceeds 1 and some are fractions."""
+    if draft.options.units or table.units:
+        return draft.options.units or table.units or ""
+    if not looks_normalised(coords):
+        return "px"
+    draft.details.append("normalised")
+    draft.findings.note(
+        "csv-normalised",
+        Where(draft.path),
+        "coordinates are read as normalised: fractions of the image's width and height, as none exceeds 1",
+        fix=f"Pass {_flag(draft, 'units')} px if they are pixels.",
+    )
+    return "norm"
+
+
+def looks_normalised(coords: FloatArray) -> bool:
+    """Whether boxes look like fractions: no number exceeds 1, and some are no whole numbers."""
+    within = len(coords) > 0 and bool((np.abs(coords) <= NORM_LIMIT).all())
+    return within and bool((coords % 1).any())
+
+
+def _decide_encoding(table: Rows, columns: Columns, coords: FloatArray, box_sizes: FloatArray, draft: Draft) -> str:
+    """Return the header's encoding; columns x and y are centres when only so the boxes lie inside their images."""
+    x_name = table.header[columns.box[0]].lower()
+    if draft.options.box or columns.encoding != "xywh" or x_name != "x":
+        return columns.encoding
+    outside = np.flatnonzero(_leaves_image(coords, "xywh", box_sizes))
+    if not len(outside) or not np.isfinite(box_sizes).all() or _leaves_image(coords, "cxcywh", box_sizes).any():
+        return columns.encoding
+    draft.details.append("x and y are centres")
+    draft.findings.warning(
+        "csv-centres",
+        Where(draft.path),
+        f"x and y are read as centres of boxes: as corners they take {len(outside):,} boxes out of their images",
+        fix=f"Pass {_flag(draft, 'box')} xywh if they are corners.",
+    )
+    return "cxcywh"
+
+
+def _leaves_image(coords: FloatArray, encoding: str, box_sizes: FloatArray) -> BoolArray:
+    xywh = to_xywh(coords, encoding)
+    with np.errstate(over="ignore"):
+        near, far = xywh[:, :2], xywh[:, :2] + xywh[:, 2:]
+    slack = EDGE_SLACK * box_sizes
+    outside = (near < -slack) | (far > box_sizes + slack)  # (n, 2)
+    return outside[:, 0] | outside[:, 1]
+
+
+def _set_classes(classes: Named, draft: Draft) -> Keys:
+    """Name the classes, numbered ones by the user's list before that of the table; return the class of each box."""
+    distinct, names = classes.keys.distinct, draft.options.names
+    numbered = all(isinstance(key, int) for key in distinct)
+    if numbered and names is not None and classes.beside is None:
+        draft.set_classes(range(len(names)), names)
+    elif classes.names or not numbered:
+        if names is not None:
+            detail = f"classes are {'texts' if classes.beside is None else 'named'}: the list of names is not used"
+            draft.findings.note("csv-names-unused", Where(draft.path), detail)
+        given = classes.names or {key: str(key) for key in distinct}
+        draft.set_classes(list(given), list(given.values()), named=classes.named)
+    return classes.keys
+
+
+def _warn_alike_images(images: list[str], draft: Draft) -> None:
+    """Warn of image names that are one number written in several ways, as spreadsheets make of 001."""
+    spellings: defaultdict[int, list[str]] = defaultdict(list)
+    for name in images:
+        if match := _NUMERIC_NAME.fullmatch(name):
+            spellings[int(match[1])].append(name)
+    alike = [names for names in spellings.values() if len(names) > 1]
+    draft.findings.add_rows(
+        Severity.WARNING,
+        "image-names-alike",
+        range(len(alike)),
+        lambda group: (Where(draft.path), f"image names {', '.join(map(shown, alike[group]))} are kept apart"),
+        fix="If they are one image, write its name in one way (spreadsheets turn 001 into 1).",
+    )
+
+
+def _note_empty_rows(table: Rows, cells: BoxCells, draft: Draft) -> None:
+    draft.findings.add_rows(
+        Severity.NOTE,
+        "csv-row-no-box",
+        cells.without_box,
+        lambda row: (table.where(row), "all box cells are empty"),
+        summary=counted(
+            len(cells.without_box),
+            "row names an image and no box: an image without boxes",
+            "rows name an image and no box: images without boxes",
+        ),
+    )
+
+
+def _note_reading(table: Rows, columns: Columns, cells: BoxCells, draft: Draft) -> None:
+    """Say which columns were read, and how, and which were not."""
+    where = Where(draft.path)
+    box = ", ".join(table.header[column] for column in columns.box)
+    packed = f" ({columns.encoding})" if len(columns.box) == 1 else ""
+    draft.details.append(f"box from {box}{packed}" + (" (no header: keras-retinanet)" if table.headerless else ""))
+    if cells.decimal_commas:
+        draft.details.append("decimal commas")
+        draft.findings.note("csv-decimal-commas", where, "numbers are read with decimal commas: 10,5 is 10.5")
+    if columns.unused:
+        names = listed_names([table.header[column] for column in columns.unused])
+        draft.findings.note("csv-columns-unused", where, f"columns passed over: {names}")
+
+
+def _flag(draft: Draft, option: str) -> str:
+    return f"--{draft.options.role}-{option}"

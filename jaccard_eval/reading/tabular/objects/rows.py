@@ -1,0 +1,140 @@
+"""Rows of one image each whose objects are lists, as Python values: ``{"image_id": 1, "objects": {"bbox": [...]}}``.
+
+The objects are an object of lists or a list of objects. Fields have the names that columns of a table have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.errors import Where
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json.values import described_json
+from jaccard_eval.reading.tabular.objects.adding import add_table
+from jaccard_eval.reading.tabular.objects.columns import ValueColumn
+from jaccard_eval.reading.tabular.objects.table import Table
+
+OBJECTS = "objects"
+IMAGE = "image"
+PATHS = ("path", "file_name", "filename", "src")  # of a picture that is an object
+SINGULAR = {
+    "bboxes": "bbox", "boxes": "bbox", "box": "bbox", "categories": "category", "labels": "label", "classes": "class",
+    "category_ids": "category_id", "class_ids": "class_id", "category_names": "category_name", "areas": "area",
+}  # fmt: skip
+USUAL = ("bbox", "category")  # what objects have where there are none
+OF_THE_IMAGE = {"width": "image_width", "height": "image_height"}  # beside lists of objects they can be nothing else
+
+Place = Callable[[int], Where]
+
+OBJECTS_FIX = "Write 'objects' as lists of equal length by field, or as a list of objects."
+
+
+def add_object_rows(rows: Sequence[Mapping[str, Any]], place: Place, draft: Draft) -> None:
+    """Add the images, classes and boxes of rows to the draft; the rows are all images there are.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        One image each: its fields, and "objects" with those of its boxes, which are xywh unless the names of the
+        fields, or the options of the draft, say otherwise.
+    place : callable
+        From a row to its place in the input.
+    draft : Draft
+        Takes what was read; what cannot be used is among its findings.
+    """
+    flat = _Flat(place, draft)
+    for row, values in enumerate(rows):
+        flat.add_row(row, values)
+    draft.findings.raise_errors()
+    add_table(flat.table(), draft)
+
+
+@dataclass(slots=True)
+class _Flat:
+    """Collects rows with one box each, or none for an image without boxes."""
+
+    place: Place
+    draft: Draft
+    parents: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)  # of the box among its image's
+    outer: list[dict[str, Any]] = field(default_factory=list)
+    inner: list[dict[str, Any]] = field(default_factory=list)
+    bare: list[bool] = field(default_factory=list)  # whether the row stands for an image without boxes
+
+    def add_row(self, row: int, values: Mapping[str, Any]) -> None:
+        """Add the boxes of an image."""
+        about = outer_fields(values)
+        boxes = self._boxes(row, values.get(OBJECTS))
+        places = max(len(boxes), 1)
+        self.parents += [row] * places
+        self.positions += range(places)
+        self.outer += [about] * places
+        self.bare += [not boxes] * places
+        self.inner += map(inner_fields, boxes or [{}])
+
+    def table(self) -> Table:
+        """Return everything as columns; a field of the box hides one of its image."""
+        inner_names = dict.fromkeys(name for one in self.inner for name in one)
+        inner_names = inner_names or dict.fromkeys(USUAL if all(self.bare) else ())
+        outer_names = dict.fromkeys(name for one in self.outer for name in one if name not in inner_names)
+        cells = {name: ValueColumn([one.get(name) for one in self.outer]) for name in outer_names}
+        cells |= {name: ValueColumn([one.get(name) for one in self.inner]) for name in inner_names}
+
+        def place(row: int, column: str | None) -> Where:
+            box = f"{OBJECTS}[{self.positions[row]}]"
+            where = self.place(self.parents[row])
+            if column is None or column in outer_names:
+                return replace(where, field=column)
+            return replace(where, field=f"{box}.{column}")
+
+        return Table(
+            cells=cells,
+            n_rows=len(self.parents),
+            place=place,
+            findings=self.draft.findings,
+            listed=True,
+            bare=np.array(self.bare, dtype=np.bool_),
+        )
+
+    def _boxes(self, row: int, objects: Any) -> list[Mapping[str, Any]]:
+        """Return the fields of each box; what is neither lists nor objects is told."""
+        if objects is None:
+            return []
+        if isinstance(objects, Mapping) and all(isinstance(one, list | tuple) for one in objects.values()):
+            lengths = {name: len(one) for name, one in objects.items()}
+            if len(set(lengths.values())) <= 1:
+                return [dict(zip(objects, one, strict=True)) for one in zip(*objects.values(), strict=True)]
+            told = ", ".join(f"{length} of {name}" for name, length in lengths.items())
+            return self._fault(row, f"the lists differ in length: {told}")
+        if isinstance(objects, list | tuple) and all(isinstance(one, Mapping) for one in objects):
+            return list(objects)
+        return self._fault(row, f"is {described_json(objects)} that holds something else than lists or objects")
+
+    def _fault(self, row: int, detail: str) -> list[Mapping[str, Any]]:
+        self.draft.findings.error("objects-type", replace(self.place(row), field=OBJECTS), detail, fix=OBJECTS_FIX)
+        return []
+
+
+def outer_fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an image by the names that columns have; a picture gives its path and size."""
+    fields = {OF_THE_IMAGE.get(name, name): value for name, value in values.items() if name not in (OBJECTS, IMAGE)}
+    picture = values.get(IMAGE)
+    if not isinstance(picture, Mapping):
+        return fields if picture is None else {IMAGE: picture, **fields}
+    path = next((picture[name] for name in PATHS if picture.get(name) is not None), None)
+    sizes = {name: picture[side] for side, name in OF_THE_IMAGE.items() if picture.get(side) is not None}
+    return {**({} if path is None else {IMAGE: path}), **sizes, **fields}
+
+
+def inner_fields(box: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a box by the names that columns have; a box that is an object gives its own fields."""
+    fields = {SINGULAR.get(name, name): value for name, value in box.items()}
+    packed = fields.get("bbox")
+    if isinstance(packed, Mapping):
+        del fields["bbox"]
+        fields |= packed
+    return fields

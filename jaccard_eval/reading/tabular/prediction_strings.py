@@ -1,0 +1,146 @@
+"""Kaggle's tables: all boxes of an image in one string, and packed boxes without a class; made to a row per box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray
+from jaccard_eval.errors import Severity, Where, shown
+from jaccard_eval.numerals import is_numeral
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.tabular.boxes import looks_normalised
+from jaccard_eval.reading.tabular.columns import IMAGE, lacks_class, position_of_strings
+from jaccard_eval.reading.tabular.numbers import RowIndices, TextArray, parse_numbers
+from jaccard_eval.reading.tabular.rows import Sheet
+
+GROUPS = {
+    6: ("class", "confidence", "xmin", "ymin", "xmax", "ymax"),  # VinBigData, SIIM-COVID-19, Open Images
+    5: ("confidence", "left", "top", "width", "height"),  # Global Wheat, RSNA
+}
+ONE_CLASS = "0"  # an index, as label files of one class have it
+NOTHING = (0.0, 0.0, 1.0, 1.0)  # the box of "14 1 0 0 1 1" and "none 1 0 0 1 1": nothing was found
+
+_SAMPLE = 200  # strings by which the layout of groups is found
+
+
+@dataclass(frozen=True)
+class _Unfolded(Sheet):
+    """A row per box; `source` is the row of the file that each came from."""
+
+    source: RowIndices
+
+    def where(self, row: int, column: int | None = None) -> Where:
+        """Return the place of a row, or of one of its cells."""
+        return super().where(int(self.source[row]), column)
+
+
+def one_row_per_box(sheet: Sheet, draft: Draft) -> Sheet:
+    """Return a table with a row per box and with a class, which is 0 where the file has none.
+
+    Strings that are no groups of numbers are among the draft's findings.
+    """
+    at = position_of_strings(sheet.header)
+    if at is not None:
+        sheet = _unfold(sheet, at, draft)
+    return _with_one_class(sheet, draft) if lacks_class(sheet.header) else sheet
+
+
+def _with_one_class(sheet: Sheet, draft: Draft) -> Sheet:
+    fix = f"Pass --{draft.options.role}-names NAME to name it."
+    draft.findings.note(
+        "csv-one-class", Where(draft.path), "no column for the class: all boxes are of class 0", fix=fix
+    )
+    cells = np.full(len(sheet), ONE_CLASS, dtype=np.object_)
+    return replace(sheet, header=(*sheet.header, "class"), columns=(*sheet.columns, cells))
+
+
+def _unfold(sheet: Sheet, at: int, draft: Draft) -> Sheet:
+    """Give each group of a string a row of its own, and an empty string a row without a box."""
+    strings = [str(cell).split() for cell in sheet.columns[at]]
+    names = GROUPS[_group_size(strings)]
+    _report_uneven(sheet, at, strings, len(names), draft)
+    whole = [fields if len(fields) % len(names) == 0 else [] for fields in strings]
+    source = np.repeat(np.arange(len(whole)), [len(fields) // len(names) for fields in whole])
+    cells = np.array([field for fields in whole for field in fields], dtype=np.object_).reshape(-1, len(names))
+    nothing = _find_nothing(cells, draft)
+    _note_nothing(sheet, source[nothing], draft)
+    source, cells = source[~nothing], cells[~nothing]
+    empty = np.setdiff1d(np.arange(len(strings)), source)
+    source = np.concatenate((source, empty))
+    order = np.argsort(source, kind="stable")
+    cells = np.concatenate((cells, np.full((len(empty), len(names)), "", dtype=np.object_)))[order]
+    draft.details.append(f"{sheet.header[at]}: groups of {' '.join(names)}")
+    others = [position for position in range(len(sheet.header)) if position != at]
+    return _Unfolded(
+        path=sheet.path,
+        data=sheet.data,
+        delimiter=sheet.delimiter,
+        header=(*_names_beside(sheet.header, others), *names),
+        first_line=sheet.first_line,
+        headerless=sheet.headerless,
+        columns=(*(sheet.columns[position][source[order]] for position in others), *cells.T),
+        source=source[order],
+    )
+
+
+def _names_beside(header: Sequence[str], others: list[int]) -> list[str]:
+    """Return the names of the other columns; a single one can only be the image, whatever it is called."""
+    names = [header[position] for position in others]
+    return [IMAGE[0]] if len(names) == 1 else names
+
+
+def _group_size(strings: list[list[str]]) -> int:
+    """Return how many fields a group has: of the sizes that strings are multiples of, the one whose fields fit."""
+    sample = [fields for fields in strings if fields][:_SAMPLE]
+
+    def fitting(size: int) -> tuple[int, int]:
+        whole = [fields for fields in sample if len(fields) % size == 0]
+        return sum(_fits(fields, size) for fields in whole), len(whole)
+
+    return max(GROUPS, key=fitting)
+
+
+def _fits(fields: list[str], size: int) -> bool:
+    """Whether confidences are at most 1, and classes, if there are any, names or whole numbers."""
+    scores = fields[GROUPS[size].index("confidence") :: size]
+    classes = fields[::size] if "class" in GROUPS[size] else []
+    numbers = all(is_numeral(score) and 0 <= float(score) <= 1 for score in scores)
+    return numbers and all(not is_numeral(one) or float(one).is_integer() for one in classes)
+
+
+def _report_uneven(sheet: Sheet, at: int, strings: list[list[str]], size: int, draft: Draft) -> None:
+    uneven = [row for row, fields in enumerate(strings) if len(fields) % size]
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "csv-prediction-string",
+        uneven,
+        lambda row: (
+            sheet.where(row, at),
+            f"has {len(strings[row])} fields, no multiple of {size} ({' '.join(GROUPS[size])}):"
+            f" {shown(' '.join(strings[row]))}",
+        ),
+        fix="Write groups of class confidence x1 y1 x2 y2, or of confidence x y width height, separated by blanks.",
+    )
+
+
+def _find_nothing(cells: TextArray, draft: Draft) -> BoolArray:
+    """Return which groups say that nothing was found; among fractions their box is the whole image, and a box."""
+    coords = np.stack([parse_numbers(column)[0] for column in cells.T[-4:]], axis=1)
+    nothing: BoolArray = (coords == NOTHING).all(axis=1)
+    is_norm = draft.options.units == "norm" or (draft.options.units is None and looks_normalised(coords))
+    return np.zeros(len(cells), dtype=np.bool_) if is_norm else nothing
+
+
+def _note_nothing(sheet: Sheet, rows: RowIndices, draft: Draft) -> None:
+    draft.findings.add_rows(
+        Severity.NOTE,
+        "csv-nothing-found",
+        rows,
+        lambda row: (sheet.where(row), "0 0 1 1"),
+        summary=f"{len(rows):,} groups with the box 0 0 1 1 say that nothing was found, and are no boxes",
+    )
+    if len(rows):
+        draft.ignored["csv-nothing-found"] += len(rows)

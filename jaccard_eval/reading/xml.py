@@ -1,0 +1,80 @@
+"""Reading XML from strangers: no document types, so no entities and nothing fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NoReturn
+from xml.etree.ElementTree import Element, ParseError, fromstring
+from xml.parsers import expat
+
+from jaccard_eval.errors import DataError, FindingLog, Where, shown
+from jaccard_eval.reading import files
+
+__all__ = ["Element", "mention_unused", "parse_xml", "text_of"]
+
+_DECLARED_ENCODING = b"encoding="
+_DECLARATION_BYTES = 128
+
+
+def parse_xml(path: Path, root: str) -> Element:
+    """Return the tree of a file.
+
+    A document type is refused before anything of it is acted on: entities can grow without bound or name other files.
+
+    Parameters
+    ----------
+    path : Path
+    root : str
+        The name that the outermost element must have.
+
+    Raises
+    ------
+    DataError
+        When the file cannot be read, is no well-formed XML, declares a document type, or has another outermost element.
+    """
+    data = files.read_bytes(path)
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = lambda *_: _refuse_document_type(path, parser)
+    try:
+        parser.Parse(data, True)  # a pass of its own, for the tree's parser cannot be told to refuse; it costs little
+        return _with_root(path, fromstring(data), root)  # noqa: S314 - the pass before has refused what is dangerous
+    except expat.ExpatError as error:
+        if _DECLARED_ENCODING not in data[:_DECLARATION_BYTES].lower():
+            files.decode(path, data)  # what is wrong with the text says more than where the parser stumbled
+        place = Where(str(path), line=error.lineno)
+        detail = f"not well-formed XML: {expat.ErrorString(error.code)}, column {error.offset + 1}"
+        raise DataError.single("xml-syntax", place, detail, fix="Export the file again.") from None
+    except (LookupError, ValueError, ParseError) as error:  # of the encoding that the file declares
+        detail = f"not readable XML: {error}"
+        raise DataError.single("xml-syntax", Where(str(path)), detail, fix="Save it with UTF-8 encoding.") from None
+
+
+def text_of(element: Element, path: str) -> str:
+    """Return the stripped text of the element at a path below `element`, empty where there is none."""
+    return (element.findtext(path) or "").strip()
+
+
+def mention_unused(counts: Iterable[tuple[str, int]], where: Where, findings: FindingLog) -> None:
+    """Say which properties of boxes were read and are not used, and how many boxes have each."""
+    used = [f"{name} ({count:,})" for name, count in counts if count]
+    if used:
+        detail = f"properties that no number depends on are passed over: {', '.join(used)}"
+        findings.note("fields-unused", where, detail)
+
+
+def _refuse_document_type(path: Path, parser: expat.XMLParserType) -> NoReturn:
+    raise DataError.single(
+        "xml-dtd",
+        Where(str(path), line=parser.CurrentLineNumber),
+        "declares a document type (DTD), which is not read: its entities can hide a bomb or other files",
+        fix="Remove the <!DOCTYPE ...>.",
+    )
+
+
+def _with_root(path: Path, element: Element, expected: str) -> Element:
+    if element.tag == expected:
+        return element
+    detail = f"the outermost element is {shown(element.tag)}, expected {shown(expected)}"
+    fix = "Pass annotations of this format, or name theirs with --gt-format or --pred-format."
+    raise DataError.single("xml-root", Where(str(path)), detail, fix=fix)

@@ -1,0 +1,65 @@
+"""GitLab's Code Quality report: what gates and findings complain of, each at a line of a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import Any
+
+from jaccard_eval.data.verdict import Status
+from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report.checks import GATES, Check, checks_of
+
+SUFFIXES = ()
+NAMES = ("gl-code-quality-report.json",)
+# GitLab knows info, minor, major, critical and blocker.
+SEVERITIES = {
+    (GATES, Status.FAIL): "critical",
+    ("findings", Status.FAIL): "major",
+    (GATES, Status.WARN): "minor",
+    ("findings", Status.WARN): "minor",
+    (GATES, Status.INFO): "info",
+}
+UNPLACED = "jaccard-eval"  # GitLab drops an issue without a path
+
+
+def render(result: Reportable, options: ReportOptions) -> str:
+    """Return the array of issues; what passes or is skipped has none, `options` change nothing."""
+    return render_checks(checks_of(result))
+
+
+def render_checks(checks: Iterable[Check]) -> str:
+    """Return the array of issues of some checks."""
+    issues = list(_issues(one for one in checks if (one.group, one.status) in SEVERITIES))
+    return json.dumps(issues, indent=2, ensure_ascii=True) + "\n"
+
+
+def _issues(checks: Iterable[Check]) -> Iterator[dict[str, Any]]:
+    """Make one issue per check; of several with one name each has a fingerprint of its own, or one would be shown."""
+    seen: dict[str, int] = {}
+    for check in checks:
+        seen[check.name] = seen.get(check.name, 0) + 1
+        yield {
+            "description": check.message,
+            "check_name": f"jaccard-eval/{check.key}",
+            "fingerprint": _fingerprint(check, seen[check.name]),
+            "severity": SEVERITIES[check.group, check.status],
+            "location": {"path": _path(check), "lines": {"begin": _line(check)}},
+        }
+
+
+def _fingerprint(check: Check, occurrence: int) -> str:
+    """Digest what is asked, never what was measured: GitLab would take another value for another issue."""
+    identity = "\0".join((check.group, check.name, str(occurrence)))
+    return hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _path(check: Check) -> str:
+    """Return the path as GitLab wants it: with slashes, without a dot in front."""
+    return PurePath(check.where.path).as_posix() if check.where and check.where.path else UNPLACED
+
+
+def _line(check: Check) -> int:
+    return check.where.line if check.where and check.where.line else 1

@@ -1,0 +1,16 @@
+"""The text report, for terminals, pipes and logs; what lays it out is loaded when there is a page to draw."""
+
+from __future__ import annotations
+
+from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report.model import build_report
+
+SUFFIXES = (".txt",)
+ERRORS = True
+
+
+def render(result: Reportable, options: ReportOptions) -> str:
+    """Return the report; every line fits `options.width` when its numbers do."""
+    from jaccard_eval.report.page import draw_page
+
+    return draw_page(build_report(result, options), options)

@@ -1,0 +1,130 @@
+"""Sections that reports of several kinds have in common: inputs, how they correspond, findings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from jaccard_eval.data.document import MetricValue
+from jaccard_eval.data.result import ClassRow, Correspondence, InputSummary
+from jaccard_eval.errors import Finding, Severity, UsageError, did_you_mean, is_numeric, shown
+from jaccard_eval.report.model import Column, KeyValues, Note, Section, Table
+
+if TYPE_CHECKING:
+    from jaccard_eval.features.pixels.result import PixelClassRow
+
+Row = TypeVar("Row", "ClassRow", "PixelClassRow")
+
+SHOWN_NAMES = 5  # names of a list that a text report repeats
+BY_ID = "id"
+
+
+def inputs_section(sides: Sequence[tuple[str, InputSummary]]) -> Section:
+    """Return what was read on each side, as (name of the side, summary)."""
+    columns = (
+        Column("side", free_text=True),
+        Column("format", free_text=True),
+        *map(Column, ("images", "boxes", "classes")),
+        Column("path", free_text=True),
+    )
+    rows = tuple((side, one.format, one.images, one.boxes, one.classes, one.path) for side, one in sides)
+    notes = tuple(Note(f"{side}: {text}") for side, one in sides for text in _input_details(one))
+    return Section("Inputs", (Table(columns, rows), *notes))
+
+
+def _input_details(one: InputSummary) -> list[str]:
+    return [*one.details, *([f"set aside: {set_aside_text(one.ignored)}"] if one.ignored else [])]
+
+
+def set_aside_text(ignored: Mapping[str, int]) -> str:
+    """Return what was set aside, and how much of it."""
+    return ", ".join(f"{count:,} {reason}" for reason, count in ignored.items())
+
+
+def correspondence_section(found: Correspondence) -> Section:
+    """Return how the two sides correspond."""
+    images = [f"by {found.image_strategy}", f"{found.matched_images:,} on both sides"]
+    images += _leftover(found.gt_only_images, found.n_gt_only_images, "ground truth")
+    images += _leftover(found.pred_only_images, found.n_pred_only_images, "predictions")
+    classes = [f"by {found.class_strategy}", f"{len(found.classes):,} on both sides"]
+    renamed = [f"{pred} = {gt}" for gt, pred in found.classes if gt != pred]
+    if renamed and found.class_strategy != BY_ID:  # ids are numbers, which name nothing
+        classes.append(f"predictions' {joined_names(renamed, len(renamed))}")
+    classes += _leftover(found.gt_only_classes, len(found.gt_only_classes), "ground truth")
+    classes += _leftover(found.pred_only_classes, len(found.pred_only_classes), "predictions")
+    return Section("Correspondence", (KeyValues((("images", "; ".join(images)), ("classes", "; ".join(classes)))),))
+
+
+def _leftover(names: Sequence[str], count: int, side: str) -> list[str]:
+    return [f"{count:,} only in the {side} ({joined_names(names, count)})"] if count else []
+
+
+def joined_names(names: Sequence[str], count: int) -> str:
+    """Join the first few of `count` names."""
+    first = list(names[:SHOWN_NAMES])
+    return ", ".join(first if len(first) == count else [*first, f"and {count - len(first):,} more"])
+
+
+def sorted_rows(
+    rows: Sequence[Row], sort: str | None, counts: Mapping[str, str], metrics: Iterable[str]
+) -> tuple[Row, ...]:
+    """Return the rows of classes by "name" ascending, by a count or a metric descending; as they are without `sort`.
+
+    Parameters
+    ----------
+    rows : sequence of ClassRow or PixelClassRow
+        Equal ones keep their order; those whose metric is undefined come last.
+    sort : str, optional
+    counts : mapping of str to str
+        Field of a row by the word to sort by.
+    metrics : iterable of str
+        Names of the metrics.
+
+    Raises
+    ------
+    UsageError
+        When `sort` is none of these.
+    """
+    if sort is None:
+        return tuple(rows)
+    known = ("name", *counts, *metrics)
+    if sort not in known:
+        raise UsageError(f"cannot sort by {shown(sort)}; known are {', '.join(known)}.{did_you_mean(sort, known)}")
+    if sort == "name":
+        return tuple(sorted(rows, key=lambda row: row.name))
+    if sort in counts:
+        return tuple(sorted(rows, key=lambda row: -getattr(row, counts[sort])))
+    return tuple(sorted(rows, key=lambda row: _descending(row.values.get(sort))))
+
+
+def _descending(metric: MetricValue | None) -> tuple[float, ...]:
+    return (1.0,) if metric is None or math.isnan(metric.value) else (0.0, -metric.value)
+
+
+def undefined_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:
+    """Return one note per reason, with the names of the metrics that it leaves undefined."""
+    by_reason: dict[str, list[str]] = {}
+    for name, one in metrics:
+        if math.isnan(one.value):
+            by_reason.setdefault(one.reason or "no reason is known", []).append(name)
+    return [Note(f"n/a: {joined_names(names, len(names))}: {reason}") for reason, names in by_reason.items()]
+
+
+def findings_section(findings: Iterable[Finding], severity: Severity = Severity.WARNING) -> list[Section]:
+    """Return the findings of a severity: lines by code, each followed by its table of evidence; none without any."""
+    blocks: list[Table | KeyValues] = []
+    pairs: list[tuple[str, str]] = []
+    for one in (finding for finding in findings if finding.severity == severity):
+        pairs += [(one.code, line) for line in (one.message, *one.further)]
+        if one.table:
+            blocks += [KeyValues(tuple(pairs)), _evidence(one)]
+            pairs = []
+    blocks += [KeyValues(tuple(pairs))] if pairs else []
+    return [Section(f"{severity.capitalize()}s", tuple(blocks))] if blocks else []
+
+
+def _evidence(finding: Finding) -> Table:
+    header, *rows = finding.table
+    texts = [not is_numeric(row[i] for row in rows) for i in range(len(header))]
+    return Table(tuple(map(Column, header, texts)), tuple(rows))

@@ -1,0 +1,1 @@
+"""Saved results and runs: written, recognised and read."""
