@@ -11,7 +11,7 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap
 from jaccard_eval.formats import Format, ReadOptions, format_module, format_names, write_dataset, written_formats
 from jaccard_eval.reading.images import ImageFolder
 
-SAMPLE = Path(__file__).parents[1] / "sample_data"
+SAMPLE = Path(__file__).parents[3] / "sample_data"
 GT, PRED = SAMPLE / "coco/gt.json", SAMPLE / "coco/better.json"
 WRITTEN = written_formats()
 TOLERANCE = 6  # decimals of a pixel: fractions of an image are pixels again but for the last bit
