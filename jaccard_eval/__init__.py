@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from jaccard_eval.features.explain.result import ExplanationResult
     from jaccard_eval.features.gates.rules import Gates, Rule, Slice
     from jaccard_eval.features.inspect.result import Inspection
-    from jaccard_eval.features.nms.arrays import nms, soft_nms, weighted_nms
+    from jaccard_eval.features.nms.compute import nms, soft_nms, weighted_nms
     from jaccard_eval.features.pixels.compute import ConfusionCounts, pixel_metrics
     from jaccard_eval.features.pixels.result import PixelsResult
-    from jaccard_eval.features.scale.displacement import displaced_iou, smallest_side
-    from jaccard_eval.features.scale.identities import exchange_rate, jaccard_from_error
+    from jaccard_eval.features.scale.identities import displaced_iou, exchange_rate, jaccard_from_error, smallest_side
     from jaccard_eval.features.scale.result import ScaleOptions
     from jaccard_eval.features.verify.result import Verification
     from jaccard_eval.formats import ReadOptions
     from jaccard_eval.frames import to_frame
+    from jaccard_eval.similarity.encoding import clip, scale
     from jaccard_eval.similarity.grid import decode_grid
     from jaccard_eval.similarity.iou import (
         box_ciou,
@@ -44,11 +44,13 @@ if TYPE_CHECKING:
         box_giou,
         box_ioa,
         box_iou,
+        ciou_loss,
+        diou_loss,
+        giou_loss,
+        iou_loss,
         jaccard_distance,
         jaccard_from_counts,
     )
-    from jaccard_eval.similarity.iou_losses import ciou_loss, diou_loss, giou_loss, iou_loss
-    from jaccard_eval.similarity.transform import clip, scale
 
 __version__ = "0.2.0.dev0"
 
@@ -82,35 +84,35 @@ _HOMES = {
     "box_giou": "similarity.iou",
     "box_ioa": "similarity.iou",
     "box_iou": "similarity.iou",
-    "ciou_loss": "similarity.iou_losses",
-    "clip": "similarity.transform",
+    "ciou_loss": "similarity.iou",
+    "clip": "similarity.encoding",
     "compare": "api",
     "convert": "api.converting",
     "decode_grid": "similarity.grid",
-    "diou_loss": "similarity.iou_losses",
-    "displaced_iou": "features.scale.displacement",
+    "diou_loss": "similarity.iou",
+    "displaced_iou": "features.scale.identities",
     "evaluate": "api",
     "exchange_rate": "features.scale.identities",
     "explain": "api.explaining",
     "gate": "api.gating",
     "get_protocol": "data.protocol",
-    "giou_loss": "similarity.iou_losses",
+    "giou_loss": "similarity.iou",
     "inspect": "api",
-    "iou_loss": "similarity.iou_losses",
+    "iou_loss": "similarity.iou",
     "jaccard_distance": "similarity.iou",
     "jaccard_from_counts": "similarity.iou",
     "jaccard_from_error": "features.scale.identities",
     "load": "api",
-    "nms": "features.nms.arrays",
+    "nms": "features.nms.compute",
     "pixel_metrics": "features.pixels.compute",
     "pixels": "api",
-    "scale": "similarity.transform",
+    "scale": "similarity.encoding",
     "sensitivity": "api",
-    "smallest_side": "features.scale.displacement",
-    "soft_nms": "features.nms.arrays",
+    "smallest_side": "features.scale.identities",
+    "soft_nms": "features.nms.compute",
     "to_frame": "frames",
     "verify": "api.verifying",
-    "weighted_nms": "features.nms.arrays",
+    "weighted_nms": "features.nms.compute",
 }
 
 __all__ = [

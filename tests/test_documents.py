@@ -9,7 +9,7 @@ from command_line import box, write_json, write_pair
 from jaccard_eval import DataError, Gates, Rule, evaluate, gate, verify
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs import json_
-from jaccard_eval.runs.documents import read_document
+from jaccard_eval.runs import read_document
 
 
 def test_a_class_whose_name_is_no_unicode_text_is_verified_and_judged(tmp_path: Path) -> None:

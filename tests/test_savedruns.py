@@ -13,8 +13,7 @@ from jaccard_eval import Bootstrap, CompareOptions, DataError, UsageError, compa
 from jaccard_eval.cli import run as _run
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.npz import DOCUMENT, render
-from jaccard_eval.runs.documents import is_saved_run
-from jaccard_eval.runs.saved_runs import load_run
+from jaccard_eval.runs import is_saved_run, load_run
 
 Arrays = dict[str, Any]
 

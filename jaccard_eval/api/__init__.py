@@ -12,10 +12,18 @@ from jaccard_eval import __version__
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError, shown
-from jaccard_eval.evaluation.inputs import Input, load
-from jaccard_eval.evaluation.measuring import bootstrap_settings, measure, protocol_rules, with_parts
-from jaccard_eval.evaluation.recording import record_options
-from jaccard_eval.evaluation.sides import SideOptions, bring_together, require_numbers
+from jaccard_eval.evaluation import (
+    Input,
+    SideOptions,
+    bootstrap_settings,
+    bring_together,
+    load,
+    measure,
+    protocol_rules,
+    record_options,
+    require_numbers,
+    with_parts,
+)
 from jaccard_eval.formats import ReadOptions
 
 if TYPE_CHECKING:
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
 
     from jaccard_eval.api.comparing import CompareOptions
     from jaccard_eval.data.intervals import Bootstrap
-    from jaccard_eval.evaluation.inputs import Source
+    from jaccard_eval.evaluation import Source
     from jaccard_eval.features.compare.result import ComparisonResult
     from jaccard_eval.features.gates.rules import Slice
     from jaccard_eval.features.inspect.result import Inspection
@@ -181,7 +189,7 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
     """
     from jaccard_eval.api.comparing import CompareOptions, compare_inputs
     from jaccard_eval.engine.threads import map_in_order
-    from jaccard_eval.runs.documents import saved_run_of
+    from jaccard_eval.runs import saved_run_of
 
     for name in (one for one in ("bootstrap", "slices") if one in rules):
         raise UsageError(f"{name} is one of the options of a comparison: options=CompareOptions({name}=...)")
@@ -195,8 +203,7 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
 
 
 def _saved_or_evaluated(gt: Source | None, pred: Source, **rules: Any) -> EvaluationResult:
-    from jaccard_eval.runs.documents import saved_run_of
-    from jaccard_eval.runs.saved_runs import load_run
+    from jaccard_eval.runs import load_run, saved_run_of
 
     saved = saved_run_of(pred)
     if saved is not None:
@@ -247,7 +254,7 @@ def inspect(
         When an option names what does not exist.
     """
     from jaccard_eval.api.inspecting import inspect_alone, inspect_both
-    from jaccard_eval.data.image_alignment import AlignOptions
+    from jaccard_eval.data.alignment import AlignOptions
 
     ours, theirs = Input(path, gt_format, gt_options), Input(path if pred is None else pred, pred_format, pred_options)
     if pred is None:
@@ -357,8 +364,7 @@ def pixels(
         When an option names what does not exist.
     """
     from jaccard_eval.engine.threads import map_in_order
-    from jaccard_eval.features.pixels.findings import pixels_result
-    from jaccard_eval.features.pixels.reader import count_label_maps
+    from jaccard_eval.features.pixels.counting import count_label_maps, pixels_result
     from jaccard_eval.features.pixels.result import PixelProtocol
     from jaccard_eval.reading.labelmaps.colors import read_color_table
 

@@ -13,18 +13,24 @@ from jaccard_eval.data.intervals import Bootstrap
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields, without_fields
 from jaccard_eval.errors import FindingLog, UsageError, Where, shown
-from jaccard_eval.evaluation.inputs import Input
+from jaccard_eval.evaluation import Input
 from jaccard_eval.features.bootstrap.compute import Run
 from jaccard_eval.features.bootstrap.slicing import slices_choice
-from jaccard_eval.features.compare.changes import MOVED_IOU
-from jaccard_eval.features.compare.compute import BEST_F1, box_threshold, contender, detection_metrics, versus
+from jaccard_eval.features.compare.compute import (
+    BEST_F1,
+    MOVED_IOU,
+    box_threshold,
+    contender,
+    detection_metrics,
+    versus,
+)
 from jaccard_eval.features.compare.noise import Noise, resample_comparison
 from jaccard_eval.features.compare.result import ComparisonResult
 from jaccard_eval.features.gates.rules import Slice
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 if TYPE_CHECKING:
-    from jaccard_eval.evaluation.inputs import Source
+    from jaccard_eval.evaluation import Source
 
 PER_RUN_FIELDS = ("pred", "class_map", "v", *BESIDE_METRICS)  # of a signature: each of the predictions has its own
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import Finding, UsageError, shown
-from jaccard_eval.evaluation.inputs import Input, read_alone
+from jaccard_eval.evaluation import Input, read_alone
 from jaccard_eval.formats import ReadOptions, format_for_path, format_writer, write_dataset
 
 if TYPE_CHECKING:
     import os
 
-    from jaccard_eval.evaluation.inputs import Source
+    from jaccard_eval.evaluation import Source
 
 __all__ = ["Conversion", "convert", "convert_input", "target_format"]
 

@@ -16,19 +16,24 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.signature import quoted
 from jaccard_eval.errors import UsageError, shown
-from jaccard_eval.evaluation.measuring import detection_metrics, protocol_rules
-from jaccard_eval.evaluation.sides import SideOptions, Sides, bring_together
-from jaccard_eval.features.errors.error_types import find_errors
-from jaccard_eval.features.explain.count_repairs import AVERAGE_RECALL, COUNTED, costliest_counted
-from jaccard_eval.features.explain.protocol_steps import protocol_steps
-from jaccard_eval.features.explain.repairs import Costs, costliest, repair_predictions
+from jaccard_eval.evaluation import SideOptions, Sides, bring_together, detection_metrics, protocol_rules
+from jaccard_eval.features.errors.compute import find_errors
+from jaccard_eval.features.explain.compute import (
+    AVERAGE_RECALL,
+    COUNTED,
+    Costs,
+    costliest,
+    costliest_counted,
+    protocol_steps,
+    repair_predictions,
+)
 from jaccard_eval.features.explain.result import CurvePoint, ExplanationResult, Fix, Step
-from jaccard_eval.matching.anyclass import detection_rows
+from jaccard_eval.matching.matchtable import detection_rows
 from jaccard_eval.metrics.counts import best_f1_points
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 if TYPE_CHECKING:
-    from jaccard_eval.evaluation.inputs import Source
+    from jaccard_eval.evaluation import Source
 
 __all__ = ["explain"]
 

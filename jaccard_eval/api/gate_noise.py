@@ -17,8 +17,7 @@ from jaccard_eval.features.compare.compute import detection_metrics
 from jaccard_eval.features.gates.noise import PairedRuns, weigh_noise
 from jaccard_eval.features.gates.rules import Gates
 from jaccard_eval.reading.files import is_there
-from jaccard_eval.runs.documents import is_saved_run, run_beside
-from jaccard_eval.runs.saved_runs import load_run
+from jaccard_eval.runs import is_saved_run, load_run, run_beside
 
 
 def open_table(path: Path, signature: str, gates: Gates) -> EvaluationResult | None:

@@ -14,13 +14,13 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
 from jaccard_eval.errors import DataError, Finding, UsageError, Where, as_settings, is_address, shown, shown_json
 from jaccard_eval.features.gates.compute import judge, require_comparable
+from jaccard_eval.features.gates.noise import gate_findings
 from jaccard_eval.features.gates.rules import Gates
 from jaccard_eval.features.gates.saved_lookup import KINDS, RunAnswers, SavedAnswers
-from jaccard_eval.features.gates.warnings import gate_findings
 from jaccard_eval.features.pixels.result import PixelsResult
 from jaccard_eval.metrics.metric_lookup import Answers, answers_of
 from jaccard_eval.reading.files import is_there
-from jaccard_eval.runs.documents import invalid_document, read_document, read_result, run_beside
+from jaccard_eval.runs import invalid_document, read_document, read_result, run_beside
 
 DUPLICATES = "pred-duplicate"
 
@@ -220,7 +220,7 @@ def _remarks(verdicts: Sequence[GateVerdict], *, told: bool = False) -> tuple[Fi
 
 def _with_ties(verdicts: tuple[GateVerdict, ...], gates: Gates, run: EvaluationResult) -> tuple[GateVerdict, ...]:
     """Say where the order of equal scores decides; repeated boxes tie by nature."""
-    from jaccard_eval.features.gates.ties import find_ties
+    from jaccard_eval.features.gates.noise import find_ties
     from jaccard_eval.metrics.detection import DetectionMetrics
 
     repeated = any(finding.code == DUPLICATES for finding in run.findings)
@@ -239,7 +239,7 @@ def _opened(
         return answers_of(source), None
     path = Path(source)
     if path == run_beside(path):
-        from jaccard_eval.runs.saved_runs import load_run
+        from jaccard_eval.runs import load_run
 
         run = load_run(path)
         return RunAnswers(read_answers(path), answers_of(run)), run

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import DataError, Where
-from jaccard_eval.evaluation.sides import Sides
-from jaccard_eval.features.scale.ap_lost import FOUND_IOU
-from jaccard_eval.features.scale.compute import analyse_scale
+from jaccard_eval.evaluation import Sides
+from jaccard_eval.features.scale.compute import FOUND_IOU, analyse_scale
 from jaccard_eval.features.scale.overlap import choose_pair, measure_overlap
-from jaccard_eval.features.scale.overlap_result import OverlapResult
-from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
+from jaccard_eval.features.scale.result import OverlapResult, ScaleOptions, SensitivityResult
 from jaccard_eval.features.scale.sized_sides import make_scene
 
 

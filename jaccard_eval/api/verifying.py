@@ -14,9 +14,9 @@ from jaccard_eval.api import evaluate
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import Finding, FindingLog, Severity, UsageError, Where, shown, shown_json
-from jaccard_eval.evaluation.recording import restore_options
+from jaccard_eval.evaluation import restore_options
 from jaccard_eval.features.verify.result import VERSION_FIELD, Difference, Verification, differences
-from jaccard_eval.runs.documents import invalid_document, read_document, require_result
+from jaccard_eval.runs import invalid_document, read_document, require_result
 
 Number = int | float
 Record = TypeVar("Record")

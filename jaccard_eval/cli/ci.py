@@ -74,7 +74,7 @@ def _checks_of_failure(error: JaccardEvalError) -> Sequence[Check]:
 
 def _annotate(checks: Iterable[Check]) -> None:
     """Write the commands to the standard error, which the runner reads too: the standard output is the result's."""
-    from jaccard_eval.report.outputs._workflow import annotation_lines
+    from jaccard_eval.report.outputs.github import annotation_lines
 
     workspace = os.environ.get("GITHUB_WORKSPACE")
     placed = [_from_root(one, workspace) for one in checks] if workspace else checks
@@ -93,7 +93,7 @@ def _from_root(check: Check, root: str) -> Check:
 
 
 def _append_summary(result: Reportable) -> None:
-    from jaccard_eval.report.outputs._job_summary import MAX_BYTES, job_summary
+    from jaccard_eval.report.outputs.github import MAX_BYTES, job_summary
 
     path = _named_file("GITHUB_STEP_SUMMARY")
     if path is not None:
@@ -104,7 +104,7 @@ def _append_summary(result: Reportable) -> None:
 
 
 def _append_outputs(result: Reportable) -> None:
-    from jaccard_eval.report.outputs._workflow import output_lines
+    from jaccard_eval.report.outputs.github import output_lines
 
     path = _named_file("GITHUB_OUTPUT")
     if path is not None:

@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from jaccard_eval.cli import config, streams
-from jaccard_eval.cli.bootstrap import adjusted, given_settings, is_group_file, read_bootstrap, require_resamples
 from jaccard_eval.cli.inputs import InputPath, note_inputs
-from jaccard_eval.cli.options import PATH, SectionOption, section
+from jaccard_eval.cli.options import (
+    PATH,
+    SectionOption,
+    adjusted,
+    given_settings,
+    is_group_file,
+    read_bootstrap,
+    require_resamples,
+    section,
+)
 from jaccard_eval.cli.parse import parse_number
 from jaccard_eval.errors import ExitCode, UsageError, as_settings, printable, shown
 
@@ -79,7 +87,7 @@ class Gatekeeper:
             return []
         if not self.with_table:
             return [self.baseline]
-        from jaccard_eval.runs.documents import run_beside
+        from jaccard_eval.runs import run_beside
 
         return [self.baseline, run_beside(self.baseline)]
 
@@ -216,7 +224,7 @@ def _drawn(gates: Gates, options: dict[str, Any]) -> Bootstrap | None:
 
 def _has_table(gates: Gates | None, baseline: Path) -> bool:
     """Whether the baseline has a match table, or rules need one; an update keeps the two together."""
-    from jaccard_eval.runs.documents import is_saved_run, run_beside
+    from jaccard_eval.runs import is_saved_run, run_beside
 
     table = run_beside(baseline)
     if table == baseline or not os.path.lexists(table):

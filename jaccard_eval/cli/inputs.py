@@ -147,7 +147,7 @@ def _first_clash(output: Path, inputs: Sequence[Input], options: dict[str, Any])
 
 def _places(source: Input, options: dict[str, Any]) -> Iterator[tuple[Path, Reads]]:
     """Yield the folders that an input is or leads to, and files that it leads to, each with what is read there."""
-    from jaccard_eval.data.imagenames import is_image_name
+    from jaccard_eval.data.imagekeys import is_image_name
 
     if source.kind == IMAGES:
         yield source.path, is_image_name
@@ -196,7 +196,7 @@ def _is_read_in(folder: Path, target: Path, reads: Reads) -> bool:
 
 def _walk(folder: Path) -> Iterator[tuple[Identity, list[os.DirEntry[str]]]]:
     """Yield each folder in a folder, itself included, with the files in it; links are followed, circles are not."""
-    from jaccard_eval.reading.folders import is_folder_entry
+    from jaccard_eval.reading.files import is_folder_entry
 
     seen: set[Identity] = set()
     pending = [Path(os.path.realpath(folder))]

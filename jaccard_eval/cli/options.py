@@ -1,9 +1,11 @@
-"""The options that commands share, in the groups that the help shows."""
+"""The options that commands share, in the groups that the help shows, and what they mean to the library."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -21,9 +23,15 @@ from jaccard_eval.cli.parse import (
     parse_number,
     parse_score,
     parse_sort,
+    parse_whole,
     parsed_by,
 )
-from jaccard_eval.errors import JaccardEvalError
+from jaccard_eval.errors import JaccardEvalError, UsageError, shown, shown_json
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.intervals import Bootstrap
+    from jaccard_eval.data.protocol import AreaRange
+    from jaccard_eval.features.gates.rules import Slice
 
 PATH = AnyPath()
 BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
@@ -270,3 +278,178 @@ FINDING_OPTIONS: list[click.Parameter] = [
     ),
     _find("-q", "--quiet", is_flag=True, help="Leave out the notes on what was decided."),
 ]
+
+
+FIELDS = {  # by the names of the options
+    "bootstrap": "n_resamples",
+    "confidence": "confidence_level",
+    "seed": "rng",
+    "group_by": "group_by",
+}
+
+
+def is_group_file(group_by: str | None) -> bool:
+    """Whether images are grouped by a file."""
+    from jaccard_eval.data.intervals import BY_FOLDER
+
+    return group_by not in (None, BY_FOLDER)
+
+
+_noise = section("Noise")
+
+BOOTSTRAP_OPTIONS: list[click.Parameter] = [
+    _noise(
+        "--bootstrap",
+        metavar="N",
+        callback=parsed_by(parse_whole),
+        help="Intervals for the summary and every class, from N resamples of the images, the same for all predictions;"
+        " 1000 is a good number.",
+    ),
+    _noise("--confidence", **NUMBER, help="Confidence of the intervals, 0.95 when not given."),
+    _noise("--seed", metavar="N", callback=parsed_by(parse_whole), help="Seed of the resamples, 0 when not given."),
+    _noise(
+        "--group-by",
+        type=InputText(is_group_file),
+        metavar="folder|FILE",
+        help="Draw groups of images as a whole, such as the frames of a video: those of one folder, or of one group in"
+        " a CSV file of rows image,group.",
+    ),
+]
+
+
+def read_bootstrap(options: dict[str, Any]) -> Bootstrap | None:
+    """Return how to resample for intervals; None where they were not asked for."""
+    if options["bootstrap"] is None:
+        return None
+    from jaccard_eval.data.intervals import Bootstrap
+
+    return adjusted(Bootstrap(), options)
+
+
+def adjusted(drawn: Bootstrap, options: dict[str, Any]) -> Bootstrap:
+    """Return settings with what options say otherwise.
+
+    Raises
+    ------
+    UsageError
+        When they are out of range.
+    """
+    try:
+        return replace(drawn, **given_settings(options))
+    except UsageError as error:
+        raise UsageError(_by_option(str(error))) from None
+
+
+def given_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that options name, by their fields."""
+    return {field: options[name] for name, field in FIELDS.items() if options[name] is not None}
+
+
+def require_resamples(options: dict[str, Any]) -> None:
+    """Raise a usage error when settings are given and nothing asks for resamples."""
+    idle = [name for name in FIELDS if options[name] is not None]
+    if idle and options["bootstrap"] is None:
+        raise UsageError(f"--{idle[0].replace('_', '-')} is of no use without --bootstrap N")
+
+
+def _by_option(message: str) -> str:
+    """Name the option where a message names the setting."""
+    setting, _, rest = message.partition(" ")
+    options = {field: name for name, field in FIELDS.items()}
+    return f"--{options[setting]} {rest}" if setting in options else message
+
+
+TABLE = "slices"
+
+
+def read_slices(options: dict[str, Any]) -> tuple[Slice, ...]:
+    """Return the slices of the options, then those of the file; globs of one name in the options are one slice.
+
+    Raises
+    ------
+    UsageError
+        When the file is no list of slices, or a slice is in both.
+    """
+    path = options["slices"]
+    if path is None and not options["slice"]:
+        return ()
+    from jaccard_eval.features.gates.rules import Slice
+    from jaccard_eval.metrics.slices import require_names
+
+    named: dict[str, list[str]] = {}
+    for name, glob in options["slice"]:
+        named.setdefault(name, []).append(glob)
+    own = [Slice(name=name, patterns=tuple(globs)) for name, globs in named.items()]
+    slices = (*own, *(_read_file(path) if path is not None else ()))
+    require_names(slices)
+    return slices
+
+
+def _read_file(path: Path) -> tuple[Slice, ...]:
+    from jaccard_eval.cli.config import read_toml
+    from jaccard_eval.features.gates.rules import Slice
+
+    content = read_toml(path)
+    table = content.get(TABLE)
+    if set(content) != {TABLE} or not isinstance(table, Mapping):
+        raise UsageError(f'{path}: expected one table [{TABLE}] with lines such as night = ["img/night/**"]')
+    wrong = [
+        f"{path}: {TABLE}.{name}: {_EXPECTED}, got {shown_json(one)}"
+        for name, one in table.items()
+        if not _is_list(one)
+    ]
+    if wrong:
+        raise UsageError("\n".join(wrong))
+    return tuple(Slice(name=name, patterns=tuple(one)) for name, one in table.items())
+
+
+_EXPECTED = "expected a list of names and globs"
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+
+
+def _parsed(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    pairs = [(name.strip(), glob.strip()) for name, _, glob in (text.partition("=") for text in texts)]
+    for text, pair in zip(texts, pairs, strict=True):
+        if not all(pair):
+            raise click.BadParameter(f"expected NAME=GLOB, such as night='img/night/**'; got {shown(text)}", ctx, param)
+    return tuple(pairs)
+
+
+_option = section("Slices")
+
+
+SLICE_OPTIONS: list[click.Parameter] = [
+    _option(
+        "--slice",
+        metavar="NAME=GLOB",
+        multiple=True,
+        callback=_parsed,
+        help="Also measure the images whose names match, in a row of their own; * also stands for slashes. Repeatable.",
+    ),
+    _option(
+        "--slices", type=InputPath(), metavar="FILE", help='Such slices: TOML, [slices] with night = ["img/night/**"].'
+    ),
+]
+
+
+RULES = ("protocol", "iou", "max_dets", "class_agnostic")
+
+
+def rule_arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the rules as `api.evaluate` and its like take them; with area ranges where the command knows any."""
+    rules = {name: options[name] for name in RULES}
+    return rules | ({"areas": _areas(options["areas"], options["protocol"])} if "areas" in options else {})
+
+
+def _areas(ranges: tuple[AreaRange, ...] | None, protocol: str) -> tuple[AreaRange, ...] | None:
+    """Put the range that headline metrics use first, the protocol's own when none is given."""
+    if ranges is None:
+        return None
+    from jaccard_eval.data.protocol import get_protocol
+
+    everything = get_protocol(protocol).areas[0]
+    own = [area for area in ranges if area.name == everything.name] or [everything]
+    return (*own, *(area for area in ranges if area.name != everything.name))

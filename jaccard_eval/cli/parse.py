@@ -214,7 +214,7 @@ def is_map_file(text: str) -> bool:
 
 
 def _named_rule(name: str) -> str:
-    from jaccard_eval.data.class_rules import class_map_names
+    from jaccard_eval.data.classmaps import class_map_names
 
     known = class_map_names()
     if name not in known:
@@ -251,7 +251,7 @@ def _class_map_of_file(path: Path) -> dict[str, str]:
 
 def _read_json_object(path: Path) -> dict[str, Any]:
     from jaccard_eval.reading.files import read_text
-    from jaccard_eval.reading.json.values import RepeatedKeys, parse_json
+    from jaccard_eval.reading.json import RepeatedKeys, parse_json
 
     content = parse_json(path, read_text(path))
     if isinstance(content, RepeatedKeys):

@@ -236,7 +236,7 @@ def write_dataset(
         When the machine refuses.
     """
     from jaccard_eval.atomic import require_free
-    from jaccard_eval.reading.unwritable import LossErrors
+    from jaccard_eval.reading.writing import LossErrors
 
     writer = format_writer(format_name or dataset.format)
     require_free(Path(path), inputs, replace=replace)

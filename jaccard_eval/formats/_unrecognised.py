@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from jaccard_eval.data.imagenames import is_image_name
+from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.errors import DataError, FindingLog, Where, printable, reason_of, shown
 from jaccard_eval.formats import format_module
 from jaccard_eval.reading.files import SNIFF_BYTES, decode, read_bytes, record_failures

@@ -14,7 +14,7 @@ from jaccard_eval.errors import FindingLog
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.tabular.arrow.magic import ARROW_SUFFIXES, holds_only, is_arrow
+from jaccard_eval.reading.tabular.arrow_files import ARROW_SUFFIXES, holds_only, is_arrow
 
 FORMAT = Format(
     name="arrow",
@@ -44,7 +44,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     MachineError
         When pyarrow is not installed.
     """
-    from jaccard_eval.reading.tabular.arrow.reader import read_tables  # not needed to look for a format
+    from jaccard_eval.reading.tabular.arrow_files import read_tables  # not needed to look for a format
 
     read_tables(path, ARROW_SUFFIXES, draft)
 
@@ -57,7 +57,7 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     MachineError
         When the file cannot be written, or pyarrow is not installed.
     """
-    from jaccard_eval.reading.tabular.arrow.writer import write_arrow
+    from jaccard_eval.reading.tabular.arrow_writer import write_arrow
 
     write_arrow(dataset, path, findings)
 

@@ -10,7 +10,7 @@ from jaccard_eval.errors import FindingLog
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.json.keys import record_keys
+from jaccard_eval.reading.json import record_keys
 
 FORMAT = Format(
     name="coco",
@@ -57,7 +57,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         With every fault of the file.
     """
-    from jaccard_eval.formats._coco.reader import read_file  # not needed to look for a format
+    from jaccard_eval.formats._coco.dataset import read_file  # not needed to look for a format
 
     read_file(path, draft, options)
 

@@ -32,7 +32,7 @@ def sniff(path: Path) -> bool:
     head = files.head(path)
     if not head or files.looks_structured(head):
         return False
-    from jaccard_eval.formats._openimages.columns import is_table as is_open_images
+    from jaccard_eval.formats.openimages import is_table as is_open_images
     from jaccard_eval.reading.tabular.columns import is_header, is_keras_row  # only where a table is possible
     from jaccard_eval.reading.tabular.rows import first_line, split_first_line
 
@@ -54,8 +54,10 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When the file cannot be read as a table; problems of its columns and cells are among the draft's findings.
     """
-    from jaccard_eval.reading.tabular.boxes import add_boxes  # not needed to look for a format
-    from jaccard_eval.reading.tabular.cells import read_cells
+    from jaccard_eval.reading.tabular.boxes import (
+        add_boxes,  # not needed to look for a format
+        read_cells,
+    )
     from jaccard_eval.reading.tabular.columns import is_kaggle, resolve_columns
     from jaccard_eval.reading.tabular.plain import add_plain_boxes
     from jaccard_eval.reading.tabular.rows import open_table, read_sheet

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
+from jaccard_eval.errors import Severity, Where, shown
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
-from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.xmlroot import root_name
+from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.tabular.columns import parse_numbers
+from jaccard_eval.reading.xml import Element, mention_unused, root_name, text_of
 
 FORMAT = Format(
     name="cvat",
@@ -42,7 +50,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When the file cannot be read; problems of its elements are among the draft's findings.
     """
-    from jaccard_eval.formats._cvat.reader import read_tree  # not needed to look for a format
+    # not needed to look for a format
     from jaccard_eval.reading.xml import parse_xml
 
     file = _file_of(path)
@@ -51,3 +59,165 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _file_of(path: Path) -> Path:
     return path / _FILE if files.is_folder(path) else path
+
+
+CORNERS = ("xtl", "ytl", "xbr", "ybr")
+SIDES = ("width", "height")
+SHAPES = ("polygon", "polyline", "points", "mask", "ellipse", "cuboid", "skeleton", "tag")
+FRAME_NAME = "frame_{:06d}"  # as CVAT names the pictures of a video
+_FRAME_DIGITS = 18
+
+
+@dataclass(slots=True)
+class _Tree:
+    """What a tree says, as text: a row per image, and a row per box."""
+
+    path: Path
+    images: list[str] = field(default_factory=list)
+    sizes: list[str] = field(default_factory=list)  # width and height of each image
+    image: list[str] = field(default_factory=list)  # of each box
+    labels: list[str] = field(default_factory=list)
+    corners: list[str] = field(default_factory=list)  # four of each box
+    rotation: list[str] = field(default_factory=list)
+    record: list[str] = field(default_factory=list)  # place of each box
+    occluded: int = 0
+    outside: int = 0
+    shapes: Counter[str] = field(default_factory=Counter)
+    bad_frames: list[tuple[Where, str]] = field(default_factory=list)
+
+    def add_image(self, element: Element) -> None:
+        """Add an image and its boxes."""
+        name = element.get("name", "")
+        self.images.append(name)
+        self.sizes += [element.get(side, "") for side in SIDES]
+        for number, box in enumerate(element.iterfind("box")):
+            self._add_box(name, box.get("label", ""), box, f"image {shown(name)}.box[{number}]")
+        self._count_shapes(element)
+
+    def add_track(self, number: int, track: Element) -> None:
+        """Add the boxes of a track, but for the frames in which its object is out of sight."""
+        for place, box in enumerate(track.iterfind("box")):
+            record, frame = f"track[{number}].box[{place}]", box.get("frame", "")
+            if box.get("outside") == "1":
+                self.outside += 1
+            elif not (frame.isascii() and frame.isdigit() and len(frame) <= _FRAME_DIGITS):
+                self.bad_frames.append((self._where(record, "frame"), f"is {shown(frame)}, expected a whole number"))
+            else:
+                self._add_box(FRAME_NAME.format(int(frame)), track.get("label", ""), box, record)
+        self._count_shapes(track)
+
+    def where(self, row: int, name: str | None = None) -> Where:
+        """Return the place of a box."""
+        return self._where(self.record[row], name)
+
+    def _where(self, record: str, name: str | None) -> Where:
+        return Where(str(self.path), record=record, field=name)
+
+    def _add_box(self, image: str, label: str, box: Element, record: str) -> None:
+        self.image.append(image)
+        self.labels.append(label.strip())
+        self.corners += [box.get(corner, "") for corner in CORNERS]
+        self.rotation.append(box.get("rotation") or "0")
+        self.record.append(record)
+        self.occluded += box.get("occluded") == "1"
+
+    def _count_shapes(self, element: Element) -> None:
+        self.shapes.update(one.tag for one in element if one.tag in SHAPES)
+
+
+def read_tree(path: Path, root: Element, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of a tree to the draft."""
+    tree = _Tree(path)
+    for element in root.iterfind("image"):
+        tree.add_image(element)
+    for number, track in enumerate(root.iterfind("track")):
+        tree.add_track(number, track)
+    _check_names(tree, draft)
+    _set_images(tree, root, draft, options)
+    declared = [text_of(label, "name") for label in root.iterfind("meta//labels/label")]
+    names = [name for name in dict.fromkeys((*declared, *sorted(set(tree.labels)))) if name]
+    draft.set_classes(names, names)
+    draft.set_boxes(
+        RawBoxes(
+            image=tree.image,
+            label=tree.labels,
+            coords=_upright(tree, _numbers(tree, tree.corners, CORNERS, draft).reshape(-1, 4), draft),
+            encoding="xyxy",
+            units="px",
+            place=tree.where,
+        )
+    )
+    _mention_left_out(tree, draft)
+
+
+def _set_images(tree: _Tree, root: Element, draft: Draft, options: ReadOptions) -> None:
+    """Name the images; a video lists no frames but those with boxes, and one size for all of them."""
+    frames = sorted(set(tree.image) - set(tree.images))
+    sizes = [*tree.sizes, *([text_of(root, f"meta//original_size/{side}") for side in SIDES] * len(frames))]
+    keys = [*tree.images, *frames]
+    numbers = parse_numbers(np.array([text or "0" for text in sizes], dtype=np.object_))[0].reshape(-1, 2)
+    known = ((numbers > 0) & (numbers <= MAX_IMAGE_SIDE)).all(axis=1, keepdims=True)
+    table = np.where(known, numbers, np.nan)
+    if options.images is not None:
+        options.images.fill_sizes(table, keys, draft.findings)
+    draft.set_images(keys, sizes=table, listed=not frames)
+
+
+def _check_names(tree: _Tree, draft: Draft) -> None:
+    unnamed = [row for row, label in enumerate(tree.labels) if not label]
+    fix = "Export the file again."
+    draft.findings.add_rows(
+        Severity.ERROR, "field-missing", unnamed, lambda row: (tree.where(row, "label"), "is missing or empty"), fix=fix
+    )
+    n_nameless = tree.images.count("")
+    if n_nameless:
+        detail = f"is missing or empty in {n_nameless:,} images"
+        draft.findings.error("field-missing", Where(str(tree.path), record="image", field="name"), detail, fix=fix)
+    rows = range(len(tree.bad_frames))
+    draft.findings.add_rows(Severity.ERROR, "number-invalid", rows, tree.bad_frames.__getitem__, fix=fix)
+
+
+def _numbers(tree: _Tree, texts: list[str], names: tuple[str, ...], draft: Draft) -> FloatArray:
+    """Return the numbers of attributes, which stand in `texts` box by box."""
+    numbers, bad = parse_numbers(np.array(texts, dtype=np.object_))
+
+    def describe(index: int) -> tuple[Where, str]:
+        where = tree.where(index // len(names), names[index % len(names)])
+        return where, f"{shown(texts[index])} is not a plain finite number" if texts[index] else "is missing or empty"
+
+    fix = "Write plain decimal numbers with a point."
+    draft.findings.add_rows(Severity.ERROR, "number-invalid", bad, describe, fix=fix)
+    return numbers
+
+
+def _upright(tree: _Tree, corners: FloatArray, draft: Draft) -> FloatArray:
+    """Return the boxes (n, 4) around boxes that are turned about their centre, by degrees."""
+    degrees = _numbers(tree, tree.rotation, ("rotation",), draft)
+    turned = np.flatnonzero(degrees % 360 != 0)
+    if not len(turned):
+        return corners
+    draft.findings.note(
+        "outline", Where(draft.path), f"{len(turned):,} rotated boxes are read as the boxes around them"
+    )
+    angle = np.radians(degrees[turned])
+    cos, sin = np.abs(np.cos(angle)), np.abs(np.sin(angle))
+    centre = (corners[turned, :2] + corners[turned, 2:]) / 2  # (n_turned, 2)
+    width, height = (corners[turned, 2:] - corners[turned, :2]).T
+    half = np.stack((width * cos + height * sin, width * sin + height * cos), axis=1) / 2
+    hull = corners.copy()
+    hull[turned] = np.concatenate((centre - half, centre + half), axis=1)
+    return hull
+
+
+def _mention_left_out(tree: _Tree, draft: Draft) -> None:
+    where = Where(draft.path)
+    mention_unused([("occluded", tree.occluded)], where, draft.findings)
+    if tree.outside:
+        draft.ignored["outside"] += tree.outside
+        detail = f"{tree.outside:,} boxes of tracks are set aside: outside=1, their object is out of sight"
+        draft.findings.note("track-outside", where, detail)
+    if tree.shapes:
+        draft.ignored["shape"] += tree.shapes.total()
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(tree.shapes.items()))
+        fix = "Draw boxes, or export another format that has the boxes around them."
+        draft.findings.warning("shape-unused", where, f"shapes that are no boxes are set aside: {kinds}", fix=fix)

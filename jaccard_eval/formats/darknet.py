@@ -6,8 +6,9 @@ from pathlib import Path
 
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
+from jaccard_eval.reading.documents import listed_records, looks_like
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.json.documents import looks_like
+from jaccard_eval.reading.records import Scene
 
 FORMAT = Format(
     name="darknet",
@@ -46,10 +47,26 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When the file cannot be read; problems of its objects are among the draft's findings.
     """
-    from jaccard_eval.formats._darknet.reader import read_list  # not needed to look for a format
+    # not needed to look for a format
 
     read_list(path, draft, options)
 
 
 def _is_list(_outer: set[str], inner: set[str], head: bytes) -> bool:
     return inner >= _KEYS and (b'"relative_coordinates"' in head or b'"frame_id"' in head)
+
+
+_SIDES = ("center_x", "center_y", "width", "height")
+
+
+def read_list(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of a list to the draft."""
+    scene = Scene(draft)
+    for frame in listed_records(path, draft):
+        image = frame.text("filename")
+        scene.add_image(image)
+        for one in frame.records("objects"):
+            box = one.record("relative_coordinates")
+            coords = [box.number(side) for side in _SIDES]
+            scene.add_box(image, one.text("name"), coords, one.where, score=one.number("confidence"))
+    scene.hand_over(options, encoding="cxcywh", units="norm", listed=True)

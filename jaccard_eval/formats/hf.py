@@ -6,13 +6,19 @@ top, width and height, as in COCO and the library's own examples.
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
+from jaccard_eval.errors import Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
+from jaccard_eval.reading.documents import Record, find_metadata, looks_like
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.json.documents import looks_like
+from jaccard_eval.reading.files import choose_split, is_folder, read_text
+from jaccard_eval.reading.json import looks_like_json_lines, parse_json, parse_json_lines
+from jaccard_eval.reading.records import Scene, read_object_lists
+from jaccard_eval.reading.tabular.objects import add_object_rows
 
 FORMAT = Format(
     name="hf",
@@ -45,19 +51,17 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         When there are no files of either; problems of their contents are among the draft's findings.
     """
     if _holds_rows(path):
-        from jaccard_eval.formats._hf.rows import read_rows  # not needed to look for a format
+        # not needed to look for a format
 
         read_rows(path, draft)
     else:
-        from jaccard_eval.formats._hf.outputs import read_outputs
-
         read_outputs(path, draft, options)
 
 
 def _holds_rows(path: Path) -> bool:
     if not files.is_folder(path):
         return looks_like(path, _are_rows)
-    from jaccard_eval.reading.json.metadata import find_metadata
+    from jaccard_eval.reading.documents import find_metadata
 
     return any(looks_like(file, _are_rows) for file in find_metadata(path).values())
 
@@ -70,3 +74,49 @@ def _is_output(outer: set[str], inner: set[str], head: bytes) -> bool:
     if inner:
         return {"label", "box"} <= inner and "image_id" not in inner  # COCO results with other names
     return not outer & _NOT_HERE and b'"box"' in head and b'"xmin"' in head
+
+
+_CORNERS = ("xmin", "ymin", "xmax", "ymax")
+
+
+def read_outputs(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of outputs to the draft."""
+    read_object_lists(path, draft, options, _add_object)
+
+
+def _add_object(scene: Scene, image: str, one: Record) -> None:
+    box = one.record("box")
+    coords = [box.number(corner) for corner in _CORNERS]
+    score = one.number("score") if one.has("score") else math.nan
+    scene.add_box(image, one.text("label"), coords, one.where, score=score)
+
+
+def read_rows(path: Path, draft: Draft) -> None:
+    """Add the images, classes and boxes of rows to the draft.
+
+    Raises
+    ------
+    DataError
+        When the file cannot be read, or there is no such split; problems of rows are among the draft's findings.
+    """
+    file = _file_of_split(path, draft) if is_folder(path) else path
+    text = read_text(file)
+    if file.suffix.lower() == ".jsonl" or looks_like_json_lines(text):
+        lines = parse_json_lines(file, text, draft.findings)
+        placed = [(value, Where(str(file), line=number)) for number, value in lines]
+    else:
+        document = parse_json(file, text)
+        rows = document if isinstance(document, list) else [document]
+        placed = [(value, Where(str(file), record=f"[{number}]")) for number, value in enumerate(rows)]
+    records = [Record.of(value, where, draft.findings) for value, where in placed]
+    draft.findings.raise_errors()
+    add_object_rows([record.values for record in records], lambda row: records[row].where, draft)
+
+
+def _file_of_split(folder: Path, draft: Draft) -> Path:
+    files, asked = find_metadata(folder), draft.options.split
+    if "" in files:
+        return files[""]
+    split = choose_split(asked, files, Where(str(folder)), draft.findings)
+    draft.details.append(f"split {split}")
+    return files[split]

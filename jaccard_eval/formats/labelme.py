@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from jaccard_eval.errors import Where
 from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading.documents import Record, documents, looks_like
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.json.documents import looks_like
+from jaccard_eval.reading.records import UNKNOWN_SIZE, Scene
 
 FORMAT = Format(
     name="labelme",
@@ -40,7 +42,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When there are no such files; problems of their contents are among the draft's findings.
     """
-    from jaccard_eval.formats._labelme.reader import read_files  # not needed to look for a format
+    # not needed to look for a format
 
     read_files(path, draft, options)
 
@@ -48,3 +50,25 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 def _is_labelme(outer: set[str], inner: set[str], head: bytes) -> bool:
     has_picture = bool(outer & {"imagePath", "imageData", "imageHeight"})
     return has_picture or {"shapes", "version"} <= outer or {"shapes", "flags"} <= outer
+
+
+def read_files(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and rectangles of LabelMe files to the draft."""
+    scene = Scene(draft)
+    for key, file, value in documents(path, draft):
+        _add_file(scene, key, Record.of(value, Where(str(file)), draft.findings))
+    scene.hand_over(options, encoding="xyxy", listed=False)
+
+
+def _add_file(scene: Scene, key: str, record: Record) -> None:
+    sized = record.has("imageWidth") and record.has("imageHeight")
+    size = (record.number("imageWidth"), record.number("imageHeight")) if sized else UNKNOWN_SIZE
+    name = record.text("imagePath") if record.has("imagePath") else ""
+    # LabelMe writes paths relative to the file, on Windows with backslashes.
+    scene.add_image(key, file_name=name.replace("\\", "/").rpartition("/")[2] or None, size=size)
+    for shape in record.records("shapes"):
+        kind = shape.text("shape_type") if shape.has("shape_type") else "polygon"  # which files before 3.0 mean
+        if kind == "rectangle":
+            scene.add_box(key, shape.text("label"), shape.corners("points"), shape.where)
+        else:
+            scene.count_shape(kind)

@@ -12,11 +12,22 @@ and so on. Boxes are pixels of the network's input; each has its best class.
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.dataset import Key
+from jaccard_eval.errors import Severity, UsageError, Where, shown
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
-from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.draft import Draft, Keys, RawBoxes
+from jaccard_eval.reading.npz import Archive, load_archive
+from jaccard_eval.similarity.encoding import BOX_ENCODINGS, NORM_SUFFIX
+from jaccard_eval.similarity.grid import GRID_FORMULAS, decode_grid
 
 FORMAT = Format(
     name="npz",
@@ -47,7 +58,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When the archive or an array of it cannot be read; what does not fit is among the draft's findings.
     """
-    from jaccard_eval.formats._npz.reader import read_file  # not needed to look for a format
+    # not needed to look for a format
 
     read_file(path, draft, options)
 
@@ -57,3 +68,177 @@ def write_example(path: Path) -> None:
     import numpy as np
 
     np.savez(path, boxes=[[10, 20, 40, 60]], scores=[0.9], labels=["dog"], image=["a.jpg"])
+
+
+RAW_SCORE_MIN = 0.001  # below which Ultralytics sets decoded boxes aside when it validates
+
+_HEAD = re.compile(r"raw(_\w+)?")
+_BOX_ARRAYS = {"boxes", "scores", "labels", "image", "images", "sizes", "names", "encoding"}
+_RAW_ARRAYS = ("raw", "anchors", "stride", "formula")
+
+
+def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the boxes of an archive to the draft.
+
+    Raises
+    ------
+    DataError
+        When the archive cannot be read, or its arrays do not fit.
+    """
+    archive = load_archive(path, draft.findings)
+    heads = [found[1] or "" for name in archive.arrays if (found := _HEAD.fullmatch(name))]
+    if heads and "boxes" not in archive.arrays:
+        _add_raw(archive, sorted(heads), draft, options)
+        used = {"images", "sizes", "names", *(f"{name}{head}" for name in _RAW_ARRAYS for head in heads)}
+    else:
+        _add_boxes(archive, draft, options)
+        used = _BOX_ARRAYS
+    unused = sorted(archive.arrays.keys() - used)
+    if unused:
+        names = ", ".join(map(shown, unused))
+        draft.findings.note("npz-unused", Where(draft.path), f"arrays passed over: {names}")
+
+
+def _add_boxes(archive: Archive, draft: Draft, options: ReadOptions) -> None:
+    coords = archive.numbers("boxes", (None, 4))
+    n = None if coords is None else len(coords)
+    labels = archive.keys("labels", n)
+    images = _image_column(archive, n)
+    score = archive.numbers("scores", (n,)) if "scores" in archive.arrays else None
+    encoding = archive.text("encoding", "xyxy", BOX_ENCODINGS)
+    _add_images(archive, draft)
+    _add_classes(archive, draft, options)
+    draft.findings.raise_errors()
+    if coords is None or labels is None or images is None:
+        return
+    if options.role == "gt" and score is not None:
+        draft.ignored["score"] += len(score)
+        draft.findings.note("gt-scores", archive.where("scores"), "the scores of ground truth are not used")
+    draft.details.append(f"boxes {encoding}")
+    draft.set_boxes(
+        RawBoxes(
+            image=images,
+            label=labels,
+            coords=coords,
+            encoding=encoding.removesuffix(NORM_SUFFIX),
+            units="norm" if encoding.endswith(NORM_SUFFIX) else "px",
+            score=score,
+            place=lambda row: archive.where("boxes", row),
+        )
+    )
+
+
+def _image_column(archive: Archive, n: int | None) -> Keys | None:
+    """Return the image of each box; whole numbers count the images that are listed as texts."""
+    column = archive.keys("image", n)
+    if not isinstance(column, np.ndarray) or "images" not in archive.arrays:
+        return column
+    listed = archive.keys("images")
+    if listed is None or isinstance(listed, np.ndarray):
+        return column
+    outside = np.flatnonzero((column < 0) | (column >= len(listed)))
+    archive.findings.add_rows(
+        Severity.ERROR,
+        "npz-array",
+        outside,
+        lambda row: (archive.where("image", row), f"is {column[row]}, but {len(listed)} images are listed"),
+        fix="Count them from 0.",
+    )
+    return None if len(outside) else [listed[row] for row in column]
+
+
+def _add_images(archive: Archive, draft: Draft) -> None:
+    if "images" not in archive.arrays:
+        return
+    listed = archive.keys("images")
+    sizes = None
+    if "sizes" in archive.arrays and listed is not None:
+        sizes = archive.numbers("sizes", (len(listed), 2))
+    if listed is not None:
+        draft.set_images(_key_list(listed), sizes=sizes)
+
+
+def _add_classes(archive: Archive, draft: Draft, options: ReadOptions) -> None:
+    """Name numbered classes: by the user's list, else by that of the archive."""
+    labels = archive.arrays.get("labels")
+    if labels is not None and labels.dtype.kind == "U":
+        names = sorted(set(labels.ravel().tolist()))
+        draft.set_classes(names, names)
+    elif options.names is not None or "names" in archive.arrays:
+        given = options.names or archive.keys("names")
+        if given is not None:
+            draft.set_classes(range(len(given)), [str(name) for name in given])
+
+
+def _key_list(keys: Keys) -> list[Key]:
+    return keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """Boxes (k, 4) that one head sees, with image, class and score of each (k,), and how many were set aside."""
+
+    image: npt.NDArray[np.int64]
+    label: npt.NDArray[np.int64]
+    score: FloatArray
+    coords: FloatArray
+    dropped: int
+
+
+def _add_raw(archive: Archive, heads: list[str], draft: Draft, options: ReadOptions) -> None:
+    if options.role == "gt":
+        archive.fault(f"raw{heads[0]}", "is the raw output of a network, and no ground truth", "Swap the two sides?")
+    images = archive.keys("images")
+    decoded = [_decode(archive, head, None if images is None else len(images)) for head in heads]
+    _add_images(archive, draft)
+    _add_classes(archive, draft, options)
+    draft.findings.raise_errors()
+    found = [head for head in decoded if head is not None]
+    if images is None or not found:
+        return
+    image = np.concatenate([head.image for head in found])
+    _note_dropped(sum(head.dropped for head in found), archive, heads, draft)
+    draft.details.append(f"raw output of {len(heads)} heads, decoded; pixels of the network's input")
+    listed = _key_list(images)
+    draft.set_boxes(
+        RawBoxes(
+            image=[listed[row] for row in image.tolist()],
+            label=np.concatenate([head.label for head in found]),
+            coords=np.concatenate([head.coords for head in found]),
+            encoding="xyxy",
+            units="px",
+            score=np.concatenate([head.score for head in found]),
+            place=lambda row: archive.where("raw", int(image[row])),
+        )
+    )
+
+
+def _decode(archive: Archive, head: str, n_images: int | None) -> _Head | None:
+    """Decode one head: the best class of every box whose score is worth keeping."""
+    names = [f"{name}{head}" for name in _RAW_ARRAYS]
+    raw = archive.numbers(names[0], (n_images, None, None, None, None))
+    anchors, stride = archive.numbers(names[1], (None, 2)), archive.numbers(names[2], ())
+    formula = archive.text(names[3], GRID_FORMULAS[0], GRID_FORMULAS)
+    if raw is None or anchors is None or stride is None:
+        return None
+    try:
+        boxes, scores = decode_grid(raw, anchors, float(stride), formula=formula)
+    except UsageError as error:
+        archive.fault(names[0], f"cannot be decoded: {error}", "Save the output as the network gives it.")
+        return None
+    label, score = scores.argmax(axis=-1), scores.max(axis=-1, initial=0.0)  # (m, cells)
+    image, cell = np.nonzero(score >= RAW_SCORE_MIN)
+    return _Head(
+        image=image,
+        label=label[image, cell],
+        score=score[image, cell].astype(np.float64),
+        coords=boxes[image, cell].astype(np.float64),
+        dropped=score.size - len(image),
+    )
+
+
+def _note_dropped(dropped: int, archive: Archive, heads: list[str], draft: Draft) -> None:
+    if dropped:
+        draft.ignored["npz-score-low"] += dropped
+        detail = f"boxes with a score below {RAW_SCORE_MIN:g}, set aside: {dropped:,}"
+        draft.findings.note("npz-score-low", archive.where(f"raw{heads[0]}"), detail)

@@ -14,7 +14,7 @@ from jaccard_eval.errors import FindingLog
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.tabular.arrow.magic import PARQUET_SUFFIXES, holds_only, is_parquet
+from jaccard_eval.reading.tabular.arrow_files import PARQUET_SUFFIXES, holds_only, is_parquet
 
 FORMAT = Format(
     name="parquet",
@@ -44,7 +44,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     MachineError
         When pyarrow is not installed.
     """
-    from jaccard_eval.reading.tabular.arrow.reader import read_tables  # not needed to look for a format
+    from jaccard_eval.reading.tabular.arrow_files import read_tables  # not needed to look for a format
 
     read_tables(path, PARQUET_SUFFIXES, draft)
 
@@ -57,7 +57,7 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     MachineError
         When the file cannot be written, or pyarrow is not installed.
     """
-    from jaccard_eval.reading.tabular.arrow.writer import write_parquet
+    from jaccard_eval.reading.tabular.arrow_writer import write_parquet
 
     write_parquet(dataset, path, findings)
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
+from jaccard_eval.errors import Severity, Where, shown
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
+from jaccard_eval.reading.documents import Record, looks_like
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.json.documents import looks_like
+from jaccard_eval.reading.json import parse_json_lines
+from jaccard_eval.reading.records import UNKNOWN_SIZE, Scene
 
 FORMAT = Format(
     name="sagemaker",
@@ -37,6 +42,74 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When the file cannot be read; problems of its lines are among the draft's findings.
     """
-    from jaccard_eval.formats._sagemaker.reader import read_manifest  # not needed to look for a format
+    # not needed to look for a format
 
     read_manifest(path, draft, options)
+
+
+_METADATA = "-metadata"
+_TYPE = "groundtruth/object-detection"
+_SIDES = ("left", "top", "width", "height")
+
+
+def read_manifest(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of a manifest to the draft."""
+    scene = Scene(draft)
+    unlabelled: list[Where] = []
+    for number, value in parse_json_lines(path, files.read_text(path), draft.findings):
+        line = Record.of(value, Where(str(path), line=number), draft.findings)
+        if job := _job(line):
+            _add_boxes(scene, line, job)
+        else:
+            scene.add_image(line.text(_IMAGE))
+            unlabelled.append(line.where)
+    scene.hand_over(options, encoding="xywh", listed=True)
+    draft.findings.add_rows(
+        Severity.WARNING,
+        "image-without-label",
+        range(len(unlabelled)),
+        lambda row: (unlabelled[row], "has no boxes of a job"),
+        fix="Drop the lines of pictures that were not labelled, or on which the job failed.",
+        summary=f"{len(unlabelled):,} pictures without boxes of a job are taken for images without objects",
+    )
+
+
+def _add_boxes(scene: Scene, line: Record, job: str) -> None:
+    image = line.text(_IMAGE)
+    boxes, metadata = line.record(job), line.record(f"{job}{_METADATA}")
+    sizes = list(boxes.records("image_size")) if boxes.has("image_size") else []
+    scene.add_image(image, size=(sizes[0].side("width"), sizes[0].side("height")) if sizes else UNKNOWN_SIZE)
+    objects = list(metadata.records("objects")) if metadata.has("objects") else []
+    for at, box in enumerate(boxes.records("annotations")):
+        scored = at < len(objects) and objects[at].has("confidence")
+        scene.add_box(
+            image,
+            _class_name(box, metadata),
+            [box.number(side) for side in _SIDES],
+            box.where,
+            score=objects[at].number("confidence") if scored else math.nan,
+        )
+
+
+def _job(line: Record) -> str:
+    """Return the name under which a line has its boxes: that of the job; empty for a picture that has none yet."""
+    jobs = [name for name in line.values if _is_job(line.values, name)]
+    if len(jobs) > 1:
+        named = " and ".join(map(shown, jobs))
+        line.error("layout", jobs[1], f"boxes of several jobs: {named}", "Keep those of one job in the manifest.")
+    return jobs[0] if jobs else ""
+
+
+def _is_job(values: dict[str, Any], name: str) -> bool:
+    metadata = values.get(f"{name}{_METADATA}")
+    return isinstance(metadata, dict) and metadata.get("type") == _TYPE
+
+
+def _class_name(box: Record, metadata: Record) -> str:
+    """Return the name of a box's class; its number where the map has no name for it."""
+    number = box.number("class_id")
+    if math.isnan(number):
+        return ""
+    key = f"{number:g}"
+    names = metadata.record("class-map") if metadata.has("class-map") else metadata
+    return names.text(key) if names is not metadata and names.has(key) else key

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+from jaccard_eval.errors import Where
 from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading.documents import Record, documents, looks_like
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.json.documents import looks_like
+from jaccard_eval.reading.records import Scene
 
 FORMAT = Format(
     name="supervisely",
@@ -39,6 +42,39 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When there are no such files; problems of their contents are among the draft's findings.
     """
-    from jaccard_eval.formats._supervisely.reader import read_files  # not needed to look for a format
+    # not needed to look for a format
 
     read_files(path, draft, options)
+
+
+_META = frozenset({"meta.json", "obj_class_to_machine_color.json", "img_info/", "meta/"})  # of project and pictures
+_FOLDER = "ann"
+_SCORE_TAGS = ("confidence", "conf", "score")
+
+
+def read_files(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and rectangles of one file or a project."""
+    scene = Scene(draft)
+    for name, file, value in documents(path, draft, besides=_META):
+        key = "/".join(part for part in name.split("/") if part != _FOLDER)
+        _add_file(scene, key, Record.of(value, Where(str(file)), draft.findings))
+    scene.hand_over(options, encoding="xyxy", listed=True)
+
+
+def _add_file(scene: Scene, key: str, record: Record) -> None:
+    size = record.record("size")
+    scene.add_image(key, file_name=key, size=(size.side("width"), size.side("height")))
+    for entry in record.records("objects"):
+        kind = entry.text("geometryType")
+        if kind == "rectangle":
+            points = entry.record("points")
+            scene.add_box(key, entry.text("classTitle"), points.corners("exterior"), entry.where, score=_score(entry))
+        elif kind:
+            scene.count_shape(kind)
+
+
+def _score(entry: Record) -> float:
+    """Return the number of the tag that is called a confidence."""
+    tags = entry.records("tags") if entry.has("tags") else ()
+    found = [tag.number("value") for tag in tags if tag.values.get("name") in _SCORE_TAGS]
+    return found[0] if found else math.nan

@@ -5,12 +5,16 @@ MMDetection writes its predictions alike, with bboxes in place of boxes. Never p
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
+from typing import Any
 
+from jaccard_eval.data.dataset import Key
 from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.reading.documents import Record, looks_like
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.json.documents import looks_like
+from jaccard_eval.reading.records import Scene, outputs
 
 FORMAT = Format(
     name="torchvision",
@@ -38,7 +42,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When there are no files of outputs; problems of their contents are among the draft's findings.
     """
-    from jaccard_eval.formats._torchvision.reader import read_outputs  # not needed to look for a format
+    # not needed to look for a format
 
     read_outputs(path, draft, options)
 
@@ -49,3 +53,42 @@ def _is_output(outer: set[str], inner: set[str], head: bytes) -> bool:
     if inner & _BOXES:
         return "labels" in inner and "image_id" not in inner
     return not inner and not outer & {"images", "annotations"} and all(array.search(head) for array in _ARRAYS)
+
+
+_BOXES_of_reader = ("boxes", "bboxes")  # of torchvision, of MMDetection
+_CORNERS = 4
+
+
+def read_outputs(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of dictionaries to the draft."""
+    scene = Scene(draft)
+    for image, output, where in outputs(path, draft, _has_boxes):
+        scene.add_image(image)
+        _add_boxes(scene, image, Record.of(output, where, draft.findings))
+    scene.hand_over(options, encoding="xyxy", listed=False)
+
+
+def _has_boxes(value: Any) -> bool:
+    return isinstance(value, dict) and any(name in value for name in _BOXES_of_reader)
+
+
+def _add_boxes(scene: Scene, image: str, output: Record) -> None:
+    name = _BOXES_of_reader[1] if _BOXES_of_reader[1] in output.values else _BOXES_of_reader[0]
+    rows, labels = output.array(name), output.array("labels")
+    scores = output.array("scores") if output.has("scores") else [None] * len(rows)
+    for other, values in (("labels", labels), ("scores", scores)):
+        if len(values) != len(rows) and isinstance(output.values.get(other), list):
+            output.error("section-type", other, f"has {len(values):,} values for {len(rows):,} boxes")
+    for at, (row, label, score) in enumerate(zip(rows, labels, scores, strict=False)):
+        cells = {f"{name}[{at}]": row, f"labels[{at}]": label, f"scores[{at}]": score}
+        box = Record(cells, output.where, output.findings)
+        place, key, rank = cells
+        coords = box.numbers(place, _CORNERS)
+        scored = box.number(rank) if box.has(rank) else math.nan
+        scene.add_box(image, _label(box, key), coords, box.at(place), score=scored)
+
+
+def _label(box: Record, field: str) -> Key:
+    """Return a class: a number as it is, else a name."""
+    value = box.values[field]
+    return value if isinstance(value, int) and not isinstance(value, bool) else box.text(field)

@@ -14,7 +14,7 @@ from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.formats._voc import ROOT
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.xmlroot import root_name
+from jaccard_eval.reading.xml import root_name
 
 FORMAT = Format(
     name="voc",
@@ -39,8 +39,7 @@ def sniff(path: Path) -> bool:
     """Whether `path` is an annotation file, or a folder of these or of result files."""
     if not files.is_folder(path):
         return root_name(path) == ROOT
-    from jaccard_eval.formats._voc.imagesets import kit_folder
-    from jaccard_eval.formats._voc.sources import first_xml_files, result_files
+    from jaccard_eval.formats._voc.annotations import first_xml_files, kit_folder, result_files
 
     if result_files(path):
         return True
@@ -56,9 +55,11 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     DataError
         When there are no such files; problems of their contents are among the draft's findings.
     """
-    from jaccard_eval.formats._voc.annotations import read_annotations  # not needed to look for a format
-    from jaccard_eval.formats._voc.results import read_results
-    from jaccard_eval.formats._voc.sources import result_files
+    from jaccard_eval.formats._voc.annotations import (
+        read_annotations,  # not needed to look for a format
+        read_results,
+        result_files,
+    )
 
     if files.is_folder(path) and result_files(path):
         read_results(path, draft, options)

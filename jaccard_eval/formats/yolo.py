@@ -18,7 +18,7 @@ from jaccard_eval.errors import FindingLog
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.folders import scan_folder
+from jaccard_eval.reading.files import scan_folder
 
 FORMAT = Format(
     name="yolo",
@@ -103,7 +103,7 @@ def leads_to(path: Path, split: str) -> list[Path]:
     description = find_description(path)
     if description is None:
         return names_files(path) if files.is_folder(path) else []
-    from jaccard_eval.formats._yolo.splits import described_paths
+    from jaccard_eval.formats._yolo.sources import described_paths
 
     return described_paths(description, split)
 

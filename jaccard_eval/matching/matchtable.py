@@ -20,14 +20,7 @@ from jaccard_eval.matching.greedy import (
     assign_best_any,
     assign_best_free,
 )
-from jaccard_eval.matching.order import (
-    Blocks,
-    IntArray,
-    class_order,
-    ground_truth_order,
-    group_ranks,
-    stable_order,
-)
+from jaccard_eval.matching.order import Blocks, IntArray, class_order, ground_truth_order, group_ranks, stable_order
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 
 
@@ -343,3 +336,43 @@ def _with_rows(table: MatchTable, detections: BoolArray, truth: BoolArray) -> Ma
 def _new_rows(kept: BoolArray) -> IntArray:
     """Return the row that each one has among those that are kept."""
     return np.cumsum(kept) - 1
+
+
+def detection_rows(pred: BoxTable, protocol: Protocol, n_images: int) -> IntArray:
+    """Return the row in `pred` of each detection of a match table, shape (n,).
+
+    Parameters
+    ----------
+    pred : BoxTable
+        The predictions that were matched.
+    protocol : Protocol
+    n_images : int
+    """
+    return Detections.of(pred, protocol, n_images).order
+
+
+def pairs_of_any_class(
+    pred: BoxTable, gt: BoxTable, chosen: BoolArray, *, threshold: float, pixel_offset: float = 0.0
+) -> Pairs:
+    """Return the pairs of an image whose IoU is at least `threshold`, sorted by detection, then ground truth.
+
+    Parameters
+    ----------
+    pred, gt : BoxTable
+        With common image rows.
+    chosen : ndarray of bool, shape (len(gt),)
+        Ground truth that takes part.
+    threshold : float
+    pixel_offset : float
+        Added to both sides of every box.
+    """
+    rows = np.flatnonzero(chosen)
+    rows = rows[stable_order(gt.image[rows])]
+    pairs = candidate_pairs(
+        Corners.of(pred.xywh, pixel_offset),
+        Corners.of(gt.xywh[rows], pixel_offset),
+        Blocks.of(gt.image[rows].astype(np.int64), pred.image.astype(np.int64)),
+        None,
+        threshold,
+    )
+    return Pairs(pairs.det, rows[pairs.gt], pairs.overlap)

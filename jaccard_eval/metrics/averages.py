@@ -1,15 +1,84 @@
-"""Averages of precision and recall over thresholds, recall values and classes, for plain and weighted curves alike."""
+"""Where a metric reference points to on the axes of an evaluation, and averages over them."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Protocol as TypingProtocol
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.metrics.axes import Axes
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.errors import UsageError, did_you_mean, shown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axes:
+    """The axes of an evaluation; every method raises UsageError, with a suggestion, for what is not on them."""
+
+    protocol: Protocol
+    class_names: tuple[str, ...]
+
+    def thresholds(self, ref: MetricRef) -> slice | list[int]:
+        """Return which thresholds a metric is taken over."""
+        return slice(None) if ref.iou is None else [self._threshold(ref, ref.iou)]
+
+    def single_threshold(self, ref: MetricRef) -> int:
+        """Return the one threshold of a count."""
+        if ref.iou is not None:
+            return self._threshold(ref, ref.iou)
+        if len(self.protocol.iou_thresholds) > 1:
+            raise UsageError(f"metric {shown(str(ref))}: name the IoU threshold, e.g. {ref.name}[iou=0.5]")
+        return 0
+
+    def _threshold(self, ref: MetricRef, iou: float) -> int:
+        known = np.asarray(self.protocol.iou_thresholds)
+        nearest = int(np.abs(known - iou).argmin())
+        if abs(known[nearest] - iou) > 1e-9:  # 0.9 is 0.8999999999999999 in the COCO thresholds
+            raise UsageError(f"metric {shown(str(ref))}: IoU {iou:g} is not evaluated; thresholds are {_listed(known)}")
+        return nearest
+
+    def area(self, ref: MetricRef) -> int:
+        """Return the area range, the first by default."""
+        names = [one.name for one in self.protocol.areas]
+        if ref.area is None:
+            return 0
+        if ref.area not in names:
+            raise UsageError(
+                f"metric {shown(str(ref))}: unknown area range {shown(ref.area)}; known are {', '.join(names)}."
+                f"{did_you_mean(ref.area, names)}"
+            )
+        return names.index(ref.area)
+
+    def cap(self, ref: MetricRef) -> int:
+        """Return the cap on detections, the largest by default."""
+        caps = self.protocol.max_dets
+        if ref.max_dets is None:
+            return max(len(caps) - 1, 0)
+        if not caps:
+            without = f"protocol {self.protocol.name} has no caps on detections; ask for {ref.name} without one"
+            raise UsageError(f"metric {shown(str(ref))}: {without}")
+        if ref.max_dets not in caps:
+            raise UsageError(f"metric {shown(str(ref))}: cap {ref.max_dets} is not evaluated; caps are {list(caps)}")
+        return caps.index(ref.max_dets)
+
+    def label(self, ref: MetricRef) -> int | None:
+        """Return the class; None means all."""
+        if ref.class_name is None:
+            return None
+        if ref.class_name not in self.class_names:
+            raise UsageError(
+                f"metric {shown(str(ref))}: unknown class {shown(ref.class_name)}."
+                f"{did_you_mean(ref.class_name, self.class_names)}"
+            )
+        return self.class_names.index(ref.class_name)
+
+
+def _listed(values: FloatArray) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
 
 AVERAGES = ("AP", "AR")  # all other metrics are counts at an operating point, or made of them
 

@@ -15,11 +15,9 @@ from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import ClassRow, OperatingPoint
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.matching.matchtable import MatchTable
-from jaccard_eval.metrics.averages import AVERAGES, Averages
-from jaccard_eval.metrics.axes import Axes
-from jaccard_eval.metrics.counts import best_f1_points, operating_point, point_value
+from jaccard_eval.metrics.averages import AVERAGES, Averages, Axes
+from jaccard_eval.metrics.counts import best_f1_points, match_columns, missed_columns, operating_point, point_value
 from jaccard_eval.metrics.curves import MatchCurves
-from jaccard_eval.metrics.outcomes import match_columns, missed_columns
 
 FEW_THRESHOLDS = 4  # up to this many, the summary shows every IoU threshold, else those of COCO (.5 and .75)
 

@@ -16,8 +16,7 @@ from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.matching.order import IntArray, lengths_of_runs, starts_of_runs
-from jaccard_eval.metrics.averages import Averages
-from jaccard_eval.metrics.axes import Axes
+from jaccard_eval.metrics.averages import Averages, Axes
 from jaccard_eval.metrics.curves import MatchCurves, TruePositives, count_before
 
 

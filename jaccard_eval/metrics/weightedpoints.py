@@ -7,7 +7,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.matching.order import IntArray
-from jaccard_eval.metrics.axes import Axes
+from jaccard_eval.metrics.averages import Axes
 from jaccard_eval.metrics.counts import ALL_SIZES, detection_outcomes, point_of, point_value
 from jaccard_eval.metrics.curves import MatchCurves
 

@@ -1,23 +1,235 @@
-"""The draft that a format fills, and how it becomes a dataset: keys indexed, units converted, numbers checked.
-
-A format adds images, classes and boxes in the *file's* keys, encoding and units, each box with its place. Everything
-that is the same for all formats happens here, once.
-"""
+"""The draft of one side: what formats add in the keys of their files, encoding and units: converted, checked."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze, to_xywh
+from jaccard_eval.data.boxtable import (
+    MAX_AREA,
+    MAX_COORDINATE,
+    MAX_SCORE,
+    BoolArray,
+    BoxTable,
+    FloatArray,
+    RowArray,
+    find_too_large,
+    freeze,
+    to_xywh,
+)
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, Reading, unknown_sizes
-from jaccard_eval.errors import FindingLog, Severity, UsageError, Where, shown
+from jaccard_eval.errors import FindingLog, Severity, UsageError, Where, counted, shown
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.reading.keys import Keys, distinct_keys, index_keys
-from jaccard_eval.reading.raw_boxes import RawBoxes, check_areas, check_numbers, check_scores, check_sizes
+
+DENSE_KEY_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedKeys:
+    """Keys that repeat, as rows of a list of distinct ones.
+
+    Parameters
+    ----------
+    distinct : sequence of int or str
+        In any order.
+    codes : ndarray of int64, shape (n,)
+        Row of each key in `distinct`.
+    """
+
+    distinct: Sequence[Key]
+    codes: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, row: int) -> Key:
+        return self.distinct[int(self.codes[row])]
+
+    def __iter__(self) -> Iterator[Key]:
+        return map(self.distinct.__getitem__, self.codes.tolist())
+
+
+Keys = npt.NDArray[np.int64] | Sequence[Key] | CodedKeys
+
+
+def index_keys(box_keys: Keys, given: Sequence[Key]) -> tuple[list[Key], RowArray]:
+    """Sort the given, distinct keys and return them with each box's row among them, -1 where its key is not given."""
+    if isinstance(box_keys, CodedKeys):
+        order, rows = index_keys(box_keys.distinct, given)
+        return order, rows[box_keys.codes]
+    if isinstance(box_keys, np.ndarray) and all(type(key) is int for key in given):
+        if not given:
+            return [], np.full(len(box_keys), -1, dtype=np.int32)
+        universe = np.sort(np.array(given, dtype=np.int64))
+        return universe.tolist(), _index_integers(box_keys, universe)
+    order = _in_order(set(given))
+    at = {key: row for row, key in enumerate(order)}
+    keys = box_keys.tolist() if isinstance(box_keys, np.ndarray) else box_keys
+    return order, np.fromiter((at.get(key, -1) for key in keys), dtype=np.int32, count=len(keys))
+
+
+def _in_order(keys: set[Key]) -> list[Key]:
+    """Sort keys as `key_order` does, in a third of the time: integers first, then texts."""
+    texts = [key for key in keys if isinstance(key, str)]
+    integers = [key for key in keys if not isinstance(key, str)]
+    return [*sorted(integers), *sorted(texts)]
+
+
+def _index_integers(keys: npt.NDArray[np.int64], universe: npt.NDArray[np.int64]) -> RowArray:
+    low, high = int(universe[0]), int(universe[-1])
+    if high - low > DENSE_KEY_SPAN * (len(universe) + len(keys)) + 1000:
+        rows = np.searchsorted(universe, keys)
+        rows[rows == len(universe)] = 0
+        return np.where(universe[rows] == keys, rows, -1).astype(np.int32)
+    table = np.full(high - low + 2, -1, dtype=np.int32)  # the last cell stays -1: keys out of range
+    table[universe - low] = np.arange(len(universe), dtype=np.int32)
+    inside = (keys >= low) & (keys <= high)
+    return table[np.where(inside, keys - low, high - low + 1)]
+
+
+def distinct_keys(keys: Keys, rows: npt.NDArray[np.int64]) -> list[Key]:
+    """Distinct keys of the boxes in `rows`, in any order."""
+    if isinstance(keys, CodedKeys):
+        return [keys.distinct[code] for code in np.unique(keys.codes[rows])]
+    if not isinstance(keys, np.ndarray):
+        return list({keys[row] for row in rows})
+    chosen = keys[rows]
+    low, high = int(chosen.min()), int(chosen.max())
+    if high - low > DENSE_KEY_SPAN * len(chosen) + 1000:
+        return list(np.unique(chosen).tolist())
+    present = np.zeros(high - low + 1, dtype=np.bool_)
+    present[chosen - low] = True
+    return list((np.flatnonzero(present) + low).tolist())
+
+
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
+
+
+@dataclass(slots=True, kw_only=True)
+class RawBoxes:
+    """Boxes as the file has them.
+
+    Parameters
+    ----------
+    image, label : int64 array (n,) or sequence of keys
+        File keys of the image and class of each box.
+    coords : float64 array (n, 4)
+        In `encoding` ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx") and `units` ("px", "norm").
+    score, area : float64 array (n,), optional
+        NaN in `area` means: not given.
+    crowd, difficult, group_of, ignore : bool array (n,), optional
+    place : callable
+        From a box's row to its place in the input.
+    units_guessed : bool
+        Whether `units` rests on the values alone; a format that prescribes its units does not guess.
+    negative_size : Severity
+        Whether a negative width or height is an error or, as in COCO JSON, a warning.
+    """
+
+    image: Keys
+    label: Keys
+    coords: FloatArray
+    encoding: str
+    units: str
+    place: Callable[[int], Where]
+    score: FloatArray | None = None
+    area: FloatArray | None = None
+    crowd: BoolArray | None = None
+    difficult: BoolArray | None = None
+    group_of: BoolArray | None = None
+    ignore: BoolArray | None = None
+    units_guessed: bool = False
+    negative_size: Severity = Severity.ERROR
+
+
+def check_numbers(raw: RawBoxes, findings: FindingLog) -> None:
+    """Report coordinates, scores and areas that are not finite, and scores and areas that overflow in a sum."""
+    _check_finite(raw, raw.coords, "bbox", findings, most=LARGEST_FLOAT)  # what overflows depends on the encoding
+    if raw.score is not None:
+        _check_finite(raw, raw.score, "score", findings, most=MAX_SCORE)
+    if raw.area is not None:
+        given = np.nan_to_num(raw.area, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        _check_finite(raw, given, "area", findings, most=MAX_AREA)
+
+
+def _check_finite(raw: RawBoxes, column: FloatArray, name: str, findings: FindingLog, *, most: float) -> None:
+    good = np.abs(column) <= most  # NaN is not
+    if good.all():
+        return
+    rows = np.flatnonzero(~(good.all(axis=1) if good.ndim == 2 else good))
+
+    def describe(row: int) -> tuple[Where, str]:
+        where = replace(raw.place(row), field=name)
+        why = f"numbers above {most:g} overflow" if np.isfinite(column[row]).all() else "numbers must be finite"
+        return where, f"is {shown(np.asarray(column[row]).tolist())}; {why}"
+
+    findings.add_rows(Severity.ERROR, "number-not-finite", rows, describe, fix="Fix the exporter or drop the record.")
+
+
+def check_scores(raw: RawBoxes, findings: FindingLog) -> None:
+    """Report predictions without scores."""
+    if raw.score is None and len(raw.coords):
+        findings.error(
+            "score-missing",
+            raw.place(0),
+            "predictions have no score; average precision ranks boxes by their score",
+            fix="Export the scores, or pass --assume-score 1.0 to rank all alike.",
+        )
+
+
+def check_sizes(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> None:
+    """Report boxes of negative or zero size, and those with numbers that overflow."""
+    _check_overflow(raw, xywh, findings)
+    width, height = xywh[:, 2], xywh[:, 3]
+    with np.errstate(over="ignore"):
+        product = width * height
+    if len(xywh) == 0 or (width.min() > 0 and height.min() > 0 and product.min() > 0):
+        return
+
+    def describe(row: int) -> tuple[Where, str]:
+        return raw.place(row), f"bbox has width {width[row]:g} and height {height[row]:g}"
+
+    negative = np.flatnonzero((width < 0) | (height < 0))
+    empty = np.flatnonzero((product == 0) & (width >= 0) & (height >= 0))
+    order = "Check the order of the coordinates (--gt-box, --pred-box: xywh, xyxy, cxcywh, xxyy or yxyx)."
+    scored = "" if raw.negative_size is Severity.ERROR else _degenerate(len(negative), "a negative")
+    findings.add_rows(raw.negative_size, "box-negative", negative, describe, fix=order, summary=scored)
+    findings.add_rows(Severity.WARNING, "box-empty", empty, describe, summary=_degenerate(len(empty), "zero"))
+
+
+def check_areas(raw: RawBoxes, findings: FindingLog) -> None:
+    """Warn about negative areas: they lie in no size range, so that their boxes are ignored as in pycocotools."""
+    area = raw.area
+    if area is None:
+        return
+    negative = np.flatnonzero(area < 0)
+    findings.add_rows(
+        Severity.WARNING,
+        "area-negative",
+        negative,
+        lambda row: (replace(raw.place(row), field="area"), f"is {area[row]:g}"),
+        summary=f"area is negative, in no size range, in {counted(len(negative), 'record')}: such boxes are ignored",
+        fix="Write the area in square pixels, or leave it out.",
+    )
+
+
+def _check_overflow(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> None:
+    def describe(row: int) -> tuple[Where, str]:
+        numbers = ", ".join(f"{number:g}" for number in xywh[row])
+        return replace(raw.place(row), field="bbox"), f"is too large: left, top, width and height are {numbers}"
+
+    fix = f"Numbers above {MAX_COORDINATE:g} overflow when areas are computed; fix the exporter or drop the record."
+    findings.add_rows(Severity.ERROR, "box-too-large", find_too_large(xywh), describe, fix=fix)
+
+
+def _degenerate(count: int, what: str) -> str:
+    boxes = counted(count, "degenerate box has", "degenerate boxes have")
+    return f"{boxes} {what} width or height and can match nothing; kept, as pycocotools does"
+
 
 __all__ = ["Draft", "RawBoxes"]
 

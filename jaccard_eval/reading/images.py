@@ -16,10 +16,10 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
-from jaccard_eval.data.imagenames import is_image_name, last_part, without_case, without_suffix
+from jaccard_eval.data.imagekeys import is_image_name, last_part, without_case, without_suffix
 from jaccard_eval.errors import DataError, FindingLog, Severity, Where
 from jaccard_eval.reading import files
-from jaccard_eval.reading.folders import list_tree, require_folder
+from jaccard_eval.reading.files import list_tree, require_folder
 
 MAX_PIXELS = 2**34  # a picture that claims more (131,072 x 131,072) has a damaged or hostile header
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, as_settings, shown, shown_json
 from jaccard_eval.reading import files
-from jaccard_eval.reading.json.values import RepeatedKeys, parse_json
+from jaccard_eval.reading.json import RepeatedKeys, parse_json
 from jaccard_eval.reading.yaml import read_yaml_mapping
 
 NAMES_FILES = (

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.errors import DataError, FindingLog, Where, shown
 from jaccard_eval.reading import files
-from jaccard_eval.reading.keys import Keys
+from jaccard_eval.reading.draft import Keys
 
 AnyArray = npt.NDArray[Any]
 

@@ -1,7 +1,8 @@
-"""Reading XML from strangers: no document types, so no entities and nothing fetched."""
+"""Reading XML: the root by a look at the head, and whole documents that are refused where they could do harm."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
@@ -78,3 +79,14 @@ def _with_root(path: Path, element: Element, expected: str) -> Element:
     detail = f"the outermost element is {shown(element.tag)}, expected {shown(expected)}"
     fix = "Pass annotations of this format, or name theirs with --gt-format or --pred-format."
     raise DataError.single("xml-root", Where(str(path)), detail, fix=fix)
+
+
+_ROOT = re.compile(rb"<([A-Za-z_][\w.:-]*)")
+_COMMENT = re.compile(rb"<!--.*?(-->|$)", re.DOTALL)
+
+
+def root_name(path: Path) -> str:
+    """Return the name of a file's outermost element by its first bytes, empty where it is no XML. Never raises."""
+    head = files.head(path).lstrip()
+    found = _ROOT.search(_COMMENT.sub(b"", head)) if head.startswith(b"<") else None
+    return "" if found is None else found[1].decode("ascii", "replace")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import command, environment, run_here, run_process, write_pair
 
-from jaccard_eval.cli.findings import findings_text
+from jaccard_eval.cli.run import findings_text
 from jaccard_eval.errors import FindingLog, Severity, Where
 
 ALL = tuple(Severity)

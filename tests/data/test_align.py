@@ -1,9 +1,8 @@
 import pytest
 from two_sides import classes, gt, images, pred
 
-from jaccard_eval.data.alignment import Alignment, align
+from jaccard_eval.data.alignment import Alignment, AlignOptions, align
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.image_alignment import AlignOptions
 from jaccard_eval.errors import DataError, Severity, UsageError
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from two_sides import gt, images, pred
 
+from jaccard_eval.data.alignment import AlignOptions, CommonImages, align_images
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.image_alignment import AlignOptions, CommonImages, align_images
 from jaccard_eval.errors import DataError, Finding, FindingLog, Severity, UsageError
 
 

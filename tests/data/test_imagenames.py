@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.data.imagenames import folded, number_text, path_ends, stem_of, undecorated_forms
+from jaccard_eval.data.imagekeys import folded, number_text, path_ends, stem_of, undecorated_forms
 
 COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"  # é as one character, and as e with an accent: macOS writes the latter
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.errors import FindingLog
-from jaccard_eval.formats._coco.columns import ResultColumns, TruthColumns, result_columns, truth_columns
-from jaccard_eval.formats._coco.records import Content
+from jaccard_eval.formats._coco.columns import Content, ResultColumns, TruthColumns, result_columns, truth_columns
 from jaccard_eval.formats._coco.strict import decode_results, decode_truth
 from jaccard_eval.formats._coco.tolerant import read_results, read_truth
 

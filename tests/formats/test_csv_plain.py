@@ -11,8 +11,7 @@ from jaccard_eval import BoxTable, DataError, Dataset
 from jaccard_eval.errors import Where
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.tabular.boxes import add_boxes
-from jaccard_eval.reading.tabular.cells import read_cells
+from jaccard_eval.reading.tabular.boxes import add_boxes, read_cells
 from jaccard_eval.reading.tabular.columns import resolve_columns
 from jaccard_eval.reading.tabular.plain import add_plain_boxes
 from jaccard_eval.reading.tabular.rows import open_table, read_sheet

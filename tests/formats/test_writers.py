@@ -16,7 +16,7 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_siz
 from jaccard_eval.errors import Severity
 from jaccard_eval.formats import ReadOptions, format_module, format_names, format_writer, write_dataset
 from jaccard_eval.reading.images import ImageFolder
-from jaccard_eval.reading.roundtrip import exact_coords
+from jaccard_eval.reading.writing import exact_coords
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 SHARED = Path(__file__).parents[2] / "../shared/data"

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from jaccard_eval.data.dataset import Dataset, Reading
 from jaccard_eval.errors import DataError, Severity, UsageError, Where
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.reading.draft import Draft, RawBoxes
-from jaccard_eval.reading.keys import Keys
+from jaccard_eval.reading.draft import Draft, Keys, RawBoxes
 
 BOX = (10.0, 20.0, 30.0, 40.0)
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from jaccard_eval.errors import DataError, FindingLog, Severity
-from jaccard_eval.reading import folders
+from jaccard_eval.reading import files
 from jaccard_eval.reading.images import ImageFolder
 
 
@@ -155,7 +155,7 @@ def test_a_whole_disk_is_no_folder_of_images(tmp_path: Path, monkeypatch: pytest
         with pytest.raises(DataError, match="is the root of the file system"):
             _ = ImageFolder(root).names
     folder = folder_of(tmp_path / "pictures", "a.png", "b.png", "c.png")
-    monkeypatch.setattr(folders, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(files, "MAX_ENTRIES", 2)
     with pytest.raises(DataError, match="holds more than 2 files and folders"):
         _ = folder.names
 

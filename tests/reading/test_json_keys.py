@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.reading.json import keys as _json_keys
-from jaccard_eval.reading.json.keys import may_repeat_keys, record_keys
+from jaccard_eval.reading import json as _json_keys
+from jaccard_eval.reading.json import may_repeat_keys, record_keys
 
 TEXTS = st.text(st.sampled_from('ab"\\ é:,{}'), max_size=70)
 RECORDS = st.lists(st.fixed_dictionaries({"bbox": TEXTS}, optional={"area": TEXTS, "note": TEXTS}), max_size=5)

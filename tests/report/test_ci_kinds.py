@@ -11,8 +11,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 
 import jaccard_eval
 from jaccard_eval.report import Reportable, ReportOptions, reporter_for
-from jaccard_eval.report.outputs._job_summary import job_summary
-from jaccard_eval.report.outputs._workflow import output_lines
+from jaccard_eval.report.outputs.github import job_summary, output_lines
 
 
 @pytest.fixture(params=["inspection", "pixels", "sensitivity"])

@@ -2,7 +2,7 @@ import pytest
 from judged import FLOOR, VERDICTS, finding, judged, verdict
 
 from jaccard_eval.data.verdict import GateResult, Status
-from jaccard_eval.report.outputs._job_summary import LEFT_OUT, MAX_BYTES, job_summary
+from jaccard_eval.report.outputs.github import LEFT_OUT, MAX_BYTES, job_summary
 
 
 def test_the_verdict_comes_first_and_broken_rules_before_others() -> None:

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from jaccard_eval.similarity.boxes import Corners
-from jaccard_eval.similarity.edges import close_pairs, closeness
+from jaccard_eval.similarity.boxes import Corners, close_pairs, closeness
 
 
 def close(first: list[float], second: list[float], pixels: float, *, crowd: bool = False) -> float | None:

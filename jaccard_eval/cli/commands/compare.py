@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli import EXIT_CODES
-from jaccard_eval.cli.bootstrap import BOOTSTRAP_OPTIONS, read_bootstrap, require_resamples
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.findings import report_findings
 from jaccard_eval.cli.inputs import LABELS, InputPath, note_inputs
 from jaccard_eval.cli.options import (
+    BOOTSTRAP_OPTIONS,
     FINDING_OPTIONS,
     INPUT_OPTIONS,
     NUMBER,
@@ -23,13 +22,17 @@ from jaccard_eval.cli.options import (
     PATH_OPTIONS,
     PER_CLASS,
     PROTOCOL_OPTIONS,
+    SLICE_OPTIONS,
     SectionedCommand,
+    read_bootstrap,
+    read_slices,
+    require_resamples,
+    rule_arguments,
     section,
 )
 from jaccard_eval.cli.parse import parse_score, parsed_by
 from jaccard_eval.cli.reading import refuse_options_of_sides, side_arguments
-from jaccard_eval.cli.rules import rule_arguments
-from jaccard_eval.cli.slices import SLICE_OPTIONS, read_slices
+from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import FindingLog, shown
 
 if TYPE_CHECKING:
@@ -58,7 +61,7 @@ def compare(**options: Any) -> None:
     """Run the command."""
     gt, preds = _many_sides(options["paths"], options["gt"], options["pred"])
     if gt is None:
-        from jaccard_eval.runs.documents import run_beside
+        from jaccard_eval.runs import run_beside
 
         refuse_options_of_sides(OF_THE_SIDES)
         note_inputs(map(run_beside, preds))
@@ -82,7 +85,7 @@ def _compare_options(options: dict[str, Any]) -> CompareOptions:
 def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path | None, list[Path]]:
     """Take the ground truth from its option, else from the first path unless that is a saved run; compare the rest."""
     from jaccard_eval.reading.files import require_readable
-    from jaccard_eval.runs.documents import saved_run_of
+    from jaccard_eval.runs import saved_run_of
 
     context = click.get_current_context()
     if len(gt) > 1:

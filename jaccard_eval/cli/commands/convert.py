@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli import EXIT_CODES, streams
-from jaccard_eval.cli.findings import report_findings
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import FINDING_OPTIONS, INPUT_OPTIONS, PATH, SectionedCommand, section
 from jaccard_eval.cli.parse import OneOf
 from jaccard_eval.cli.reading import ROLES, read_options
+from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import FindingLog, printable
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def convert(**options: Any) -> None:
 
 def _read(path: Path, options: dict[str, Any]) -> tuple[Dataset, FindingLog]:
     """Read the input as what it is said to be, else as what it looks like."""
-    from jaccard_eval.evaluation.inputs import Input, read_alone
+    from jaccard_eval.evaluation import Input, read_alone
 
     log = FindingLog()
     readings = dict(zip(ROLES, read_options(options, log), strict=True))

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli import EXIT_CODES
-from jaccard_eval.cli.bootstrap import BOOTSTRAP_OPTIONS, read_bootstrap
 from jaccard_eval.cli.delivery import deliver, plan_files, tell_errors
-from jaccard_eval.cli.findings import report_findings
 from jaccard_eval.cli.gating import GATE_OPTIONS
 from jaccard_eval.cli.gating import prepare as prepare_gates
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
+    BOOTSTRAP_OPTIONS,
     CLASS_OPTIONS,
     FINDING_OPTIONS,
     INPUT_OPTIONS,
@@ -23,12 +22,15 @@ from jaccard_eval.cli.options import (
     PAIR_OPTIONS,
     PATH_OPTIONS,
     PROTOCOL_OPTIONS,
+    SLICE_OPTIONS,
     SectionedCommand,
+    read_bootstrap,
+    read_slices,
+    rule_arguments,
     section,
 )
 from jaccard_eval.cli.reading import side_arguments, two_sides
-from jaccard_eval.cli.rules import rule_arguments
-from jaccard_eval.cli.slices import SLICE_OPTIONS, read_slices
+from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode, FindingLog
 
 if TYPE_CHECKING:

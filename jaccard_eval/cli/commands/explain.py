@@ -12,7 +12,6 @@ import click
 
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.findings import report_findings
 from jaccard_eval.cli.inputs import LABELS, note_inputs
 from jaccard_eval.cli.options import (
     FINDING_OPTIONS,
@@ -22,10 +21,11 @@ from jaccard_eval.cli.options import (
     PATH_OPTIONS,
     PROTOCOL_OPTIONS,
     SectionedCommand,
+    rule_arguments,
     section,
 )
 from jaccard_eval.cli.reading import ROLES, refuse_options_of_sides, side_arguments, two_sides
-from jaccard_eval.cli.rules import rule_arguments
+from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _names_result(words: tuple[str, ...]) -> bool:
 def _is_result(path: Path) -> bool:
     """Whether a file is a saved result; a damaged one is, of which reading it again tells."""
     from jaccard_eval.reading.files import is_folder
-    from jaccard_eval.runs.documents import is_saved_run, read_document
+    from jaccard_eval.runs import is_saved_run, read_document
 
     try:
         document = read_document(path)

@@ -9,12 +9,11 @@ import click
 
 from jaccard_eval import __version__
 from jaccard_eval.cli import EXIT_CODES, streams
-from jaccard_eval.cli.bootstrap import BOOTSTRAP_OPTIONS
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.findings import report_findings
 from jaccard_eval.cli.gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, prepare
 from jaccard_eval.cli.inputs import InputPath, note_inputs
-from jaccard_eval.cli.options import FINDING_OPTIONS, OUTPUT_OPTIONS, SectionedCommand, section
+from jaccard_eval.cli.options import BOOTSTRAP_OPTIONS, FINDING_OPTIONS, OUTPUT_OPTIONS, SectionedCommand, section
+from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode, UsageError
 
 EPILOG = f"""\b
@@ -42,7 +41,7 @@ def gate(result: Path | None, **options: Any) -> ExitCode:
     keeper = prepare(options)
     if keeper.gating is None:
         raise UsageError("no rules: give --fail-under METRIC=VALUE and its like, or configure gates in pyproject.toml")
-    from jaccard_eval.runs.documents import run_beside
+    from jaccard_eval.runs import run_beside
 
     note_inputs([run_beside(result)])
     outputs = plan_files(options["output"])
@@ -58,7 +57,7 @@ def gate(result: Path | None, **options: Any) -> ExitCode:
 def _print_schema() -> ExitCode:
     import json
 
-    from jaccard_eval.features.gates.schema import build_schema
+    from jaccard_eval.features.gates.config import build_schema
 
     streams.write_result(json.dumps(build_schema(), indent=2) + "\n")
     return ExitCode.OK

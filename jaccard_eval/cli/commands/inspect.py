@@ -11,7 +11,6 @@ import click
 
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.findings import as_errors
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
     FINDING_OPTIONS,
@@ -23,6 +22,7 @@ from jaccard_eval.cli.options import (
     SectionedCommand,
 )
 from jaccard_eval.cli.reading import pair_arguments
+from jaccard_eval.cli.run import as_errors
 from jaccard_eval.errors import DataError, FindingLog, Severity
 
 if TYPE_CHECKING:

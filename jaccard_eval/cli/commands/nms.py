@@ -10,11 +10,11 @@ import click
 
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver
-from jaccard_eval.cli.findings import report_findings
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import FINDING_OPTIONS, INPUT_OPTIONS, NUMBER, PATH, SectionedCommand, section
 from jaccard_eval.cli.parse import OneOf
 from jaccard_eval.cli.reading import read_options
+from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import FindingLog
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _rule(options: dict[str, Any]) -> Suppression:
 
 def _read(path: Path, options: dict[str, Any]) -> tuple[Dataset, tuple[Any, ...]]:
     """Return the predictions, and what was found on the way; a format that cannot be written is refused here."""
-    from jaccard_eval.evaluation.inputs import load
+    from jaccard_eval.evaluation import load
     from jaccard_eval.formats import detect_format, format_writer
 
     log = FindingLog()

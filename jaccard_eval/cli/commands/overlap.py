@@ -12,7 +12,6 @@ import click
 from jaccard_eval import __version__
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.findings import report_findings
 from jaccard_eval.cli.options import (
     FINDING_OPTIONS,
     INPUT_OPTIONS,
@@ -24,10 +23,11 @@ from jaccard_eval.cli.options import (
 )
 from jaccard_eval.cli.parse import OneOf, parse_numbers, parse_whole, parsed_by
 from jaccard_eval.cli.reading import pair_arguments, two_sides
+from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import FindingLog, UsageError, shown
 
 if TYPE_CHECKING:
-    from jaccard_eval.features.scale.overlap_result import OverlapResult
+    from jaccard_eval.features.scale.result import OverlapResult
 
 ENCODINGS = ("xyxy", "xywh", "cxcywh")  # those of the kernels, in pixels
 EPILOG = f"""\b
@@ -59,7 +59,7 @@ def _of_numbers(boxes: Sequence[str], encoding: str) -> OverlapResult:
             "give two boxes A and B as four numbers each, or --gt, --pred and --image", click.get_current_context()
         )
     from jaccard_eval.features.scale.overlap import measure_overlap
-    from jaccard_eval.features.scale.overlap_result import OverlapResult
+    from jaccard_eval.features.scale.result import OverlapResult
 
     pred, gt = map(_four_numbers, boxes)
     measured = measure_overlap(pred, gt, encoding)
@@ -77,7 +77,7 @@ def _of_files(inputs: Sequence[Path], options: dict[str, Any]) -> OverlapResult:
     if options["boxes"] or options["image"] is None:
         raise click.UsageError("with --gt and --pred, name the image with --image", click.get_current_context())
     from jaccard_eval.api.scaling import overlap_in_image
-    from jaccard_eval.evaluation.sides import bring_together
+    from jaccard_eval.evaluation import bring_together
 
     log = FindingLog()
     sides = bring_together(*inputs, **pair_arguments(options, log))

@@ -10,12 +10,12 @@ import click
 
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.findings import report_findings
 from jaccard_eval.cli.gating import GATE_OPTIONS
 from jaccard_eval.cli.gating import prepare as prepare_gates
 from jaccard_eval.cli.inputs import MAPS, InputPath
 from jaccard_eval.cli.options import FINDING_OPTIONS, NAMES_TEXT, OUTPUT_OPTIONS, SectionedCommand, section
 from jaccard_eval.cli.parse import OneOf
+from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode, FindingLog
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import click
 
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.findings import report_findings
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
     FINDING_OPTIONS,
@@ -21,11 +20,12 @@ from jaccard_eval.cli.options import (
     PER_CLASS,
     PROTOCOL_OPTIONS,
     SectionedCommand,
+    rule_arguments,
     section,
 )
 from jaccard_eval.cli.parse import parse_number, parse_numbers, parse_whole, parsed_by
 from jaccard_eval.cli.reading import side_arguments, two_sides
-from jaccard_eval.cli.rules import rule_arguments
+from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import FindingLog
 
 if TYPE_CHECKING:

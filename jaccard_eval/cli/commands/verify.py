@@ -8,10 +8,10 @@ import click
 
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.findings import as_errors, say_findings
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import FINDING_OPTIONS, OUTPUT_OPTIONS, PATH_OPTIONS, SectionedCommand
 from jaccard_eval.cli.reading import two_sides
+from jaccard_eval.cli.run import as_errors, say_findings
 from jaccard_eval.errors import DataError, Severity
 
 EPILOG = f"""\b

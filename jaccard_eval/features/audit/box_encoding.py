@@ -14,11 +14,16 @@ import numpy as np
 from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, FloatArray, freeze, from_xywh, to_xywh
 from jaccard_eval.data.dataset import Dataset, Reading
 from jaccard_eval.errors import FindingLog, Where
-from jaccard_eval.features.audit.agreement import Agreement, is_better, place_agreement
-from jaccard_eval.features.audit.context import Evidence
-from jaccard_eval.features.audit.outside import image_sizes, leaving
-from jaccard_eval.features.audit.rescore import average_precision
-from jaccard_eval.features.audit.sample import Sample, pair_by_place, take_sample
+from jaccard_eval.features.audit.agreement import (
+    Agreement,
+    Sample,
+    is_better,
+    pair_by_place,
+    place_agreement,
+    take_sample,
+)
+from jaccard_eval.features.audit.box_places import image_sizes, leaving
+from jaccard_eval.features.audit.context import Evidence, average_precision
 
 DOUBTED = 0.5  # share of objects in the place of a prediction below which readings are tried; sound sets reach .63
 TRIAL_BOXES = 4_000  # boxes of either side that a trial looks at, at most about

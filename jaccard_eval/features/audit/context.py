@@ -1,13 +1,16 @@
-"""What the checks of an audit look at."""
+"""What the checks of an audit look at, and average precision of changed boxes under the same rules."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from jaccard_eval.data.alignment import Alignment
+from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.signature import Words
-from jaccard_eval.features.audit.sample import Sample
+from jaccard_eval.features.audit.agreement import Sample
+from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 MISREAD = ("box-encoding", "box-units", "box-axes")  # codes of boxes read wrongly, which tell nothing of anything else
@@ -38,3 +41,29 @@ class Evidence:
     sample: Sample
     gt_hashes: Words
     pred_hashes: Words
+
+
+def average_precision(evidence: Evidence, gt: BoxTable, pred: BoxTable, *, iou: float, pooled: bool = False) -> float:
+    """Match again at one threshold and return AP; NaN without ground truth.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Whose protocol, images and classes hold.
+    gt, pred : BoxTable
+        In the rows of its alignment.
+    iou : float
+    pooled : bool
+        Whether boxes of different classes may match.
+    """
+    rules, aligned = evidence.metrics.protocol, evidence.aligned
+    rules = rules.with_options(
+        iou_thresholds=(iou,),
+        areas=rules.areas[:1],
+        max_dets=rules.max_dets[-1:],
+        class_agnostic=pooled or rules.class_agnostic,
+    )
+    names = ("all classes",) if rules.class_agnostic else aligned.class_names
+    n_images, n_labels = len(aligned.image_names), len(aligned.class_names)
+    table = match_boxes(gt, pred, rules, n_images=n_images, n_labels=n_labels)
+    return DetectionMetrics(table, names, aligned.image_names).value(MetricRef(name="AP")).value

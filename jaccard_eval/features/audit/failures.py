@@ -5,14 +5,127 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jaccard_eval.data.alignment import place
-from jaccard_eval.data.class_alignment import match_classes
-from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.image_alignment import AlignOptions
-from jaccard_eval.errors import Finding, FindingLog, Where
+import numpy as np
+
+from jaccard_eval.data.alignment import AlignOptions, align_images, place
+from jaccard_eval.data.classmaps import match_classes
+from jaccard_eval.data.dataset import Dataset, ImageTable
+from jaccard_eval.data.imagekeys import OVERLOOKED, WAYS, match_by, posix, stem_of
+from jaccard_eval.errors import DataError, Finding, FindingLog, Where, shown
+from jaccard_eval.features.audit.agreement import LOW_AGREEMENT, Way, is_better, take_sample, ways_to_match
 from jaccard_eval.features.audit.class_maps import Confusion, judge, option_text
-from jaccard_eval.features.audit.image_failures import explain_images
-from jaccard_eval.features.audit.sample import take_sample
+
+MATCHED_SHARE = 0.5  # of the prediction images, from which a way is worth naming
+TELLING_AGREEMENT = 0.1  # from which agreement by place tells ways apart; chance alone gives up to about this
+FEWEST_OBJECTS = 3  # found in their place, from which a way may replace the one that was taken
+NAMED_GROUPS = 2  # groups of shared names that a message shows
+
+_DIFFERENCE = {
+    "id": "ids are texts on one side and integers on the other",
+    "id+1": "prediction ids are one less than those of the ground truth",
+    "id-1": "prediction ids are one more than those of the ground truth",
+    "path": "names differ in their folders",
+    "basename": "names differ in their folders",
+    "stem": "names differ in their suffixes or folders",
+} | {way: f"names differ in {overlooked}" for way, overlooked in OVERLOOKED.items()}
+
+
+def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: AlignOptions) -> Finding:
+    """Return a finding about images that do not correspond with what differs, and the option that mends it.
+
+    Where images were matched and only some are left over, another way is named only if the boxes speak for it: ids off
+    by one match all but one image, and so do the right ids of an incomplete ground truth.
+
+    Parameters
+    ----------
+    finding : Finding
+        "image-unknown" or "image-ambiguous".
+    gt, pred : Dataset
+    options : AlignOptions
+        What the alignment was asked for.
+    """
+    ways = ways_to_match(gt, pred, WAYS)
+    taken = _taken_way(gt, pred, options)
+    candidates = [way for way in _distinct(ways) if way.name != taken and way.matched >= MATCHED_SHARE * way.total]
+    best = _best(candidates)
+    present = next((way for way in ways if way.name == taken), None)
+    if best is not None and _may_replace(best, present, gt, pred):
+        return _with_repair(finding, best, present, gt, pred)
+    groups = [*_shared_names(gt), *_shared_names(pred)]
+    return finding if taken or not groups else _with_shared_names(finding, groups)
+
+
+def _taken_way(gt: Dataset, pred: Dataset, options: AlignOptions) -> str | None:
+    """Return the strategy that matches some images, when it is the images left over that are at fault."""
+    try:
+        return align_images(gt, pred, replace(options, extra_images="ignore"), FindingLog()).strategy
+    except DataError:
+        return None
+
+
+def _distinct(ways: Sequence[Way]) -> list[Way]:
+    """Keep the first of the ways that match alike."""
+    return list({way.rows.tobytes(): way for way in reversed(ways)}.values())[::-1]
+
+
+def _best(ways: Sequence[Way]) -> Way | None:
+    """Return the way by which most images match and lie in place; by which most match, where none lies in place."""
+    telling = any(way.agreement.share >= TELLING_AGREEMENT for way in ways)
+    return max(ways, key=lambda way: way.matched * (way.agreement.share if telling else 1.0), default=None)
+
+
+def _may_replace(best: Way, present: Way | None, gt: Dataset, pred: Dataset) -> bool:
+    """Whether a way may be named: what numbers alone suggest must be confirmed by the boxes."""
+    confirmed = best.agreement.found >= FEWEST_OBJECTS and best.agreement.share >= LOW_AGREEMENT
+    if present is not None:
+        return confirmed and best.matched >= present.matched and is_better(best.agreement, present.agreement)
+    is_shift = best.name in ("id+1", "id-1")
+    is_contradicted = best.name == "id" and bool((match_by("id", gt.images, pred.images).rows >= 0).any())
+    return confirmed or not (is_shift or is_contradicted)  # equal ids are refused where file names contradict them
+
+
+def _with_repair(finding: Finding, best: Way, present: Way | None, gt: Dataset, pred: Dataset) -> Finding:
+    row = int(np.flatnonzero(best.rows >= 0)[0])
+    ours, theirs = (_called(images, at, best) for images, at in ((gt.images, best.rows[row]), (pred.images, row)))
+    why = _DIFFERENCE.get(best.name, "")
+    if ("\\" in theirs) != ("\\" in ours):
+        why += " (and folders are written with backslashes, as on Windows)"
+    pair = f"{theirs} is {ours}"
+    proof = f"{best.matched:,} of {best.total:,} prediction images"
+    if best.agreement.found:
+        before = "" if present is None else f", on {present.agreement.share:.0%} as matched by {present.name}"
+        proof += f"; predictions then lie on {best.agreement.share:.0%} of the objects they could find{before}"
+    return _extended(finding, f"{why}: {pair}" if why else pair, f"Rerun with {best.flag}: {proof}.")
+
+
+def _called(images: ImageTable, row: int, way: Way) -> str:
+    """Show what a way goes by: the id, with the name beside it if there is one, or the name."""
+    key, name = images.keys[row], images.file_names[row]
+    if not way.name.startswith("id"):
+        return shown(images.name(row))
+    return f"{shown(key)} ({shown(name)})" if name else shown(key)
+
+
+def _shared_names(side: Dataset) -> list[list[str]]:
+    """Group the images of a side that share a stem in several folders."""
+    groups: dict[str, list[str]] = {}
+    for row in range(len(side.images)):
+        name = posix(side.images.name(row))
+        groups.setdefault(stem_of(name), []).append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _with_shared_names(finding: Finding, groups: Sequence[Sequence[str]]) -> Finding:
+    examples = "; ".join(" and ".join(map(shown, group[:2])) for group in groups[:NAMED_GROUPS])
+    fix = "Write the folders into the names of both sides, as far as they tell images apart."
+    return _extended(finding, f"names in several folders are alike ({len(groups):,}): {examples}", fix)
+
+
+def _extended(finding: Finding, detail: str, fix: str) -> Finding:
+    first = finding.examples[0]
+    told = replace(first, detail=f"{first.detail}; {detail}")
+    return replace(finding, examples=(told, *finding.examples[1:]), fix=fix)
+
 
 FEWEST_PAIRS = 3  # objects in one place from which a map is suggested where nothing else is known
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaccard_eval.data.alignment import Placement
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.imagenames import posix, without_suffix
+from jaccard_eval.data.imagekeys import posix, without_suffix
 from jaccard_eval.errors import FindingLog, Severity, Where, counted, example_keys, shown
 from jaccard_eval.features.audit.agreement import (
     LOW_AGREEMENT,

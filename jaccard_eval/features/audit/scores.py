@@ -1,4 +1,4 @@
-"""What is odd about scores: their range, what was cut off below them, ties, and detections beyond the cap."""
+"""What is odd about scores: their range, what was cut off, ties and what they decide, detections beyond the cap."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from jaccard_eval.errors import FindingLog, Where, counted
 from jaccard_eval.features.audit.context import Evidence
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.curves import MatchCurves
+from jaccard_eval.metrics.ties import has_ties, tie_interval
 
 FEWEST = 100  # detections from which a lowest score, or a share of ties, says something
 FEWEST_EQUAL = 4  # detections from which equal scores are no accident
@@ -214,3 +215,21 @@ def _decimals(score: FloatArray) -> str:
         if (np.abs(scaled - np.rint(scaled)) < 1e-4).all():  # single precision leaves 1e-8 of a score
             return f" (scores have {counted(decimals, 'decimal')})"
     return ""
+
+
+WIDEST = 1e-6  # of an interval that is not worth telling
+
+
+def check_ties(evidence: Evidence, findings: FindingLog) -> None:
+    """Note between which values AP lies over all orders of equal scores."""
+    metrics = evidence.metrics
+    if len(metrics.table) < FEWEST or findings.has("pred-duplicate") or not has_ties(metrics.table):
+        return
+    low, high = tie_interval(metrics.curves, metrics.axes, MetricRef(name="AP"))
+    if high - low > WIDEST:
+        findings.note(
+            "score-ties-interval",
+            Where(evidence.pred.path, field="score"),
+            f"AP lies between {low:.6f} and {high:.6f}, as equal scores are ordered",
+            fix="Export scores with all their digits; take differences within these bounds for none.",
+        )

@@ -1,22 +1,222 @@
-"""Comparison of measured predictions with a baseline: differences of metrics, and what changed box by box."""
+"""Predictions beside a baseline: differences of metrics, and what changed box by box."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.intervals import PairedDelta
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError, shown
-from jaccard_eval.features.compare.changes import Judged, box_changes
-from jaccard_eval.features.compare.result import Contender, Delta, SliceDeltas, Versus
+from jaccard_eval.features.compare.result import BoxState, Change, ChangeKind, Contender, Delta, SliceDeltas, Versus
 from jaccard_eval.features.gates.rules import Slice
-from jaccard_eval.metrics.counts import best_f1_points
+from jaccard_eval.matching.candidates import candidate_pairs
+from jaccard_eval.matching.greedy import LARGEST_THRESHOLD, NO_PAIR
+from jaccard_eval.matching.matchtable import MatchTable
+from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_of_runs
+from jaccard_eval.metrics.counts import ALL_SIZES, best_f1_points
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import measure_slices
+from jaccard_eval.similarity.boxes import Corners
+
+MOVED_IOU = 0.05  # least change of IoU that is a move: one step of COCO's thresholds
+NONE = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxStates:
+    """What one set of predictions makes of each ground-truth box.
+
+    Parameters
+    ----------
+    detection : ndarray of int64, shape (m,)
+        Row in the match table of the detection at the box: that which matches it, else one of another class; -1 for
+        none.
+    found : ndarray of bool, shape (m,)
+        Whether that detection is of the box's own class.
+    iou : ndarray of float64, shape (m,)
+        Of that detection; NaN without one.
+    duplicates : ndarray of int64, shape (m,)
+        Further detections of the own class on a box that is found.
+    """
+
+    detection: IntArray
+    found: BoolArray
+    iou: FloatArray
+    duplicates: IntArray
+
+    @classmethod
+    def of(cls, table: MatchTable, threshold: int, score: float) -> BoxStates:
+        """Read the states off a match table, at one IoU threshold, for detections with at least `score`.
+
+        Matching goes by descending score, so leaving out the detections below a score changes no match above it.
+        """
+        kept = table.score >= score
+        detection, iou = _matches(table, threshold, kept)
+        found = detection != NONE
+        matched = _matched(table, threshold)
+        duplicates = _duplicates(table, threshold, kept & ~matched, found)
+        other, overlap = _of_other_class(table, threshold, kept & ~matched, ~found)
+        return cls(
+            detection=np.where(found, detection, other),
+            found=found,
+            iou=np.where(found, iou, overlap),
+            duplicates=duplicates,
+        )
+
+    def describe(self, row: int, table: MatchTable, class_names: Sequence[str]) -> BoxState:
+        """Return the state of one box in names."""
+        at = int(self.detection[row])
+        if at == NONE:
+            return BoxState()
+        return BoxState(
+            predicted=class_names[table.label[at]],
+            score=float(table.score[at]),
+            iou=float(self.iou[row]),
+            duplicates=int(self.duplicates[row]),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """A match table, and the score that its detections need to be looked at."""
+
+    table: MatchTable
+    score: float
+
+
+def box_changes(
+    baseline: Judged,
+    other: Judged,
+    *,
+    threshold: int,
+    image_names: Sequence[str],
+    class_names: Sequence[str],
+    moved_iou: float = MOVED_IOU,
+) -> tuple[Change, ...]:
+    """Return every ground-truth box that counts and is treated differently, by image, kind and row.
+
+    Parameters
+    ----------
+    baseline, other : Judged
+        Match tables of one ground truth, whose rows are the same.
+    threshold : int
+        Index of the IoU threshold from which a detection finds a box.
+    image_names, class_names : sequence of str
+    moved_iou : float
+        Least change of IoU that is a move.
+
+    Returns
+    -------
+    tuple of Change
+        A box that both find can be both duplicated and moved.
+    """
+    truth, table = baseline.table, other.table
+    ours, theirs = BoxStates.of(truth, threshold, baseline.score), BoxStates.of(table, threshold, other.score)
+    counts = ~truth.gt_ignored[ALL_SIZES]
+    labels = _labels(truth, ours), _labels(table, theirs)
+    changes = []
+    for rank, (kind, chosen) in enumerate(_kinds(ours, theirs, *labels, moved_iou)):
+        for row in np.flatnonzero(chosen & counts).tolist():
+            x, y, width, height = truth.gt_xywh[row].tolist()
+            change = Change(
+                kind=kind,
+                image=image_names[truth.gt_image[row]],
+                class_name=class_names[truth.gt_label[row]],
+                row=int(truth.gt_source[row]),
+                xywh=(x, y, width, height),
+                before=ours.describe(row, truth, class_names),
+                after=theirs.describe(row, table, class_names),
+            )
+            changes.append((change.image, rank, change.row, change))
+    return tuple(one[-1] for one in sorted(changes, key=lambda one: one[:-1]))
+
+
+def _labels(table: MatchTable, states: BoxStates) -> IntArray:
+    """Class of the detection at each box, -1 for none; shape (m,)."""
+    return np.append(table.label, NONE)[states.detection]
+
+
+def _kinds(
+    a: BoxStates, b: BoxStates, a_label: IntArray, b_label: IntArray, moved_iou: float
+) -> Iterator[tuple[ChangeKind, BoolArray]]:
+    """Mark the boxes of each kind, shape (m,)."""
+    both = a.found & b.found
+    other_class = (a_label != b_label) & (a_label != NONE) & (b_label != NONE)
+    yield ChangeKind.LOST, a.found & (b_label == NONE)
+    yield ChangeKind.FOUND, b.found & (a_label == NONE)
+    yield ChangeKind.RECLASSIFIED, other_class
+    yield ChangeKind.DUPLICATED, both & (a.duplicates == 0) & (b.duplicates > 0)
+    yield ChangeKind.DEDUPLICATED, both & (a.duplicates > 0) & (b.duplicates == 0)
+    yield ChangeKind.MOVED, both & (np.abs(b.iou - a.iou) >= moved_iou)
+
+
+def _matches(table: MatchTable, threshold: int, kept: BoolArray) -> tuple[IntArray, FloatArray]:
+    """Return the detection that matches each ground-truth box, -1 for none, and its IoU; shape (m,) each."""
+    detection = np.full(len(table.gt_image), NONE, dtype=np.int64)
+    iou = np.full(len(table.gt_image), np.nan)
+    choice = table.choice[ALL_SIZES, threshold]
+    taken = np.flatnonzero((choice != NO_PAIR) & kept[table.candidate])
+    truth = table.pair_gt[choice[taken]]
+    detection[truth] = table.candidate[taken]
+    iou[truth] = table.pair_overlap[choice[taken]]
+    return detection, iou
+
+
+def _matched(table: MatchTable, threshold: int) -> BoolArray:
+    """Mark the detections that match anything, shape (n,)."""
+    matched = np.zeros(len(table), dtype=np.bool_)
+    matched[table.candidate] = table.choice[ALL_SIZES, threshold] != NO_PAIR
+    return matched
+
+
+def _duplicates(table: MatchTable, threshold: int, free: BoolArray, found: BoolArray) -> IntArray:
+    """Count unmatched detections on each box that is found; each counts at the box that it overlaps most."""
+    reaches = table.pair_overlap >= _level(table, threshold)
+    pairs = np.flatnonzero(reaches & free[table.pair_detection] & found[table.pair_gt])
+    best = _best(table.pair_detection[pairs], table.pair_overlap[pairs])
+    return np.bincount(table.pair_gt[pairs[best]], minlength=len(found))
+
+
+def _of_other_class(
+    table: MatchTable, threshold: int, free: BoolArray, missed: BoolArray
+) -> tuple[IntArray, FloatArray]:
+    """Return the unmatched detection of another class that overlaps each missed box most; -1 and NaN for none."""
+    detection, iou = np.full(len(missed), NONE, dtype=np.int64), np.full(len(missed), np.nan)
+    dets, truth = np.flatnonzero(free), np.flatnonzero(missed)
+    truth = truth[stable_order(table.gt_image[truth])]
+    if not len(dets) or not len(truth):
+        return detection, iou
+    offset = table.protocol.pixel_offset
+    pairs = candidate_pairs(
+        Corners.of(table.xywh[dets], offset),
+        Corners.of(table.gt_xywh[truth], offset),
+        Blocks.of(table.gt_image[truth], table.image[dets]),
+        None,
+        _level(table, threshold),
+    )
+    other = table.label[dets[pairs.det]] != table.gt_label[truth[pairs.gt]]
+    det, gt, overlap = dets[pairs.det[other]], truth[pairs.gt[other]], pairs.overlap[other]
+    best = _best(gt, overlap)
+    detection[gt[best]], iou[gt[best]] = det[best], overlap[best]
+    return detection, iou
+
+
+def _best(key: IntArray, overlap: FloatArray) -> IntArray:
+    """Return the row with the largest overlap of each key; of equal ones the first."""
+    order = np.lexsort((np.arange(len(key)), -overlap, key))
+    return order[starts_of_runs(key[order])]
+
+
+def _level(table: MatchTable, threshold: int) -> float:
+    return min(table.protocol.iou_thresholds[threshold], LARGEST_THRESHOLD)
+
 
 BEST_F1 = "best-f1"
 

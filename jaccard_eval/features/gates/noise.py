@@ -1,12 +1,9 @@
-"""Gates that know the noise: how far chance moves what they judge, and rules that ask whether a drop is real.
-
-The images of the run and of its baseline are resampled alike, so that what is hard for both cancels out.
-"""
+"""Gates that know the noise: rules that ask whether a drop is real, limits below the noise, ties that decide a gate."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,21 +13,24 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.intervals import Bootstrap, PairedDelta, Resamples
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.verdict import GateVerdict, Spread, Status
-from jaccard_eval.errors import shown
+from jaccard_eval.errors import Finding, FindingLog, Where, shown
+from jaccard_eval.features.audit.scores import WIDEST
 from jaccard_eval.features.bootstrap.compute import non_inferior, paired_deltas, percentile_interval, significant_drop
-from jaccard_eval.features.gates.limits import (
+from jaccard_eval.features.gates.compute import (
     WITHOUT_BASELINE,
     aggregated,
     allowed_change,
     broken_level,
     kept_refs,
     limit_of,
+    margin_of,
     nearest_level,
     undefined_status,
 )
 from jaccard_eval.features.gates.rules import AGAINST_BASELINE, NON_INFERIOR, Gates, Rule, Slice, refuse
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import part_of
+from jaccard_eval.metrics.ties import TieBounds, has_ties
 
 MOVING_SCORE = "best-f1"  # with other images it would be another one
 
@@ -242,3 +242,113 @@ def _why(delta: PairedDelta, allowed: float, *, is_broken: bool) -> str:
     if is_broken and not drops_more:
         return "the drop is within the limit, but its interval reaches beyond"
     return ""
+
+
+Bounds = tuple[float, float]
+
+
+def find_ties(verdicts: Sequence[GateVerdict], gates: Gates, metrics: DetectionMetrics) -> tuple[GateVerdict, ...]:
+    """Give verdicts on AP its bounds over all orders of equal scores, where these end differently.
+
+    Parameters
+    ----------
+    verdicts : sequence of GateVerdict
+    gates : Gates
+        That they are of.
+    metrics : DetectionMetrics
+        Of the run. The baseline is taken as it is.
+    """
+    if not has_ties(metrics.table):
+        return tuple(verdicts)
+    finder = _Finder(gates, metrics)
+    return tuple(map(finder.look, verdicts))
+
+
+class _Finder:
+    """Finds bounds; the curves of each slice are made once."""
+
+    def __init__(self, gates: Gates, metrics: DetectionMetrics) -> None:
+        self._gates = gates
+        self._metrics = metrics
+        self._rules = {rule.id: rule for rule in gates.rules}
+        self._bounds: dict[str, TieBounds] = {}
+
+    def look(self, one: GateVerdict) -> GateVerdict:
+        """Return a verdict with the bounds that its status depends on, else as it is."""
+        rule = self._rules[one.rule]
+        refs = kept_refs(rule, one)
+        if not refs or any(ref.name != "AP" for ref in refs):
+            return one
+        low, high = self._interval(rule, refs)
+        statuses = {self._status(rule, one, value) for value in (low, one.value, high)}
+        return replace(one, ties=(low, high)) if high - low > WIDEST and len(statuses) > 1 else one
+
+    def _interval(self, rule: Rule, refs: Sequence[MetricRef]) -> Bounds:
+        bounds = self._bounds_on(self._gates.slice_of(rule))
+        ends = zip(*(bounds.interval(ref) for ref in refs), strict=True)
+        low, high = sorted(aggregated(rule, end, self._gates.epsilon) for end in ends)
+        return low, high
+
+    def _bounds_on(self, images: Slice | None) -> TieBounds:
+        name = "" if images is None else images.name
+        if name not in self._bounds:
+            part = part_of(self._metrics, images)
+            self._bounds[name] = TieBounds(part.curves, part.axes)
+        return self._bounds[name]
+
+    def _status(self, rule: Rule, one: GateVerdict, value: float) -> Status | None:
+        """Return what a verdict would be if its value were another; None where no level were broken."""
+        limit, epsilon = limit_of(rule, one), self._gates.epsilon
+        if one.significance and one.spread and one.spread.paired:
+            # few rules ask for it
+
+            broken = broken_level(rule, limit, drop_breaks(one, shifted(one.spread.paired, value - one.value), epsilon))
+        else:
+            broken = broken_level(
+                rule, limit, lambda level: not margin_of(one.check, level, value, one.baseline) >= -epsilon
+            )
+        return broken and broken[0]
+
+
+DIGITS = 2  # of the limit that is proposed
+
+
+def gate_findings(verdicts: Iterable[GateVerdict]) -> tuple[Finding, ...]:
+    """Return what to say of verdicts beyond what they say themselves."""
+    findings = FindingLog()
+    for one in verdicts:
+        where = one.where or Where("gates", record=one.rule)
+        if one.spread is not None and one.check in AGAINST_BASELINE:
+            _check_noise(one, one.spread, where, findings)
+        if one.ties is not None:
+            low, high = one.ties
+            findings.warning(
+                "gate-crossed-by-ties",
+                where,
+                f"{one.metric} lies between {low:.6f} and {high:.6f}, as equal scores are ordered, and the limit lies"
+                " between them: another run may end differently",
+                fix="Export scores with all their digits, or move the limit out of these bounds.",
+            )
+    return findings.findings()
+
+
+def _check_noise(one: GateVerdict, spread: Spread, where: Where, findings: FindingLog) -> None:
+    """Warn of a limit on changes that chance alone exceeds."""
+    unit = allowed_change(one.check, 1.0, one.baseline)
+    if one.limit * unit >= spread.half_width or unit == 0:
+        return
+    of_what = f"the difference from the baseline in {one.metric}" if spread.paired else one.metric
+    drawn = spread.drawn
+    findings.warning(
+        "gate-below-noise",
+        where,
+        f"{one.check} {one.limit:.6g} is tighter than the noise: chance moves {of_what} by {spread.half_width:.2g}, as"
+        f" half of its {100 * drawn['confidence_level']:g} % interval over {drawn['n_units']:,} {drawn['unit']}s says;"
+        f" these support {one.check} {_rounded_up(spread.half_width / unit):.6g}",
+        fix="Set the limit that they support, or evaluate on more images: four times as many halve the noise.",
+    )
+
+
+def _rounded_up(value: float) -> float:
+    step = 10.0 ** (math.floor(math.log10(value)) + 1 - DIGITS)
+    return math.ceil(round(value / step, 6)) * step

@@ -15,7 +15,7 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError, shown
 from jaccard_eval.features.gates.rules import EXTERNAL, Slice
 from jaccard_eval.features.pixels.result import OF_CLASS, PixelsResult
-from jaccard_eval.metrics.axes import Axes
+from jaccard_eval.metrics.averages import Axes
 from jaccard_eval.metrics.metric_lookup import Answers, pixel_key, slice_digest
 
 KINDS = (EvaluationResult.kind, PixelsResult.kind)

@@ -1,4 +1,4 @@
-"""What one side of an evaluation holds: images, boxes, classes and scores in counts and quantiles."""
+"""What the sides of an evaluation hold, in counts and quantiles, and what they have in common."""
 
 from __future__ import annotations
 
@@ -8,12 +8,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, from_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, Reading
-from jaccard_eval.data.protocol import COCO_AREAS, AreaRange
+from jaccard_eval.data.protocol import COCO_AREAS, AreaRange, Protocol
 from jaccard_eval.data.result import InputSummary
-from jaccard_eval.features.audit.outside import leaving
-from jaccard_eval.features.inspect.result import BoxCounts, ClassCount, Description, ImageCounts, ScoreCounts, Spread
+from jaccard_eval.features.audit.agreement import Sample, take_sample
+from jaccard_eval.features.audit.box_places import leaving
+from jaccard_eval.features.inspect.result import (
+    BoxCounts,
+    ClassCount,
+    Description,
+    ImageCounts,
+    Pairing,
+    ScoreCounts,
+    Spread,
+)
 
 MAX_DECIMALS = 6
 DECIMALS_ROWS = 10_000  # rows looked at to count decimals
@@ -170,3 +180,49 @@ def _reach(low: FloatArray, high: FloatArray) -> tuple[float, float]:
 def _buckets(area: FloatArray, ranges: Sequence[AreaRange]) -> dict[str, int]:
     """Count areas per range; one that lies on a shared end counts in both, as COCO's evaluation has it."""
     return {one.name: int(np.count_nonzero((area >= one.low) & (area <= one.high))) for one in ranges}
+
+
+def describe_pair(aligned: Alignment, protocol: Protocol) -> Pairing:
+    """Count what two aligned sides have in common.
+
+    Parameters
+    ----------
+    aligned : Alignment
+    protocol : Protocol
+        For its cap on detections per image and class.
+    """
+    placed = aligned.placement
+    sample = take_sample(placed.gt, placed.pred, len(placed.images.table))
+    cap = protocol.max_dets[-1] if protocol.max_dets else None
+    beyond, in_images = _beyond(aligned, cap)
+    located, objects = sample.located()
+    same, compared = _same_class(sample, aligned)
+    return Pairing(
+        correspondence=aligned.correspondence,
+        cap=cap,
+        beyond_cap=beyond,
+        images_beyond_cap=in_images,
+        objects=objects,
+        located=located,
+        compared=compared,
+        same_class=same,
+        sampled=sample.share,
+    )
+
+
+def _beyond(aligned: Alignment, cap: int | None) -> tuple[int, int]:
+    """Count detections beyond the cap per image and class, and the images that they are in."""
+    if cap is None or not len(aligned.pred):
+        return 0, 0
+    n_labels = max(len(aligned.class_names), 1)
+    cells = aligned.pred.image.astype(np.int64) * n_labels + aligned.pred.label
+    cell, count = np.unique(cells, return_counts=True)
+    over = count > cap
+    return int((count[over] - cap).sum()), len(np.unique(cell[over] // n_labels))
+
+
+def _same_class(sample: Sample, aligned: Alignment) -> tuple[int, int]:
+    """Count the objects whose prediction has their class, and all that have a prediction in their place."""
+    pred_row, gt_row = sample.objects()
+    same = aligned.classes.rows[sample.pred.label[pred_row]] == sample.gt.label[gt_row]
+    return int(np.count_nonzero(same)), len(same)

@@ -1,21 +1,25 @@
-"""Counting one pair of label maps: read, checked, values taken for classes. Pairs may be counted in any order."""
+"""From pairs of label maps to a result: counted on all processors, scored, and checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.errors import DataError, Finding, FindingLog, Severity, Where, counted
-from jaccard_eval.features.pixels.compute import NO_CLASS, ConfusionCounts
-from jaccard_eval.features.pixels.result import PixelProtocol
+from jaccard_eval.data.signature import FINGERPRINT_DIGITS
+from jaccard_eval.errors import DataError, Example, Finding, FindingLog, Severity, Where, counted
+from jaccard_eval.features.pixels.compute import NO_CLASS, ConfusionCounts, pixel_metrics
+from jaccard_eval.features.pixels.result import MapsSummary, PixelProtocol, PixelsResult
 from jaccard_eval.reading.labelmaps.colors import ColorTable, color_text
 from jaccard_eval.reading.labelmaps.images import EncodedImage, LabelImage
-from jaccard_eval.reading.labelmaps.sides import MapPair
+from jaccard_eval.reading.labelmaps.pairs import MapPair, Pairing, pair_maps
 
 IntArray = npt.NDArray[np.int64]
 Color = tuple[int, ...]
@@ -141,3 +145,271 @@ def _report_unknown(side: _Side, unknown: IntArray, protocol: PixelProtocol, fin
     classes = f"Classes are {protocol.known_classes}; name them all with --classes, or leave values out with --ignore."
     fix = "Add it to the table of --colors." if is_colored else classes
     findings.add_rows(Severity.ERROR, code, range(len(unknown)), describe, fix=fix)
+
+
+AT_ONCE = 256  # counts that wait to be merged; each is small, and merging one by one would sort again and again
+
+
+class Tally:
+    """The sum of pairs."""
+
+    def __init__(self) -> None:
+        self._parts: list[ConfusionCounts] = []
+        self._digests: list[tuple[str, bytes, bytes]] = []
+        self._errors: dict[tuple[str, str], list[Finding]] = {}
+        self._colors: dict[int, tuple[Color, str]] = {}
+        self._clashes: list[Example] = []
+
+    def add(self, one: PairCount) -> None:
+        """Add one pair."""
+        self._parts.append(one.counts)
+        if len(self._parts) == AT_ONCE:
+            self._parts = [ConfusionCounts.merge(self._parts)]
+        self._digests.append((one.pair.name, *one.digests))
+        for error in one.errors:
+            self._errors.setdefault((error.code, error.fix), []).append(error)
+        for path, colors in one.palettes.items():
+            self._compare_colors(path, colors.items())
+
+    @property
+    def counts(self) -> ConfusionCounts:
+        """Pixels by pair of classes."""
+        return ConfusionCounts.merge(self._parts)
+
+    @property
+    def fingerprints(self) -> tuple[str, str]:
+        """Digests of the two sides: of the names and bytes of their files, in no order."""
+        rows = sorted(self._digests)
+        return _digest((name, gt) for name, gt, _ in rows), _digest((name, pred) for name, _, pred in rows)
+
+    def report_to(self, findings: FindingLog) -> None:
+        """Add errors and warnings to `findings`, each kind once over all files."""
+        for (code, fix), same in self._errors.items():
+            examples = list(chain.from_iterable(error.examples for error in same))
+            findings.add_rows(Severity.ERROR, code, range(sum(one.count for one in same)), _of(examples), fix=fix)
+        fix = "Values count; if the colours are right instead, pass --colors FILE."
+        findings.add_rows(Severity.WARNING, "map-palette", range(len(self._clashes)), _of(self._clashes), fix=fix)
+
+    def _compare_colors(self, path: str, colors: Iterable[tuple[int, Color]]) -> None:
+        """Remember a file whose palette gives a value another colour than the files before it."""
+        for value, color in colors:
+            first, other = self._colors.setdefault(value, (color, path))
+            if first != color:
+                detail = f"value {value} has the colour {_text(color)} here and {_text(first)} in {other}"
+                self._clashes.append(Example(Where(path), detail))
+                return
+
+
+def _text(color: Color) -> str:
+    return " ".join(map(str, color))
+
+
+def _digest(rows: Iterable[tuple[str, bytes]]) -> str:
+    state = hashlib.sha256()
+    for name, digest in rows:
+        state.update(f"{len(name)} {name}".encode("utf-8", "surrogatepass") + digest)
+    return f"sha256:{state.hexdigest()[:FINGERPRINT_DIGITS]}"
+
+
+def _of(examples: Sequence[Example]) -> Callable[[int], tuple[Where, str]]:
+    """Return what describes a row of examples; errors keep as many as are ever described."""
+
+    def describe(row: int) -> tuple[Where, str]:
+        return examples[row].where, examples[row].detail
+
+    return describe
+
+
+OFTEN_IGNORED = 255  # "void" of PASCAL VOC, ignore_index of most training code
+SHOWN_CLASSES = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedMaps:
+    """Label maps of both sides after counting.
+
+    Parameters
+    ----------
+    counts : ConfusionCounts
+        Of classes.
+    paths : tuple of str
+        The two inputs as the user named them.
+    formats : tuple of str
+    fingerprints : tuple of str
+    ignored : tuple of (mapping of str to int)
+        Files that were set aside on each side, by reason.
+    n_pairs : int
+    strategy : str
+    findings : tuple of Finding
+    """
+
+    counts: ConfusionCounts
+    paths: tuple[str, str]
+    formats: tuple[str, str]
+    fingerprints: tuple[str, str]
+    n_pairs: int
+    strategy: str
+    ignored: tuple[Mapping[str, int], Mapping[str, int]] = field(default_factory=lambda: ({}, {}))
+    findings: tuple[Finding, ...] = ()
+
+
+def pixels_result(maps: CountedMaps, protocol: PixelProtocol, version: str) -> PixelsResult:
+    """Return the scores of counted label maps, with their signature and with what is odd."""
+    classes = maps.counts.classes if protocol.classes is None else np.arange(len(protocol.classes))
+    names = protocol.classes or tuple(map(str, classes.tolist()))
+    counts = maps.counts.indexed(classes)
+    background = _index_of(protocol.background, classes)
+    metrics = pixel_metrics(counts, names, background=background, drop_background=protocol.drop_background)
+    gt, pred = _summaries(maps, protocol)
+    parts = [*protocol.signature_parts(), f"gt={gt.fingerprint}", f"pred={pred.fingerprint}", f"v={version}"]
+    return PixelsResult(
+        protocol=protocol,
+        signature="|".join(parts),
+        version=version,
+        gt=gt,
+        pred=pred,
+        image_strategy=maps.strategy,
+        metrics=metrics.overall,
+        per_class=metrics.per_class,
+        confusion=_named(counts, names),
+        findings=(*maps.findings, *_audit(maps, protocol)),
+    )
+
+
+def _index_of(value: int | None, classes: IntArray) -> int | None:
+    places = [] if value is None else np.flatnonzero(classes == value).tolist()
+    return places[0] if places else None
+
+
+def _summaries(maps: CountedMaps, protocol: PixelProtocol) -> tuple[MapsSummary, MapsSummary]:
+    counts = maps.counts
+    is_ignored = counts.gt == NO_CLASS
+    aside = {"pixels-ignored": int(counts.pixels[is_ignored].sum()), "pixels-background": _dropped(counts, protocol)}
+    gt, pred = (
+        MapsSummary(
+            path=path,
+            format=format_name,
+            images=maps.n_pairs,
+            pixels=int(counts.pixels.sum()),
+            classes=len(np.setdiff1d(side, [NO_CLASS])),
+            fingerprint=fingerprint,
+            ignored=ignored,
+        )
+        for path, format_name, side, fingerprint, ignored in zip(
+            maps.paths,
+            maps.formats,
+            (counts.gt, counts.pred),
+            maps.fingerprints,
+            maps.ignored,
+            strict=True,
+        )
+    )
+    return replace(gt, ignored={**gt.ignored, **{reason: n for reason, n in aside.items() if n}}), pred
+
+
+def _dropped(counts: ConfusionCounts, protocol: PixelProtocol) -> int:
+    """Count the pixels that the rule on background leaves out."""
+    is_background = {"gt": counts.gt == protocol.background, "pred": counts.pred == protocol.background}
+    is_background["both"] = is_background["gt"] | is_background["pred"]
+    if protocol.drop_background is None:
+        return 0
+    return int(counts.pixels[is_background[protocol.drop_background] & (counts.gt != NO_CLASS)].sum())
+
+
+def _named(counts: ConfusionCounts, names: tuple[str, ...]) -> tuple[tuple[str, str | None, int], ...]:
+    kept = counts.take(counts.gt != NO_CLASS)
+    rows = zip(kept.gt.tolist(), kept.pred.tolist(), kept.pixels.tolist(), strict=True)
+    return tuple((names[gt], None if pred == NO_CLASS else names[pred], pixels) for gt, pred, pixels in rows)
+
+
+def _audit(maps: CountedMaps, protocol: PixelProtocol) -> tuple[Finding, ...]:
+    findings = FindingLog()
+    gt, pred = (Where(path) for path in maps.paths)
+    counts = maps.counts.take(maps.counts.gt != NO_CLASS)
+    if protocol.classes is None:
+        _warn_of_unnamed(counts, gt, pred, findings)
+    undecided = int(counts.pixels[counts.pred == NO_CLASS].sum())
+    if undecided:
+        detail = (
+            f"{counted(undecided, 'pixel')} are predicted as an ignored value, which is no class: they count as misses"
+        )
+        findings.warning("map-undecided", pred, detail, fix="Predict a class for every pixel.")
+    if protocol.background is not None and protocol.background not in maps.counts.classes:
+        detail = f"background {protocol.background} occurs in no label map: no pixel is background"
+        findings.warning("map-background", gt, detail, fix="Check --background; it is a class as the report names it.")
+    return findings.findings()
+
+
+def _warn_of_unnamed(counts: ConfusionCounts, gt: Where, pred: Where, findings: FindingLog) -> None:
+    """Warn of values that may be no classes, where no names say which are."""
+    void = int(counts.pixels[counts.gt == OFTEN_IGNORED].sum())
+    if void:
+        detail = f"{OFTEN_IGNORED} is counted as a class, on {counted(void, 'pixel')}; it often marks pixels to ignore"
+        findings.warning("map-void", gt, detail, fix=f"Leave them out with --ignore {OFTEN_IGNORED}.")
+    extra = [str(value) for value in np.setdiff1d(counts.pred, [*counts.gt, NO_CLASS]).tolist()]
+    if extra:
+        listed = ", ".join(extra[:SHOWN_CLASSES]) + (", ..." if len(extra) > SHOWN_CLASSES else "")
+        what = counted(len(extra), "class occurs", "classes occur")
+        detail = f"{what} in the predictions only, with an IoU of 0 each in the mean: {listed}"
+        findings.warning("map-class-extra", pred, detail, fix="Name the classes with --classes, or check the values.")
+
+
+Run = Callable[[Callable[[MapPair], PairCount], Iterable[MapPair]], Iterable[PairCount]]
+
+
+def count_label_maps(
+    gt: Path,
+    pred: Path,
+    protocol: PixelProtocol,
+    *,
+    colors: ColorTable | None = None,
+    list_file: Path | None = None,
+    run: Run = map,
+) -> CountedMaps:
+    """Count the pixels of all pairs of label maps.
+
+    Parameters
+    ----------
+    gt, pred : Path
+        A PNG or .npy file, or a folder.
+    protocol : PixelProtocol
+    colors : ColorTable, optional
+        Classes of colours.
+    list_file : Path, optional
+        Which maps to compare.
+    run : callable
+        ``map`` or what spreads its work; one pair is under way per worker, so that memory stays bounded.
+
+    Returns
+    -------
+    CountedMaps
+
+    Raises
+    ------
+    DataError
+        With everything that is wrong with any file, in one pass.
+    """
+    findings = FindingLog()
+    pairing = pair_maps(gt, pred, list_file, findings)
+    tally = Tally()
+    for one in run(partial(count_pair, protocol=protocol, colors=colors), pairing.pairs):
+        tally.add(one)
+    tally.report_to(findings)
+    findings.raise_errors()
+    return CountedMaps(
+        counts=tally.counts,
+        paths=(str(gt), str(pred)),
+        formats=_formats(pairing),
+        fingerprints=tally.fingerprints,
+        n_pairs=len(pairing.pairs),
+        strategy=pairing.strategy,
+        ignored=pairing.ignored,
+        findings=findings.findings(),
+    )
+
+
+def _formats(pairing: Pairing) -> tuple[str, str]:
+    """Name the kinds of files on either side."""
+    suffixes = {pair.gt.suffix for pair in pairing.pairs}, {pair.pred.suffix for pair in pairing.pairs}
+    gt, pred = (", ".join(sorted({suffix.lower().lstrip(".") for suffix in side})) for side in suffixes)
+    return gt, pred

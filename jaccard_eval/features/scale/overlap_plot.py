@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jaccard_eval.features.scale.overlap_result import Box, OverlapResult
+from jaccard_eval.features.scale.result import Box, OverlapResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,17 +3,85 @@
 from __future__ import annotations
 
 import math
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from jaccard_eval.features.scale.overlap_raster import draw_boxes
-from jaccard_eval.features.scale.overlap_result import Box, OverlapResult
+from jaccard_eval.features.scale.result import Box, OverlapResult
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Column, Report, Section, Sheet, Table
+from jaccard_eval.report.model import Column, Drawing, Report, Section, Sheet, Table
 from jaccard_eval.report.numbers import UNDEFINED, metric_text
 from jaccard_eval.report.sections import findings_section
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+MAX_ROWS, MAX_UNITS = 16, 30  # lines, and pairs of columns, that the boxes take at most
+GLYPHS = {"TP": "█", "FP": "░", "FN": "▒", "TN": "·"}
+ASCII_GLYPHS = {"TP": "#", "FP": "+", "FN": "-", "TN": "."}
+
+Cells = list[list[str]]  # rows of areas: "TP", "FP", "FN" or "TN"
+
+
+def draw_boxes(result: OverlapResult) -> Drawing:
+    """Return the picture with its areas labelled, and a legend below."""
+    cells = rasterise(result.pred, result.gt)
+    areas = {"TP": result.tp, "FP": result.fp, "FN": result.fn}
+    return Drawing(_lines(cells, GLYPHS, areas), _lines(cells, ASCII_GLYPHS, areas))
+
+
+def rasterise(pred: Box, gt: Box) -> Cells:
+    """Return the areas at the centres of cells that cover both boxes and a margin.
+
+    A cell is one px high where the boxes fit, else so high that they do; it is half as wide.
+    """
+    left, top = min(pred[0], gt[0]), min(pred[1], gt[1])
+    width, height = max(pred[2], gt[2]) - left, max(pred[3], gt[3]) - top
+    unit = max(width / MAX_UNITS, height / MAX_ROWS)
+    if unit <= 1:
+        unit = 1.0
+    n_rows, n_columns = math.ceil(height / unit) + 2, 2 * (math.ceil(width / unit) + 2)
+    ys = [top + (i - 0.5) * unit for i in range(n_rows)]
+    xs = [left + (j - 1.5) * unit / 2 for j in range(n_columns)]
+    return [[_area(x, y, pred, gt) for x in xs] for y in ys]
+
+
+def _area(x: float, y: float, pred: Box, gt: Box) -> str:
+    in_pred, in_gt = (box[0] <= x < box[2] and box[1] <= y < box[3] for box in (pred, gt))
+    if in_pred:
+        return "TP" if in_gt else "FP"
+    return "FN" if in_gt else "TN"
+
+
+def _lines(cells: Cells, glyphs: dict[str, str], areas: dict[str, float]) -> tuple[str, ...]:
+    rows = [[glyphs[area] for area in row] for row in cells]
+    for area in glyphs:
+        _label(rows, cells, area)
+    legend = [f"{glyphs[area]} {area} {size:.6g}" for area, size in areas.items()]
+    return (*("".join(row) for row in rows), "", "   ".join([*legend, f"{glyphs['TN']} TN   (areas in square px)"]))
+
+
+def _label(rows: Cells, cells: Cells, area: str) -> None:
+    """Write the name of an area into its longest run of cells, the middle one of several."""
+    runs = [run for i, row in enumerate(cells) for run in _runs(i, row, area) if run[2] >= len(area)]
+    if not runs:
+        return
+    longest = max(length for *_, length in runs)
+    candidates = [run for run in runs if run[2] == longest]
+    i, start, length = candidates[len(candidates) // 2]
+    text = f" {area} " if length >= len(area) + 2 else area
+    at = start + (length - len(text)) // 2
+    rows[i][at : at + len(text)] = text
+
+
+def _runs(i: int, row: list[str], area: str) -> list[tuple[int, int, int]]:
+    """Return the runs of an area in a row: its number, the first cell, and how many."""
+    found, start = [], 0
+    for value, group in groupby(row):
+        length = len(list(group))
+        found += [(i, start, length)] if value == area else []
+        start += length
+    return found
+
 
 CORNERS = ("x1", "y1", "x2", "y2")
 

@@ -1,18 +1,135 @@
-"""How the boxes of found objects are off, by class and by size."""
+"""How the boxes of found objects are off: missing and extra area, shift and size, by class and by size."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.features.scale.box_errors import BoxErrors, box_errors
 from jaccard_eval.features.scale.result import PlacementRow
 from jaccard_eval.features.scale.sized_sides import Scene, in_range
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.matching.order import IntArray, stable_order
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class BoxErrors:
+    """Errors of matched pairs, one entry each; y grows downward.
+
+    The loss 1 - IoU is split twice. By area: `missing` + `extra`, the shares p / (|B| + q) and q / (|B| + q) of the
+    union. By cause: `shift_loss` + `size_loss`.
+
+    Parameters
+    ----------
+    iou, missing, extra : ndarray of float64, shape (n,)
+        In [0, 1].
+    shift_loss, size_loss : ndarray of float64, shape (n,)
+        Each cause's Shapley share of the loss: the mean of what it costs alone and of what it adds to the other one.
+    dx, dy : ndarray of float64, shape (n,)
+        Centre of the prediction minus centre of the ground truth, in px; positive: too far right, too low.
+    dx_relative, dy_relative : ndarray of float64, shape (n,)
+        The same in widths and heights of the ground truth.
+    width_error, height_error : ndarray of float64, shape (n,)
+        Side of the prediction minus that of the ground truth, in px.
+    width_ratio, height_ratio : ndarray of float64, shape (n,)
+        Side of the prediction over that of the ground truth.
+    edge_error : ndarray of float64, shape (n,)
+        Largest distance in px between an edge and its counterpart.
+    """
+
+    iou: FloatArray
+    missing: FloatArray
+    extra: FloatArray
+    shift_loss: FloatArray
+    size_loss: FloatArray
+    dx: FloatArray
+    dy: FloatArray
+    dx_relative: FloatArray
+    dy_relative: FloatArray
+    width_error: FloatArray
+    height_error: FloatArray
+    width_ratio: FloatArray
+    height_ratio: FloatArray
+    edge_error: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.iou)
+
+    def take(self, rows: IntArray) -> BoxErrors:
+        """Return the errors of some pairs."""
+        return BoxErrors(**{name: getattr(self, name)[rows] for name in self.__slots__})
+
+
+def box_errors(gt: FloatArray, pred: FloatArray) -> BoxErrors:
+    """Measure the errors of predictions, each against the ground truth of its row.
+
+    Parameters
+    ----------
+    gt, pred : ndarray of float64, shape (n, 4)
+        Left, top, width and height in px; sides above 0.
+
+    Returns
+    -------
+    BoxErrors
+
+    Notes
+    -----
+    With f(S) the loss of a prediction that has only the errors S, f(both) = 1 - IoU, the share of the shift is
+    (f(shift) + f(both) - f(size)) / 2 and that of the size (f(size) + f(both) - f(shift)) / 2: their sum is the loss.
+    Source of the shares: Shapley (1953), "A value for n-person games", for two players.
+
+    Examples
+    --------
+    Ten by ten pixels, found at their place but twice as wide:
+
+    >>> import numpy as np
+    >>> one = box_errors(np.array([[0.0, 0, 10, 10]]), np.array([[-5.0, 0, 20, 10]]))
+    >>> one.extra.tolist(), one.size_loss.tolist(), one.width_ratio.tolist()
+    ([0.5], [0.5], [2.0])
+    """
+    area, union = _areas(gt, pred)
+    common = (gt[:, 2] * gt[:, 3] + area) - union
+    loss = 1 - common / union
+    shift, size = (pred[:, :2] + pred[:, 2:] / 2) - (gt[:, :2] + gt[:, 2:] / 2), pred[:, 2:] - gt[:, 2:]  # (n, 2)
+    moved = np.concatenate((gt[:, :2] + shift, gt[:, 2:]), axis=1)
+    resized = np.concatenate((gt[:, :2] - size / 2, pred[:, 2:]), axis=1)
+    shift_alone, size_alone = _loss(gt, moved), _loss(gt, resized)
+    edges = np.concatenate((pred[:, :2] - gt[:, :2], pred[:, :2] + pred[:, 2:] - (gt[:, :2] + gt[:, 2:])), axis=1)
+    relative, ratio = shift / gt[:, 2:], pred[:, 2:] / gt[:, 2:]
+    return BoxErrors(
+        iou=common / union,
+        missing=(gt[:, 2] * gt[:, 3] - common) / union,
+        extra=(area - common) / union,
+        shift_loss=(shift_alone + loss - size_alone) / 2,
+        size_loss=(size_alone + loss - shift_alone) / 2,
+        dx=shift[:, 0],
+        dy=shift[:, 1],
+        dx_relative=relative[:, 0],
+        dy_relative=relative[:, 1],
+        width_error=size[:, 0],
+        height_error=size[:, 1],
+        width_ratio=ratio[:, 0],
+        height_ratio=ratio[:, 1],
+        edge_error=np.abs(edges).max(axis=1, initial=0.0),
+    )
+
+
+def _areas(gt: FloatArray, pred: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the area of the prediction and of the union."""
+    near = np.maximum(gt[:, :2], pred[:, :2])
+    far = np.minimum(gt[:, :2] + gt[:, 2:], pred[:, :2] + pred[:, 2:])
+    common = np.prod(np.maximum(far - near, 0), axis=1)
+    area = pred[:, 2] * pred[:, 3]
+    return area, (gt[:, 2] * gt[:, 3] + area) - common
+
+
+def _loss(gt: FloatArray, pred: FloatArray) -> FloatArray:
+    area, union = _areas(gt, pred)
+    return np.asarray(1 - ((gt[:, 2] * gt[:, 3] + area) - union) / union)
+
 
 MEANS = ("iou", "missing", "extra", "shift_loss", "size_loss")
 MEDIANS = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaccard_eval.features.scale.displacement import displaced_iou
+from jaccard_eval.features.scale.identities import displaced_iou
 from jaccard_eval.features.scale.result import ALL, LossRow, SensitivityResult
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""From the records of COCO JSON to a draft: images, classes and boxes, and what is odd about them."""
+"""From the columns of COCO JSON to a draft, by the strict reader where it can, else by the tolerant one."""
 
 from __future__ import annotations
 
@@ -7,23 +7,31 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from msgspec import UNSET
 
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key
 from jaccard_eval.errors import Severity, SizedRows, Where, shown
-from jaccard_eval.formats._coco.columns import ResultColumns, Texts, TruthColumns, count_given
-from jaccard_eval.formats._coco.records import (
+from jaccard_eval.formats import ReadOptions
+from jaccard_eval.formats._coco.columns import (
     CategoryRecord,
     Content,
     ImageRecord,
+    Layout,
+    ResultColumns,
     ResultRecord,
+    Texts,
+    TruthColumns,
     TruthRecord,
+    count_given,
+    result_columns,
+    truth_columns,
 )
-from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.keys import CodedKeys, Keys
-from jaccard_eval.reading.raw_boxes import RawBoxes
+from jaccard_eval.formats._coco.strict import decode_plain_results, decode_results, decode_truth
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import CodedKeys, Draft, Keys, RawBoxes
 
 Places = Callable[[int], Where]
 
@@ -277,3 +285,45 @@ def _note_dummy_category(draft: Draft, categories: list[CategoryRecord], keys: K
         if children and children == len(categories) - 1 and one.id not in set(_listed(keys)):
             detail = f"{shown(one.name)} is the supercategory of all others and never annotated: kept as a class"
             draft.findings.note("category-dummy", Where(draft.path, record=f"categories[{row}]"), detail)
+
+
+def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, categories and boxes of a COCO JSON file.
+
+    Raises
+    ------
+    DataError
+        With every fault of the file.
+    """
+    data = files.read_bytes(path)
+    if not data.isascii() or b"\0" in data:
+        files.decode(path, data)  # the typed decoder looks at the encoding of the texts it keeps, and at no others
+    if options.role == "gt":
+        _read_truth(path, data, draft)
+    else:
+        _read_results(path, data, draft)
+
+
+def _read_truth(path: Path, data: bytes, draft: Draft) -> None:
+    decoded = decode_truth(data)
+    if decoded is None:
+        from jaccard_eval.formats._coco.tolerant import read_truth
+
+        content = read_truth(path, files.decode(path, data), draft.findings)
+        decoded = content, truth_columns(content.boxes)
+    add_truth(draft, *decoded)
+
+
+def _read_results(path: Path, data: bytes, draft: Draft) -> None:
+    plain = decode_plain_results(data)
+    if plain is not None:
+        add_results(draft, Content(layout=Layout.ARRAY, boxes=[]), plain)
+        return
+    scores_optional = draft.options.assume_score is not None
+    decoded = decode_results(data, scores_optional=scores_optional)
+    if decoded is None:
+        from jaccard_eval.formats._coco.tolerant import read_results
+
+        content = read_results(path, files.decode(path, data), draft.findings, scores_optional=scores_optional)
+        decoded = content, result_columns(content.boxes)
+    add_results(draft, *decoded)

@@ -9,25 +9,23 @@ import msgspec
 import numpy as np
 
 from jaccard_eval.formats._coco.columns import (
-    ResultColumns,
-    TruthColumns,
-    count_given,
-    count_texts,
-    plain_columns,
-    result_columns,
-    truth_columns,
-)
-from jaccard_eval.formats._coco.records import (
     NOT_GIVEN,
     CategoryRecord,
     Content,
     ImageRecord,
     Layout,
     PlainRecord,
+    ResultColumns,
     ResultRecord,
+    TruthColumns,
     TruthRecord,
+    count_given,
+    count_texts,
+    plain_columns,
+    result_columns,
+    truth_columns,
 )
-from jaccard_eval.reading.json.keys import count_quotes, may_repeat_keys, record_keys
+from jaccard_eval.reading.json import count_quotes, may_repeat_keys, record_keys
 
 _PLAIN_KEYS = frozenset(PlainRecord.__struct_fields__)
 _PIECE_BYTES = 1 << 18  # of a results list decoded at a time: its records stay in the cache, and memory is reused

@@ -1,7 +1,10 @@
-"""From XML files of Pascal VOC to the draft: an image per file, a box per object."""
+"""Pascal VOC: where its files are, which images a list names, annotations and results."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,16 +14,149 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
-from jaccard_eval.data.imagenames import without_suffix
-from jaccard_eval.errors import Severity, Where, shown
+from jaccard_eval.data.imagekeys import without_suffix
+from jaccard_eval.errors import DataError, FindingLog, Severity, Where, shown
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._voc import ROOT
-from jaccard_eval.formats._voc.imagesets import kit_folder, take_split
-from jaccard_eval.formats._voc.sources import annotation_files
 from jaccard_eval.reading.draft import Draft, RawBoxes
-from jaccard_eval.reading.files import read_each
-from jaccard_eval.reading.tabular.numbers import parse_flags, parse_numbers
+from jaccard_eval.reading.files import (
+    choose_split,
+    files_by_class,
+    head,
+    is_folder,
+    is_folder_entry,
+    list_tree,
+    read_each,
+    read_lines,
+    scan_folder,
+)
+from jaccard_eval.reading.lines import Layout, read_class_files
+from jaccard_eval.reading.tabular.columns import parse_flags, parse_numbers
 from jaccard_eval.reading.xml import Element, mention_unused, parse_xml, text_of
+
+SUFFIX = ".xml"
+SNIFFED = 20  # files, and folders in a folder, that are looked at
+
+_ANNOTATIONS = "Annotations"  # where the development kit has them, beside JPEGImages and ImageSets
+_RESULT = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
+
+
+def first_xml_files(folder: Path) -> list[Path]:
+    """Return a few XML files of a folder, else of the folders in it. Never raises."""
+    files, folders = scan_folder(folder, _is_annotation_name, SNIFFED)
+    for inner in folders:
+        if files:
+            break
+        files, _ = scan_folder(inner, _is_annotation_name, SNIFFED)
+    return files
+
+
+def annotation_files(path: Path, findings: FindingLog) -> dict[str, Path]:
+    """Return the XML files of an input by their relative path without suffix, sorted.
+
+    Raises
+    ------
+    DataError
+        When a folder holds none.
+    """
+    if not is_folder(path):
+        return {path.stem: path}
+    nested = path / _ANNOTATIONS
+    root = nested if nested.is_dir() else path
+    files: dict[str, Path] = {}
+    for name in list_tree(root, findings):
+        if not _is_annotation_name(name):
+            continue
+        key = name[: -len(SUFFIX)]
+        if key in files:
+            findings.error("label-twice", Where(str(root / name)), f"{shown(key)} has two label files", fix="Keep one.")
+        files[key] = root / name
+    if not files:
+        raise DataError.single("labels-missing", Where(str(root)), "no .xml files", fix="Pass the folder of them.")
+    return files
+
+
+def result_files(folder: Path) -> dict[str, list[Path]]:
+    """Return the result files of a folder by class; none where it has none. Never raises."""
+    return files_by_class(folder, _RESULT)
+
+
+def _is_annotation_name(name: str) -> bool:
+    return name.lower().endswith(SUFFIX) and not name.rpartition("/")[2].startswith(".")
+
+
+_MAIN = "ImageSets/Main"
+_SUFFIX = ".txt"
+_JUDGEMENTS = frozenset({"-1", "0", "1"})  # of an image in the list of a class: without, difficult only, with
+
+
+def kit_folder(path: Path) -> Path:
+    """Return the folder that holds Annotations: a folder itself, else the only one in it, as VOCdevkit has VOC2007.
+
+    Never raises; a folder without any is returned as it is.
+    """
+    if _has_annotations(path):
+        return path
+    inner: list[Path] = []
+    with contextlib.suppress(OSError), os.scandir(path) as entries:
+        folders = (path / entry.name for entry in entries if is_folder_entry(entry))
+        inner = [folder for folder in folders if _has_annotations(folder)]
+    return inner[0] if len(inner) == 1 else path
+
+
+def take_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str, Path] | None:
+    """Return the annotation files of the split that is asked for; None where the kit has no image sets.
+
+    Raises
+    ------
+    DataError
+        When there are image sets, and none of that name.
+    """
+    lists = _image_sets(kit)
+    if not lists:
+        return None
+    name = choose_split(draft.options.split, lists, Where(str(kit / _MAIN)), draft.findings)
+    listed = _read_list(lists[name], draft)
+    missing = [key for key in listed if key not in files]
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "split-unannotated",
+        range(len(missing)),
+        lambda row: (Where(str(lists[name])), f"{shown(missing[row])} has no file {_ANNOTATIONS}/{missing[row]}.xml"),
+        fix="Add the files, or take the images off the list; pass the folder Annotations to read all that is there.",
+    )
+    chosen = {key: files[key] for key in listed if key in files}
+    draft.details.append(f"split {name}: {len(chosen):,} of {len(files):,} annotation files")
+    return chosen
+
+
+def _has_annotations(folder: Path) -> bool:
+    return is_folder(folder / _ANNOTATIONS)
+
+
+def _image_sets(kit: Path) -> dict[str, Path]:
+    """Return the lists of images by split; those of one class, which judge each image, are none."""
+    names: list[str] = []
+    with contextlib.suppress(OSError), os.scandir(kit / _MAIN) as entries:
+        names = sorted(entry.name for entry in entries if entry.name.endswith(_SUFFIX))
+    paths = {name.removesuffix(_SUFFIX): kit / _MAIN / name for name in names}
+    return {name: path for name, path in paths.items() if "_" not in name or not _is_of_class(path)}
+
+
+def _is_of_class(path: Path) -> bool:
+    first = head(path).decode("utf-8", "replace").strip().partition("\n")[0].split()
+    return len(first) > 1 and first[-1] in _JUDGEMENTS
+
+
+def _read_list(path: Path, draft: Draft) -> list[str]:
+    """Return the images of a list, each once."""
+    listed = [line.strip() for line in read_lines(path, empty_ok=True) if line.strip()]
+    distinct = list(dict.fromkeys(listed))
+    if len(distinct) < len(listed):
+        detail = f"{len(listed) - len(distinct):,} images are listed twice; read once"
+        draft.findings.warning("image-listed-twice", Where(str(path)), detail)
+    return distinct
+
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 SIDES = ("width", "height")
@@ -202,3 +338,30 @@ def _flags(files: _Files, name: str, draft: Draft) -> BoolArray:
         fix="Write 0 or 1.",
     )
     return flags
+
+
+LAYOUT = Layout(
+    columns=("score", "left", "top", "right", "bottom"),
+    all_columns="image score left top right bottom",
+    fix="Write image, score, left, top, right and bottom, separated by blanks.",
+)
+
+
+def read_results(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of the result files in a folder to the draft.
+
+    Problems of files and lines are among the draft's findings.
+    """
+    lines, numbers = read_class_files(path, result_files(path), LAYOUT, draft, options)
+    draft.set_boxes(
+        RawBoxes(
+            image=lines.images,
+            label=lines.labels,
+            coords=numbers[:, 1:],
+            score=numbers[:, 0],
+            encoding="xyxy",
+            units="px",
+            place=lines.where,
+            negative_size=Severity.WARNING,  # the development kit lets them match nothing
+        )
+    )

@@ -10,13 +10,19 @@ from pathlib import Path
 from jaccard_eval.atomic import replace_folder
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.imagenames import is_image_name, without_case, without_suffix
+from jaccard_eval.data.imagekeys import is_image_name, without_case, without_suffix
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
-from jaccard_eval.formats._voc.annotations import CORNERS
-from jaccard_eval.formats._voc.sources import SUFFIX
-from jaccard_eval.reading.filenames import below_shared_place, first_rows, is_safe, require_file_names
-from jaccard_eval.reading.roundtrip import exact_coords
-from jaccard_eval.reading.unwritable import report_losses, report_rounded, require_pixels
+from jaccard_eval.formats._voc.annotations import CORNERS, SUFFIX
+from jaccard_eval.reading.writing import (
+    below_shared_place,
+    exact_coords,
+    first_rows,
+    is_safe,
+    report_losses,
+    report_rounded,
+    require_file_names,
+    require_pixels,
+)
 
 RESULT_NAME = "comp4_det_test_{}.txt"  # competition 4: detection, trained on any data
 

@@ -1,4 +1,4 @@
-"""Reading label files: all lines of a set, split at blanks into numbers and words; what they mean is for others."""
+"""Lines of text labels: numbers by file, and what their columns are, found over the whole set."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.errors import DataError, FindingLog
+from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
+from jaccard_eval.errors import DataError, FindingLog, UsageError, did_you_mean, shown
 from jaccard_eval.reading.files import decode, read_bytes, record_failures
 
 IntArray = npt.NDArray[np.int64]
@@ -175,3 +175,319 @@ def _concatenate(parts: list[LabelLines]) -> LabelLines:
         number=np.concatenate([part.number for part in parts]),
         text=text,
     )
+
+
+LOW, HIGH = -0.01, 1.01  # normalised coordinates may leave 0..1 by this much, as Ultralytics' loader allows
+PIXEL_LOOK = 2.0  # a coordinate above this is rather a pixel than a fraction gone astray
+PIXEL = 1.0  # by which a box in pixels may leave its image: rounding, or coordinates counted from 1
+MIN_EVIDENCE = 20  # boxes; fewer may have x2 > x1 and y2 > y1 by chance
+STRAY_SHARE = 0.02  # boxes that may contradict an encoding and still be mistakes of their own
+CLEAR_SHARE = 0.05  # boxes that must leave the image before centre-size is ruled out without a doubt
+FOREIGN_SHARE = 0.1  # normalised boxes that must leave the image before another encoding than centre-size is tried
+
+USUAL = ("cxcywh", "xywh", "xyxy")  # encodings that are found by looking; the others are read when asked for
+FIELDS = {
+    "cxcywh": ("cx", "cy", "w", "h"),
+    "xywh": ("x", "y", "w", "h"),
+    "xyxy": ("x1", "y1", "x2", "y2"),
+    "xxyy": ("x1", "x2", "y1", "y2"),
+    "yxyx": ("y1", "x1", "y2", "x2"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EncodingChoice:
+    """An encoding; what was assumed, where the data does not prove it; and whether it can well be wrong."""
+
+    encoding: str
+    assumption: str = ""
+    is_doubtful: bool = False
+
+
+def is_mostly_normalised(coords: FloatArray) -> bool:
+    """Return whether at least half of the boxes have no number that looks like a pixel."""
+    return int((np.abs(coords) <= PIXEL_LOOK).all(axis=1).sum()) * 2 >= len(coords)
+
+
+def is_normalised(coords: FloatArray) -> BoolArray:
+    """Return for each box (n, 4) whether it lies in 0..1 with every number, within the tolerance."""
+    return np.asarray(((coords >= LOW) & (coords <= HIGH)).all(axis=1))
+
+
+def count_leaving(coords: FloatArray, encoding: str, sizes: FloatArray | None = None) -> int:
+    """Count boxes that leave the image or turn inside out when read in an encoding.
+
+    Parameters
+    ----------
+    coords : ndarray of float64, shape (n, 4)
+    encoding : {"xywh", "xyxy", "cxcywh", "xxyy", "yxyx"}
+    sizes : ndarray of float64, shape (n, 2), optional
+        Width and height of each box's image, NaN where unknown; left out for normalised coordinates.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        xywh = to_xywh(coords, encoding)
+        low, high = xywh[:, :2], xywh[:, :2] + xywh[:, 2:]
+    lowest, highest = (LOW, np.array(HIGH)) if sizes is None else (-PIXEL, sizes + PIXEL)
+    return int(((low < lowest) | (high > highest) | (high < low)).any(axis=1).sum())
+
+
+def choose_normalised(coords: FloatArray) -> EncodingChoice:
+    """Return centre-size, the YOLO convention, unless many boxes contradict it and another encoding fits them."""
+    leaving = {encoding: count_leaving(coords, encoding) for encoding in USUAL}
+    best = min(USUAL, key=lambda encoding: leaving[encoding])
+    n = len(coords)
+    if n >= MIN_EVIDENCE and leaving["cxcywh"] > FOREIGN_SHARE * n and leaving[best] <= STRAY_SHARE * n:
+        assumption = f"{leaving['cxcywh']:,} of {n:,} boxes would leave the image as cx cy w h; read as {best}"
+        return EncodingChoice(best, assumption, is_doubtful=True)
+    return EncodingChoice("cxcywh")
+
+
+def choose_pixels(coords: FloatArray, sizes: FloatArray) -> EncodingChoice:
+    """Return the encoding of boxes in pixels that the whole set supports.
+
+    Corners, when x2 >= x1 and y2 >= y1 throughout (but for 2 % strays) and no other reading fits the images better:
+    boxes of another encoding do that by chance only in small sets. Else left-top-size, unless the images are known and
+    fewer boxes leave them as centre-size. What remains possible is said.
+
+    Parameters
+    ----------
+    coords : ndarray of float64, shape (n, 4)
+    sizes : ndarray of float64, shape (n, 2)
+        Width and height of each box's image; NaN where unknown.
+    """
+    n = len(coords)
+    leaving = {encoding: count_leaving(coords, encoding, sizes) for encoding in USUAL}
+    if leaving["xyxy"] - min(leaving.values()) <= STRAY_SHARE * n:
+        proven = n >= MIN_EVIDENCE or leaving["xywh"] > leaving["xyxy"]
+        few = f"only {n:,} boxes, all with x2 >= x1 and y2 >= y1: read as x1 y1 x2 y2, but x y w h is possible"
+        return EncodingChoice("xyxy", "" if proven else few, is_doubtful=not proven)
+    if leaving["cxcywh"] < leaving["xywh"]:
+        assumption = (
+            f"{leaving['xywh']:,} boxes would leave their images as x y w h, {leaving['cxcywh']:,} as cx cy w h"
+        )
+        return EncodingChoice("cxcywh", f"{assumption}; read as cx cy w h")
+    if leaving["cxcywh"] - leaving["xywh"] >= max(1.0, CLEAR_SHARE * n):
+        return EncodingChoice("xywh")
+    return EncodingChoice("xywh", "read as x y w h, but the boxes also fit as cx cy w h", is_doubtful=True)
+
+
+MIN_POINTS = 6  # numbers of the smallest polygon, a triangle
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The order of what follows the class: one of "box", "polygon", "obb", with "conf" and "track" around it."""
+
+    order: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name that ``columns=`` takes."""
+        return "-".join(self.order)
+
+    @property
+    def shape(self) -> str:
+        """One of "box", "polygon" and "obb"."""
+        return next(part for part in self.order if part in _SHAPES)
+
+    @property
+    def head(self) -> int:
+        """How many numbers stand before the shape."""
+        return self.order.index(self.shape)
+
+    @property
+    def tail(self) -> int:
+        """How many numbers stand behind the shape."""
+        return len(self.order) - 1 - self.head
+
+    @property
+    def box_width(self) -> int:
+        """How many numbers a line has behind the class when its shape is a box."""
+        return len(self.order) + 3
+
+    def accepts(self, numbers: IntArray) -> BoolArray:
+        """Return whether so many numbers fit; a track id behind a box may be missing, as trackers leave it out."""
+        inner = numbers - self.head - self.tail
+        fits: BoolArray
+        if self.shape == "box":
+            fits = (inner == 4) | ((inner == 3) & (self.order[-1] == "track"))
+        else:
+            fits = (inner == 8) if self.shape == "obb" else (inner >= MIN_POINTS) & (inner % 2 == 0)
+        return fits
+
+    def score_offset(self, numbers: IntArray) -> IntArray | None:
+        """Where the score stands among the numbers of each line; None without scores."""
+        if "conf" not in self.order:
+            return None
+        if self.order[0] == "conf":
+            return np.zeros_like(numbers)
+        return np.full_like(numbers, 4) if self.shape == "box" else numbers - self.tail
+
+    def describe(self) -> str:
+        """Return what a line looks like, for messages."""
+        return f"{self.box_width + 1} columns ({self.fields()})" if self.shape == "box" else self.fields()
+
+    def fields(self, box: str = "x y w h") -> str:
+        """Return the names of all fields, with those of a box as given."""
+        names = _SHAPES | {"box": box}
+        return " ".join(("class", *(names.get(part, part) for part in self.order)))
+
+
+_SHAPES = {"box": "x y w h", "polygon": "x1 y1 x2 y2 x3 y3 ...", "obb": "x1 y1 x2 y2 x3 y3 x4 y4"}
+
+COLUMNS = {
+    columns.name: columns
+    for columns in (
+        Columns(("box",)),
+        Columns(("box", "conf")),
+        Columns(("conf", "box")),
+        Columns(("box", "track")),
+        Columns(("box", "conf", "track")),
+        Columns(("polygon",)),
+        Columns(("polygon", "conf")),
+        Columns(("polygon", "conf", "track")),
+        Columns(("obb",)),
+        Columns(("obb", "conf")),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChoice:
+    """A layout; what was assumed, where the data does not prove it; and whether that can be wrong."""
+
+    columns: Columns
+    assumption: str = ""
+    is_undecided: bool = False
+
+
+def named_columns(name: str) -> Columns:
+    """Return the layout of a name.
+
+    Raises
+    ------
+    UsageError
+        When there is no such layout.
+    """
+    if name not in COLUMNS:
+        known = ", ".join(COLUMNS)
+        raise UsageError(f"unknown column layout {shown(name)}; known are {known}.{did_you_mean(name, COLUMNS)}")
+    return COLUMNS[name]
+
+
+def uses_names(lines: LabelLines) -> bool:
+    """Whether most lines start with a word: classes are given by name, not by index."""
+    return int(np.isnan(lines.values[lines.first]).sum()) * 2 > len(lines)
+
+
+def choose_columns(lines: LabelLines, numbers: IntArray, *, by_name: bool, role: str) -> ColumnChoice:
+    """Return the layout that the whole set supports.
+
+    Parameters
+    ----------
+    lines : LabelLines
+    numbers : ndarray of int64, shape (n_lines,)
+        How many numbers follow the class in each line.
+    by_name : bool
+        Whether classes are given by name.
+    role : {"gt", "pred"}
+
+    Notes
+    -----
+    Five columns are a box. Six have the confidence last or second: where only one of the two columns lies in 0..1,
+    it is that one; where both do, the reading under which fewer boxes leave the image; whole numbers above 1 behind a
+    normalised box are track ids. Seven are box, confidence and track id when the sixth lies in 0..1 and the seventh is
+    a whole number throughout, else a triangle. Longer lines are polygons, of predictions with a confidence if the
+    number of columns is even. (Columns count the class.)
+    """
+    if by_name:
+        return _choose_behind_names(lines, numbers)
+    if int((numbers >= MIN_POINTS).sum()) * 2 > len(numbers):
+        return _choose_points(lines, numbers, role)
+    six = _block(lines, numbers, 5)
+    seven = _block(lines, numbers, 6)
+    if len(six) >= int((numbers == 4).sum()) and len(six):
+        choice = _choose_six(six)
+        continued = choice.columns.name == "box-conf" and _has_score_and_track(seven)
+        return ColumnChoice(COLUMNS["box-conf-track"]) if continued else choice
+    return ColumnChoice(COLUMNS["box-track"] if _are_track_ids(six[:, 4]) else COLUMNS["box"])
+
+
+def _choose_behind_names(lines: LabelLines, numbers: IntArray) -> ColumnChoice:
+    """Choose box or box and confidence: a number that is no confidence belongs to the name, as in "Boeing 737"."""
+    counts = np.bincount(np.minimum(numbers, 5), minlength=6)
+    if counts[5] <= counts[4]:
+        return ColumnChoice(COLUMNS["box"])
+    choice = _choose_six(_block(lines, numbers, 5, or_more=True))
+    return ColumnChoice(COLUMNS["box"]) if choice.is_undecided or "track" in choice.columns.order else choice
+
+
+def _choose_six(six: FloatArray) -> ColumnChoice:
+    """Choose between the confidence last, the confidence second, and a track id last."""
+    second, last = six[:, 0], six[:, 4]
+    outside_second, outside_last = _count_outside(second), _count_outside(last)
+    if is_mostly_normalised(six[:, :4]):
+        if _are_track_ids(last):
+            return ColumnChoice(
+                COLUMNS["box-track"], "column 6 holds whole numbers above 1: taken for track ids, not for confidences"
+            )
+        if outside_last * 2 > len(six):
+            return ColumnChoice(COLUMNS["box-conf"])
+        outside_last += count_leaving(six[:, :4], "cxcywh")
+        outside_second += count_leaving(six[:, 1:], "cxcywh")
+    elif min(outside_second, outside_last) * 2 > len(six):
+        return _choose_without_score(last)
+    if outside_second < outside_last:
+        return ColumnChoice(COLUMNS["conf-box"])
+    tie = "columns 2 and 6 can both be the confidence; taken from column 6"
+    return ColumnChoice(COLUMNS["box-conf"], tie if outside_second == outside_last else "")
+
+
+def _choose_without_score(last: FloatArray) -> ColumnChoice:
+    if _are_track_ids(last):
+        assumption = "columns 2 and 6 are no confidences in 0..1; the whole numbers in column 6 are taken for track ids"
+        return ColumnChoice(COLUMNS["box-track"], assumption)
+    return ColumnChoice(COLUMNS["box-conf"], "neither column 2 nor column 6 is a confidence in 0..1", is_undecided=True)
+
+
+def _choose_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice:
+    seven = _block(lines, numbers, 6)
+    if len(seven) * 2 > len(numbers) and _has_score_and_track(seven):
+        return ColumnChoice(
+            COLUMNS["box-conf-track"], "7 columns: the sixth is taken for the confidence, the seventh for a track id"
+        )
+    long = numbers[numbers >= MIN_POINTS]
+    if role == "pred" and _ends_with_score_and_track(lines, numbers):
+        return ColumnChoice(COLUMNS["polygon-conf-track"])
+    with_score = role == "pred" and int((long % 2 == 1).sum()) * 2 > len(long)
+    shape = "obb" if bool((long - with_score == 8).all()) else "polygon"
+    return ColumnChoice(COLUMNS[f"{shape}-conf" if with_score else shape])
+
+
+def _ends_with_score_and_track(lines: LabelLines, numbers: IntArray) -> bool:
+    ends = (lines.first + lines.count - 1)[numbers >= MIN_POINTS + 2]
+    last, before = lines.values[ends], lines.values[ends - 1]
+    return len(ends) > 0 and _are_track_ids(last) and _count_outside(before) == 0
+
+
+def _block(lines: LabelLines, numbers: IntArray, width: int, *, or_more: bool = False) -> FloatArray:
+    """Return the last `width` numbers (n, width) of the lines with so many, unless one of them is not finite."""
+    rows = np.flatnonzero(numbers >= width if or_more else numbers == width)
+    start = lines.first[rows] + lines.count[rows] - width
+    block: FloatArray = lines.values[start[:, np.newaxis] + np.arange(width)]
+    finite: FloatArray = block[np.isfinite(block).all(axis=1)]
+    return finite
+
+
+def _count_outside(column: FloatArray) -> int:
+    """How many values are no confidence: below 0, above 1, or no number."""
+    return int((~((column >= 0) & (column <= 1))).sum())
+
+
+def _are_track_ids(column: FloatArray) -> bool:
+    return len(column) > 0 and bool((column == np.floor(column)).all() and (column >= 0).all() and column.max() > 1)
+
+
+def _has_score_and_track(seven: FloatArray) -> bool:
+    track = seven[:, 5]
+    return len(seven) > 0 and _count_outside(seven[:, 4]) == 0 and bool((track == np.floor(track)).all())

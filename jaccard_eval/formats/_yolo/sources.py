@@ -1,19 +1,32 @@
-"""Which files a folder of text labels means; what describes a data set is found here and read in `splits`."""
+"""Where the labels of a set are: folders, descriptions and their splits."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
-from jaccard_eval.data.imagenames import is_image_name
-from jaccard_eval.errors import DataError, FindingLog, Where, shown
-from jaccard_eval.reading.files import head, is_folder
-from jaccard_eval.reading.folders import is_folder_entry, list_tree, require_folder
+from jaccard_eval.data.imagekeys import is_image_name, without_suffix
+from jaccard_eval.errors import DataError, FindingLog, JaccardEvalError, UsageError, Where, did_you_mean, shown
+from jaccard_eval.reading import files
+from jaccard_eval.reading.files import (
+    SPLIT_NAMES,
+    SPLITS,
+    choose_split,
+    head,
+    is_folder,
+    is_folder_entry,
+    list_tree,
+    require_folder,
+    split_of,
+)
 from jaccard_eval.reading.images import ImageFolder
-from jaccard_eval.reading.splits import SPLIT_NAMES, choose_split, split_of
+from jaccard_eval.reading.names import names_of_yaml, read_names
+from jaccard_eval.reading.yaml import read_yaml_mapping
 
 DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data set, in order of preference
 
@@ -159,3 +172,204 @@ def _is_unusual(name: str) -> bool:
     base = name.rpartition("/")[2].lower()
     suffix = base[base.rfind(".") :] if "." in base else ""
     return suffix not in _USUAL_SUFFIXES and base not in _NO_LABELS and not _READ_ME.match(base)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Description:
+    """What a description says: the folder its paths start from, the places of each split, the class names."""
+
+    path: Path
+    base: Path
+    splits: Mapping[str, list[str]]
+    names: tuple[str, ...]
+    names_from: str
+
+
+def read_description(path: Path, split: str, findings: FindingLog) -> LabelSource:
+    """Return the labels of one split of a data set.
+
+    Raises
+    ------
+    UsageError
+        When there is no split of that name in any data set.
+    DataError
+        When the description cannot be read or does not lead to labels.
+    """
+    description, places = _described(path, split, findings)
+    source = _locate(description, places, findings)
+    return replace(source, names=description.names, names_from=description.names_from)
+
+
+def described_paths(path: Path, split: str) -> list[Path]:
+    """Return the files and folders that are read of one split of a data set; of a broken one the description."""
+    log = FindingLog()
+    try:
+        description, places = _described(path, split, log)
+        source = _locate(description, places, log)
+    except JaccardEvalError:
+        return [path]
+    listed = [_existing(description.base, place) or _find_below(description.base, place) for place in places]
+    folders = {file.parent for file in source.files.values()}
+    return [path, Path(description.names_from), *(one for one in listed if one is not None), *sorted(folders)]
+
+
+def _described(path: Path, split: str, findings: FindingLog) -> tuple[_Description, list[str]]:
+    split = split_of(split)
+    if split not in SPLITS:
+        raise UsageError(f"unknown split {shown(split)}; known are {', '.join(SPLITS)}.{did_you_mean(split, SPLITS)}")
+    read = _read_darknet if path.suffix.lower() == ".data" else _read_yaml
+    description = read(path, findings)
+    return description, _places(description, split, findings)
+
+
+def _read_yaml(path: Path, findings: FindingLog) -> _Description:
+    content = read_yaml_mapping(path)
+    splits = {split_of(key): _texts(path, key, value) for key, value in content.items() if key in SPLIT_NAMES}
+    return _Description(
+        path=path,
+        base=_base_of_yaml(path, content.get("path"), findings),
+        splits={name: places for name, places in splits.items() if places},
+        names=names_of_yaml(path, content, findings),
+        names_from=str(path),
+    )
+
+
+def _base_of_yaml(path: Path, written: Any, findings: FindingLog) -> Path:
+    """Return the folder that `path:` names, else that of the file; what it says to download is left alone."""
+    if not isinstance(written, str) or not written:
+        return path.parent
+    if files.is_folder(path.parent / written):
+        return path.parent / written
+    where = Where(str(path), field="path")
+    findings.warning("path-missing", where, f"there is no folder {shown(written)}; paths start from the file's folder")
+    return path.parent
+
+
+def _read_darknet(path: Path, findings: FindingLog) -> _Description:
+    pairs = [line.partition("=") for line in files.read_lines(path) if "=" in line]
+    content = {key.strip(): value.strip() for key, _, value in pairs}
+    if "names" not in content:
+        fix = "Add a line 'names = obj.names'."
+        raise DataError.single("names-missing", Where(str(path)), "there is no 'names'", fix=fix)
+    names_path = _find_below(path.parent, content["names"]) or path.parent.joinpath(*_inner_parts(content["names"]))
+    return _Description(
+        path=path,
+        base=path.parent,
+        splits={split_of(key): [content[key]] for key in content if key in SPLIT_NAMES and content[key]},
+        names=read_names(names_path, findings),
+        names_from=str(names_path),
+    )
+
+
+def _texts(path: Path, key: str, value: Any) -> list[str]:
+    """Return the places of a split: one text or a list of them; nothing where the key is left empty."""
+    places = value if isinstance(value, list) else [value]
+    if all(isinstance(place, str) for place in places):
+        return [place for place in places if place not in ("", "null", "~")]
+    fix = "Give a folder of images, a list file, or a list of those."
+    raise DataError.single("split-invalid", Where(str(path), field=key), f"{shown(value)} names no images", fix=fix)
+
+
+def _places(description: _Description, split: str, findings: FindingLog) -> list[str]:
+    """Return the places of the split; where there is only one, darknet's tools call it 'train'."""
+    splits = description.splits
+    if split in splits:
+        return splits[split]
+    where = Where(str(description.path), field=split)
+    if description.path.suffix.lower() == ".data" and list(splits) == ["train"]:
+        findings.note("split-train", where, f"there is no split {shown(split)}; 'train', the only one, is read")
+        return splits["train"]
+    known = ", ".join(splits) or "none"
+    raise DataError.single(
+        "split-missing", where, f"there is no split {shown(split)}; there are: {known}", fix="Name one with --split."
+    )
+
+
+def _locate(description: _Description, places: list[str], findings: FindingLog) -> LabelSource:
+    """Find the labels of a split: those of one folder of images, or those of listed images."""
+    folder = _existing(description.base, places[0]) if len(places) == 1 else None
+    if folder is not None and folder.is_dir():
+        labels = _label_twin(folder)
+        source = folder_source(labels if labels.is_dir() else folder, findings)
+        images = ImageFolder(folder)
+        return replace(source, folder=images) if images.names else source
+    if len(places) == 1 and folder is None and not places[0].lower().endswith(".txt"):
+        return _labels_without_images(description, places[0], findings)
+    listed = [image for place in places for image in _listed_images(description, place, findings)]
+    return _source_of_list(description, listed, findings)
+
+
+def _labels_without_images(description: _Description, place: str, findings: FindingLog) -> LabelSource:
+    """Return the labels of a folder of images that was not copied along."""
+    labels = _existing(description.base, str(_label_twin(Path(place))))
+    if labels is not None and labels.is_dir():
+        return folder_source(labels, findings)
+    where = Where(str(description.path))
+    fix = "Check 'path' and the split in the file."
+    raise DataError.single("split-missing", where, f"there is no folder {shown(place)} and no labels for it", fix=fix)
+
+
+def _existing(base: Path, place: str) -> Path | None:
+    """Return the place from `base`; Roboflow writes ``../valid/images`` for what lies beside the file."""
+    attempts = [base / place, base / place.removeprefix("../")]
+    return next((attempt for attempt in attempts if os.path.exists(attempt)), None)  # noqa: PTH110 - see is_folder
+
+
+def _label_twin(images: Path) -> Path:
+    """Return the folder or file of labels for one of images: the last part "images" becomes "labels"."""
+    parts = list(images.parts)
+    if "images" not in parts:
+        return images
+    last = len(parts) - 1 - parts[::-1].index("images")
+    return Path(*parts[:last], "labels", *parts[last + 1 :])
+
+
+def _listed_images(description: _Description, place: str, findings: FindingLog) -> Iterator[str]:
+    """Paths of images as a list file or a folder gives them."""
+    found = _existing(description.base, place) or _find_below(description.base, place)
+    if found is None:
+        where = Where(str(description.path))
+        raise DataError.single("split-missing", where, f"there is no {shown(place)}", fix="Check the path.")
+    if found.is_dir():
+        yield from (f"{place}/{name}" for name in list_tree(found, findings) if is_image_name(name))
+    else:
+        yield from filter(None, map(str.strip, files.read_lines(found)))
+
+
+def _find_below(base: Path, written: str) -> Path | None:
+    """Return the file below `base` that a path means: leading folders are dropped until it is there."""
+    parts = _inner_parts(written)
+    attempts = (base.joinpath(*parts[start:]) for start in range(len(parts)))
+    return next((attempt for attempt in attempts if os.path.lexists(attempt)), None)
+
+
+def _inner_parts(written: str) -> list[str]:
+    """Return the parts of a path without root, "." and "..": a list in a data set cannot lead out of it."""
+    return [part for part in PurePosixPath(written.replace("\\", "/")).parts if part.strip("/") not in ("", ".", "..")]
+
+
+def _source_of_list(description: _Description, listed: list[str], findings: FindingLog) -> LabelSource:
+    """Return the label files of listed images; an image without one has no objects."""
+    paths = list(dict.fromkeys("/".join(_inner_parts(image)) for image in listed))
+    if len(paths) < len(listed):
+        where = Where(str(description.path))
+        findings.warning(
+            "image-listed-twice", where, f"{len(listed) - len(paths):,} images are listed twice; read once"
+        )
+    shared = os.path.commonpath([os.path.dirname(path) for path in paths]) if paths else ""  # noqa: PTH120
+    keys = [without_suffix(path[len(shared) :].lstrip("/")) for path in paths]
+    if len(set(keys)) < len(keys):
+        where = Where(str(description.path))
+        findings.warning("image-ambiguous", where, "images that differ in their suffix only share a label file")
+    found = {key: _label_of(description.base, path) for key, path in zip(keys, paths, strict=True)}
+    return LabelSource(
+        root=description.base,
+        files={key: label for key, label in sorted(found.items()) if label is not None},
+        images=dict(zip(keys, paths, strict=True)),
+    )
+
+
+def _label_of(base: Path, image: str) -> Path | None:
+    """Return the label file of an image: in "labels" for "images", or beside it as darknet has it."""
+    beside = without_suffix(image) + ".txt"
+    return _find_below(base, _label_twin(Path(beside)).as_posix()) or _find_below(base, beside)

@@ -11,12 +11,16 @@ import numpy as np
 from jaccard_eval.atomic import replace_folder
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.imagenames import without_suffix
+from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.errors import FindingLog, Severity, Where, shown
 from jaccard_eval.formats._yolo.sources import is_label_name
-from jaccard_eval.reading.filenames import below_shared_place, require_file_names
-from jaccard_eval.reading.roundtrip import exact_coords
-from jaccard_eval.reading.unwritable import report_losses, report_rounded
+from jaccard_eval.reading.writing import (
+    below_shared_place,
+    exact_coords,
+    report_losses,
+    report_rounded,
+    require_file_names,
+)
 
 CLASSES_FILE = "classes.txt"
 CARRIED = ("sizes", "images", "names")  # sizes: fractions need none

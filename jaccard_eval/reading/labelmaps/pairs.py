@@ -1,24 +1,178 @@
-"""Which label map of the predictions belongs to which of the ground truth."""
+"""Which label maps belong together: folders, lists and single files of both sides."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.data.imagekeys import NOWHERE, ImageMatch, match_by
-from jaccard_eval.errors import FindingLog, Severity, Where
-from jaccard_eval.reading.labelmaps.lists import read_pairs
-from jaccard_eval.reading.labelmaps.sides import MapPair, MapSide, list_side, make_pair
+from jaccard_eval.data.dataset import ImageTable, unknown_sizes
+from jaccard_eval.data.imagekeys import NOWHERE, ImageMatch, match_by, path_ends, posix, without_suffix
+from jaccard_eval.errors import FindingLog, Severity, Where, as_settings, counted, shown
+from jaccard_eval.reading import files
+from jaccard_eval.reading.files import list_tree, require_readable
+from jaccard_eval.reading.labelmaps.images import SUFFIXES
+
+
+@dataclass(frozen=True, slots=True)
+class MapPair:
+    """One label map of the ground truth and the one predicted for it."""
+
+    name: str
+    gt: Path
+    pred: Path
+
+
+@dataclass(frozen=True, eq=False)
+class MapSide:
+    """The label maps of one side.
+
+    Parameters
+    ----------
+    role : {"gt", "pred"}
+    root : Path
+    names : tuple of str
+        Paths below `root`, with slashes, sorted.
+    others : int
+        Files below `root` that are no label maps by their suffix.
+    is_file : bool
+        Whether the side is a single file.
+    """
+
+    role: str
+    root: Path
+    names: tuple[str, ...]
+    others: int = 0
+    is_file: bool = False
+
+    def path(self, row: int) -> Path:
+        """Return the path of a map."""
+        return self.root / self.names[row]
+
+    @property
+    def table(self) -> ImageTable:
+        """The maps as images; ``a.npy`` may belong to ``a.png``, so that suffix is no part of a name."""
+        keys = tuple(name.removesuffix(".npy") for name in self.names)
+        return ImageTable(keys, keys, unknown_sizes(len(keys)), listed=True)
+
+    def find(self, name: str) -> list[int]:
+        """Return the maps that a path can mean, with or without suffix: one ends with the other, by whole folders."""
+        forms = (posix(name), _bare(posix(name)))
+        ends = [self._by_end.get(form, []) for form in forms]
+        whole = [self._by_path.get(end, []) for form in forms for end in path_ends(form)]
+        return next((rows for rows in (*whole[:1], *ends, *whole) if rows), [])
+
+    @cached_property
+    def _by_path(self) -> dict[str, list[int]]:
+        """Rows by path, with and without suffix."""
+        return _index((form, row) for row, name in enumerate(self.names) for form in {name, _bare(name)})
+
+    @cached_property
+    def _by_end(self) -> dict[str, list[int]]:
+        """Rows by each end of a path, with and without suffix."""
+        return _index((end, row) for form, rows in self._by_path.items() for row in rows for end in path_ends(form))
+
+
+def _index(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for form, row in places:
+        rows.setdefault(form, []).append(row)
+    return rows
+
+
+def list_side(role: str, path: Path, findings: FindingLog) -> MapSide:
+    """Return the label maps of a folder and below it, or the one in a file.
+
+    Raises
+    ------
+    DataError
+        When the path cannot be read.
+    """
+    require_readable(path)
+    if not path.is_dir():
+        return MapSide(role, path.parent, (path.name,), is_file=True)
+    files = list_tree(path, findings)
+    names = tuple(name for name in files if name.lower().endswith(SUFFIXES))
+    if not names:
+        suffixes = " or ".join(SUFFIXES)
+        detail = f"there is no label map ({suffixes}) among the {counted(len(files), 'file')} of the folder"
+        findings.error("map-none", Where(str(path)), detail, fix="Pass the folder of the label maps.")
+    return MapSide(role, path, names, others=len(files) - len(names))
+
+
+def make_pair(gt: MapSide, pred: MapSide, gt_row: int, pred_row: int) -> MapPair:
+    """Return the pair of two maps, named as the ground truth's."""
+    return MapPair(gt.names[gt_row], gt.path(gt_row), pred.path(pred_row))
+
+
+def _bare(name: str) -> str:
+    return without_suffix(name.removesuffix(".npy"))
+
+
+_SEPARATOR = re.compile(r"\s*[\t,;]\s*")
+_FIX = "Write a name that both sides know, or the two paths below GT and PRED with a tab between."
+
+
+def read_pairs(path: Path, gt: MapSide, pred: MapSide, findings: FindingLog) -> list[MapPair]:
+    """Return the pairs that a list names, in its order; what it names in vain, or twice, is an error in `findings`.
+
+    Names are looked up among the files of the two sides, so that a list reaches no other file.
+
+    Raises
+    ------
+    SettingsError
+        When the list cannot be read.
+    """
+    with as_settings():
+        lines = [line.strip() for line in files.read_lines(path)]
+    pairs: dict[MapPair, int] = {}
+    for number, line in enumerate(lines, start=1):
+        names = _names_of(line, gt, pred)
+        pair = _find_pair(names, gt, pred, Where(str(path), line=number), findings) if line else None
+        if pair is not None and pairs.setdefault(pair, number) != number:
+            detail = f"{shown(names[0])} is listed on line {pairs[pair]} already"
+            findings.error("map-list", Where(str(path), line=number), detail, fix="List each label map once.")
+    if not any(lines):
+        findings.error("map-list", Where(str(path)), "the list is empty", fix="Name one label map a line.")
+    return list(pairs)
+
+
+def _names_of(line: str, gt: MapSide, pred: MapSide) -> tuple[str, str]:
+    """Split a line into the names for either side: at a tab, comma or semicolon, else at blanks between known names."""
+    parts = _SEPARATOR.split(line)
+    if len(parts) == 2:
+        return parts[0], parts[1]
+    parts = line.split()
+    if len(parts) == 2 and gt.find(parts[0]) and pred.find(parts[1]):
+        return parts[0], parts[1]
+    return line, line
+
+
+def _find_pair(
+    names: tuple[str, str], gt: MapSide, pred: MapSide, where: Where, findings: FindingLog
+) -> MapPair | None:
+    rows = []
+    for side, name in zip((gt, pred), names, strict=True):
+        found = side.find(name)
+        if len(found) == 1:
+            rows.append(found[0])
+            continue
+        several = " and ".join(shown(side.names[row]) for row in found[:2])
+        what = f"can mean {several} in {side.root}" if found else f"is no label map in {side.root}"
+        findings.error("map-list", where, f"{shown(name)} {what}", fix=_FIX)
+    return make_pair(gt, pred, rows[0], rows[1]) if len(rows) == 2 else None
+
 
 STRATEGIES = ("name", "path", "basename", "stem")  # in the order of trial
 SINGLE_FILES = "single files"
 LISTED = "list"
 OTHER_FILES = "other-files"  # set aside: no label maps by their suffix
 UNLISTED = "unlisted"  # set aside: not on the list
-_FIX = "Add or remove label maps, or choose which to compare with --list FILE."
+_FIX_of_pairs = "Add or remove label maps, or choose which to compare with --list FILE."
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,4 +232,4 @@ def _require_all_paired(gt: MapSide, pred: MapSide, match: ImageMatch, findings:
         def describe(row: int, side: MapSide = side, missing: str = missing) -> tuple[Where, str]:
             return Where(str(side.path(row))), f"there is no {missing} of this name"
 
-        findings.add_rows(Severity.ERROR, "map-unpaired", rows.tolist(), describe, fix=_FIX)
+        findings.add_rows(Severity.ERROR, "map-unpaired", rows.tolist(), describe, fix=_FIX_of_pairs)

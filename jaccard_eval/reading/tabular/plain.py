@@ -20,12 +20,18 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import FindingLog, Where
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.keys import CodedKeys
-from jaccard_eval.reading.tabular.boxes import add_boxes
-from jaccard_eval.reading.tabular.cells import BoxCells, check_image_sizes, mention_unused_scores
-from jaccard_eval.reading.tabular.columns import CLASS_IDS, SCORE, Columns, is_kaggle, position_of, resolve_columns
-from jaccard_eval.reading.tabular.numbers import RowIndices, parse_flags
+from jaccard_eval.reading.draft import CodedKeys, Draft
+from jaccard_eval.reading.tabular.boxes import BoxCells, add_boxes, check_image_sizes, mention_unused_scores
+from jaccard_eval.reading.tabular.columns import (
+    CLASS_IDS,
+    SCORE,
+    Columns,
+    RowIndices,
+    is_kaggle,
+    parse_flags,
+    position_of,
+    resolve_columns,
+)
 from jaccard_eval.reading.tabular.rows import TextFile, TextRows, factorise, is_rectangular
 
 if TYPE_CHECKING:

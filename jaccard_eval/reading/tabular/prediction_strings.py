@@ -12,8 +12,14 @@ from jaccard_eval.errors import Severity, Where, shown
 from jaccard_eval.numerals import is_numeral
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.tabular.boxes import looks_normalised
-from jaccard_eval.reading.tabular.columns import IMAGE, lacks_class, position_of_strings
-from jaccard_eval.reading.tabular.numbers import RowIndices, TextArray, parse_numbers
+from jaccard_eval.reading.tabular.columns import (
+    IMAGE,
+    RowIndices,
+    TextArray,
+    lacks_class,
+    parse_numbers,
+    position_of_strings,
+)
 from jaccard_eval.reading.tabular.rows import Sheet
 
 GROUPS = {

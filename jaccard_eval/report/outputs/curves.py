@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaccard_eval.features.errors.tables import curves_sheet, errors_of
+from jaccard_eval.features.errors.report import curves_sheet, errors_of
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.outputs.csv_ import render as render_csv
 from jaccard_eval.report.outputs.csv_ import sheet_text

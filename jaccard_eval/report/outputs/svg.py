@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.report.outputs._figure import EXTRA, MODULES, render_figure
+from jaccard_eval.report.outputs.figure import EXTRA, MODULES, render_figure
 
 SUFFIXES = (".svg",)
 REQUIRES = MODULES

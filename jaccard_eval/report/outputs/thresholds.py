@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.errors.tables import errors_of
-from jaccard_eval.features.errors.thresholds import map_text
+from jaccard_eval.features.errors.report import errors_of, map_text
 from jaccard_eval.report import Reportable, ReportOptions
 
 SUFFIXES = ()

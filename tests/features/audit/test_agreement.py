@@ -2,8 +2,15 @@ import pytest
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, unknown_sizes
-from jaccard_eval.features.audit.agreement import Agreement, chance_agreement, is_better, place_agreement, ways_to_match
-from jaccard_eval.features.audit.sample import Sample, pair_by_place
+from jaccard_eval.features.audit.agreement import (
+    Agreement,
+    Sample,
+    chance_agreement,
+    is_better,
+    pair_by_place,
+    place_agreement,
+    ways_to_match,
+)
 
 
 def _boxes(*lefts: tuple[int, float], score: bool = False, **flags: list[bool]) -> BoxTable:

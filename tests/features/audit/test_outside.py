@@ -5,7 +5,7 @@ import pytest
 from sides import said_of_boxes
 
 from jaccard_eval.errors import Severity
-from jaccard_eval.features.audit.outside import leaving
+from jaccard_eval.features.audit.box_places import leaving
 
 GOOD = [[300.0, 200.0, 40.0, 30.0]] * 20
 

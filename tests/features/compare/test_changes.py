@@ -6,7 +6,7 @@ import pytest
 from pictures import Picture, det, gt, match
 
 from jaccard_eval.data.protocol import COCO
-from jaccard_eval.features.compare.changes import Judged, box_changes
+from jaccard_eval.features.compare.compute import Judged, box_changes
 from jaccard_eval.features.compare.result import BoxState, Change
 
 AT_50 = 0  # the first threshold of COCO

@@ -10,7 +10,7 @@ import jaccard_eval
 from jaccard_eval import BoxTable, DataError, Dataset, Slice, UsageError, compare
 from jaccard_eval.api.comparing import CompareOptions, compare_inputs, compare_results
 from jaccard_eval.data.intervals import Bootstrap
-from jaccard_eval.evaluation.inputs import Input
+from jaccard_eval.evaluation import Input
 from jaccard_eval.features.compare.result import ComparisonResult
 
 TRUTH = [gt("dog 0 0 10 10"), gt("dog 50 50 10 10"), gt("cat 20 20 10 10", "b")]

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.features.errors.confidence import best_f1_score, confidence_curve, mean_lrp, optimal_lrp
+from jaccard_eval.features.errors.compute import best_f1_score, confidence_curve, mean_lrp, optimal_lrp
 
 SCORE = np.array([0.9, 0.7, 0.7, 0.3])
 HIT = np.array([True, False, True, True])

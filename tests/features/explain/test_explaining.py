@@ -14,7 +14,7 @@ from jaccard_eval import AreaRange, BoxTable
 from jaccard_eval.api.explaining import explain
 from jaccard_eval.data.protocol import COCO, PROTOCOLS
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.explain.protocol_steps import protocol_steps
+from jaccard_eval.features.explain.compute import protocol_steps
 from jaccard_eval.features.explain.result import ExplanationResult, Fix
 
 Sides = tuple[BoxTable, BoxTable]

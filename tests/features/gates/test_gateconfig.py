@@ -9,9 +9,15 @@ import pytest
 
 from jaccard_eval import Gates, UsageError
 from jaccard_eval.data.intervals import Bootstrap
-from jaccard_eval.features.gates.config import ConfigText, parse_config
+from jaccard_eval.features.gates.config import (
+    BOOTSTRAP_KEYS,
+    GATES_KEYS,
+    RULE_KEYS,
+    ConfigText,
+    build_schema,
+    parse_config,
+)
 from jaccard_eval.features.gates.rules import Rule
-from jaccard_eval.features.gates.schema import BOOTSTRAP_KEYS, GATES_KEYS, RULE_KEYS, build_schema
 
 EVERYTHING = """
 [gates]

@@ -11,7 +11,7 @@ from jaccard_eval import EvaluationResult, Gates, Rule, Slice, UsageError, gate
 from jaccard_eval.data.metricref import COCO_SUMMARY
 from jaccard_eval.features.gates.saved_lookup import SavedAnswers
 from jaccard_eval.features.pixels.compute import ConfusionCounts
-from jaccard_eval.features.pixels.findings import CountedMaps, pixels_result
+from jaccard_eval.features.pixels.counting import CountedMaps, pixels_result
 from jaccard_eval.features.pixels.result import PixelProtocol, PixelsResult
 from jaccard_eval.metrics.metric_lookup import answers_of
 

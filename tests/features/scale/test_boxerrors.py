@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.features.scale.box_errors import BoxErrors, box_errors
+from jaccard_eval.features.scale.placement import BoxErrors, box_errors
 
 corner, side = st.integers(0, 10), st.integers(1, 10)
 boxes = st.tuples(corner, corner, side, side)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.scale.displacement import MOVES, SURVIVABLE, displaced_box_iou, displaced_iou, smallest_side
+from jaccard_eval.features.scale.identities import MOVES, SURVIVABLE, displaced_box_iou, displaced_iou, smallest_side
 
 CANVAS = 40  # pixels; room for a box and all that its edges may do
 sides = st.integers(1, 12)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation.sides import bring_together
+from jaccard_eval.evaluation import bring_together
 from jaccard_eval.features.scale.overlap import choose_pair, measure_overlap
 
 corner, side = st.integers(0, 9), st.integers(1, 9)

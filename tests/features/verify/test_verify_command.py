@@ -11,7 +11,7 @@ from jaccard_eval import Bootstrap, Slice, evaluate, verify
 from jaccard_eval.api.verifying import SavedBootstrap, SavedOptions, SavedProtocol, SavedReading, SavedSlice
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import DataError
-from jaccard_eval.evaluation.sides import SideOptions
+from jaccard_eval.evaluation import SideOptions
 from jaccard_eval.formats import ReadOptions
 
 

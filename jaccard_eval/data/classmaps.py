@@ -1,0 +1,212 @@
+"""How the classes of two inputs correspond: by a given or named map, by name, else by id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import RowArray
+from jaccard_eval.data.dataset import Key, LabelMap
+from jaccard_eval.errors import FindingLog, UsageError, Where, did_you_mean, shown
+
+NOWHERE = -1
+AUTO = "auto"  # the map that the boxes speak for; not a map itself
+
+COCO_GAPS = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})  # ids of COCO's 91 things that detection leaves out
+COCO_IDS = tuple(number for number in range(1, 91) if number not in COCO_GAPS)  # the 80 categories, in their order
+
+Rule = Callable[[LabelMap, LabelMap], Iterable[int]]
+
+
+def class_map_names() -> list[str]:
+    """Names of all maps, "auto" among them."""
+    return [AUTO, *NAMED_MAPS]
+
+
+def rows_of_named(name: str, gt: LabelMap, pred: LabelMap) -> RowArray:
+    """Return the ground-truth row of each prediction class under a named map, -1 for none; shape (n_pred_classes,).
+
+    Raises
+    ------
+    UsageError
+        When no map has that name.
+    """
+    if name not in NAMED_MAPS:
+        known = class_map_names()
+        raise UsageError(f"unknown class map {shown(name)}; known are {', '.join(known)}.{did_you_mean(name, known)}")
+    return np.fromiter(NAMED_MAPS[name](gt, pred), dtype=np.int32, count=len(pred))
+
+
+def fold_name(name: str) -> str:
+    """Return a class name without what exporters change: case, spaces, dashes and underscores."""
+    return "".join(character for character in name.casefold() if character not in " -_")
+
+
+def _by_id(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
+    """Ids that are written alike: 3 and "3" are one."""
+    at = {str(key): row for row, key in enumerate(gt.keys)}
+    return (at.get(str(key), NOWHERE) for key in pred.keys)
+
+
+def _by_name(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
+    exact = _first_rows(gt.names)
+    folded = _first_rows([fold_name(name) for name in gt.names])
+    return (exact.get(name, folded.get(fold_name(name), NOWHERE)) for name in pred.names)
+
+
+def _first_rows(names: Sequence[str]) -> dict[str, int]:
+    return {name: row for row, name in reversed(list(enumerate(names)))}
+
+
+def _shifted(by: int) -> Rule:
+    def rule(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
+        at = {key: row for row, key in enumerate(gt.keys) if isinstance(key, int)}
+        return (at.get(key + by, NOWHERE) if isinstance(key, int) else NOWHERE for key in pred.keys)
+
+    return rule
+
+
+def _in_order(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
+    return (row if row < len(gt) else NOWHERE for row in range(len(pred)))
+
+
+def _counted(listed: Callable[[LabelMap], Sequence[int]], start: int) -> Rule:
+    """Take the prediction id for a place, counted from `start`, in a list of ground-truth rows."""
+
+    def rule(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
+        rows = listed(gt)
+        return (rows[place] if 0 <= (place := _place(key, start)) < len(rows) else NOWHERE for key in pred.keys)
+
+    return rule
+
+
+def _place(key: Key, start: int) -> int:
+    return key - start if isinstance(key, int) else NOWHERE
+
+
+def _by_key(gt: LabelMap) -> Sequence[int]:
+    return range(len(gt))
+
+
+def _by_alphabet(gt: LabelMap) -> Sequence[int]:
+    return sorted(range(len(gt)), key=lambda row: gt.names[row])
+
+
+def _all_but_first(gt: LabelMap) -> Sequence[int]:
+    return range(1, len(gt))
+
+
+def _coco_categories(gt: LabelMap) -> Sequence[int]:
+    at = {key: row for row, key in enumerate(gt.keys)}
+    return [at.get(number, NOWHERE) for number in COCO_IDS]
+
+
+def _from_coco_ids(start: int) -> Rule:
+    """Take COCO's sparse ids for places among its 80 categories, counted from `start`."""
+    places = {number: place + start for place, number in enumerate(COCO_IDS)}
+
+    def rule(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
+        at = {key: row for row, key in enumerate(gt.keys)}
+        return (at.get(places[key], NOWHERE) if key in places else NOWHERE for key in pred.keys)
+
+    return rule
+
+
+NAMED_MAPS: dict[str, Rule] = {  # of maps that fit alike, the first is suggested
+    "name": _by_name,
+    "id": _by_id,
+    "id+1": _shifted(1),
+    "id-1": _shifted(-1),
+    "contiguous": _counted(_by_key, 0),
+    "contiguous-from-1": _counted(_by_key, 1),
+    "order": _in_order,
+    "coco80-91": _counted(_coco_categories, 0),
+    "coco80-91-from-1": _counted(_coco_categories, 1),
+    "coco91-80": _from_coco_ids(0),
+    "coco91-80-from-1": _from_coco_ids(1),
+    "alphabetical": _counted(_by_alphabet, 0),
+    "alphabetical-from-1": _counted(_by_alphabet, 1),
+    "without-first": _counted(_all_but_first, 0),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassMatch:
+    """Ground-truth row of each prediction class, -1 for none; found by "name", "id", "map", or a map of that name."""
+
+    strategy: str
+    rows: RowArray
+
+
+def match_classes(
+    gt: LabelMap, pred: LabelMap, class_map: Mapping[str, str] | str | None, where: Where, findings: FindingLog
+) -> ClassMatch:
+    """Match classes; names that differ only in case, spaces, dashes or underscores correspond, with a warning.
+
+    Raises
+    ------
+    UsageError
+        When the class map names a class that neither side has, or no map is called so.
+    """
+    if isinstance(class_map, str):
+        return ClassMatch(class_map, rows_of_named(class_map, gt, pred))
+    if class_map:
+        return ClassMatch("map", rows_of_pairs(gt, pred, class_map))
+    if gt.named and pred.named:
+        return ClassMatch("name", _by_name_of_class_alignment(gt, pred, where, findings))
+    at = {key: row for row, key in enumerate(gt.keys)}
+    names = {name: row for row, name in reversed(list(enumerate(gt.names)))}
+    rows = [at.get(key, names.get(key, NOWHERE) if isinstance(key, str) else NOWHERE) for key in pred.keys]
+    return ClassMatch("id", np.array(rows, dtype=np.int32))
+
+
+def rows_of_pairs(gt: LabelMap, pred: LabelMap, class_map: Mapping[str, str]) -> RowArray:
+    """Return the ground-truth row of each prediction class under a map of names (or ids as text), -1 for none.
+
+    Classes that the map does not name keep their name.
+
+    Raises
+    ------
+    UsageError
+        When the map names a class that neither side has.
+    """
+    ours = {name: row for row, name in reversed(list(enumerate(gt.names)))}
+    ours |= {str(key): row for row, key in enumerate(gt.keys) if str(key) not in ours}
+    theirs = {text for key, name in zip(pred.keys, pred.names, strict=True) for text in (str(key), name)}
+    for source, target in class_map.items():
+        _require(source, theirs, "predictions")
+        _require(target, ours, "ground truth")
+    mapped = [
+        class_map.get(name, class_map.get(str(key), name)) for key, name in zip(pred.keys, pred.names, strict=True)
+    ]
+    return np.array([ours.get(name, NOWHERE) for name in mapped], dtype=np.int32)
+
+
+def _require(name: str, known: set[str] | dict[str, int], side: str) -> None:
+    if name not in known:
+        listed = ", ".join(sorted(known)[:10])
+        raise UsageError(
+            f"class map: no class {shown(name)} in the {side}; it has {listed}.{did_you_mean(name, known)}"
+        )
+
+
+def _by_name_of_class_alignment(gt: LabelMap, pred: LabelMap, where: Where, findings: FindingLog) -> RowArray:
+    exact = {name: row for row, name in reversed(list(enumerate(gt.names)))}
+    same = {pair: row for row, pair in enumerate(zip(gt.keys, gt.names, strict=True))}  # tells shared names apart
+    pairs = zip(pred.keys, pred.names, strict=True)
+    rows = np.array([same.get(pair, exact.get(pair[1], NOWHERE)) for pair in pairs], dtype=np.int32)
+    free = [row for row in range(len(gt)) if row not in set(rows.tolist())]
+    folded = {fold_name(gt.names[row]): row for row in reversed(free)}
+    for i in np.flatnonzero(rows < 0):
+        row = folded.pop(fold_name(pred.names[i]), NOWHERE)
+        if row >= 0:
+            rows[i] = row
+            findings.warning(
+                "class-spelling",
+                where,
+                f"class {shown(pred.names[i])} is taken for {shown(gt.names[row])}: only case or spacing differs",
+                fix="Spell it alike on both sides, or map it with --class-map.",
+            )
+    return rows

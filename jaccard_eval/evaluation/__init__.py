@@ -1,1 +1,0 @@
-"""From two inputs to a result: read, aligned, matched, measured."""

@@ -1,0 +1,381 @@
+"""Where boxes are: out of their images, off by a constant, rounded to whole pixels or few decimals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.alignment import common_sizes
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze, from_xywh
+from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Dataset
+from jaccard_eval.errors import FindingLog, Severity, Where, counted
+from jaccard_eval.features.audit.agreement import IntArray
+from jaccard_eval.features.audit.context import MISREAD, Evidence, average_precision
+
+SLACK_PIXELS = 1.0  # px by which a box may leave its image: rounding, or coordinates counted from 1
+SLACK_SHARE = 0.01  # of the image's side by which it may, whichever is more
+MANY = 0.2  # share of boxes outside from which they are no accident
+LARGER = 1.1  # times the image's area from which a box is larger than the image
+FIX = "Check the encoding and units of the boxes, and that the sizes are those of these images."
+EDGES = ("left", "top", "right", "bottom")
+
+
+def check_outside(evidence: Evidence, findings: FindingLog) -> None:
+    """Count the boxes that leave their image; warn of many, and of ground truth whose centre lies outside."""
+    sizes = image_sizes(evidence)
+    if findings.has(*MISREAD):
+        return
+    sizes = np.where(np.isnan(sizes), MAX_IMAGE_SIDE, sizes)  # whatever their size, no images are larger
+    placed, sample = evidence.aligned.placement, evidence.sample
+    for side, boxes in ((evidence.gt, placed.gt), (evidence.pred, sample.pred)):  # all objects, some predictions
+        is_sample = boxes is sample.pred and sample.share < 1
+        images = _Images(side, sizes, evidence.aligned.image_names, placed.units, is_sample)
+        outside = images.outside(boxes)
+        if len(outside):
+            _report_outside(images, boxes, outside, findings)
+            _report_large(images, boxes, outside, findings)
+
+
+def image_sizes(evidence: Evidence) -> FloatArray:
+    """Return width and height of the common images (n, 2) in the units of the boxes; NaN where they are not known."""
+    placed = evidence.aligned.placement
+    if placed.units == "norm":
+        return np.ones((len(placed.images.table), 2))
+    sizes = common_sizes(evidence.pred, placed.images)
+    return np.where(sizes > 0, sizes, np.nan)  # exporters write 0 for a size they do not know
+
+
+def leaving(xywh: FloatArray, size: FloatArray, units: str) -> BoolArray:
+    """Return whether boxes leave their image at the left, top, right and bottom, shape (n, 4).
+
+    Parameters
+    ----------
+    xywh : ndarray of float64, shape (n, 4)
+    size : ndarray of float64, shape (n, 2)
+        Width and height of each box's image; no box leaves an image of unknown size.
+    units : {"px", "norm"}
+        Pixels may be left by one; a hundredth of the side always.
+    """
+    slack = np.maximum(SLACK_SHARE * size, SLACK_PIXELS if units == "px" else 0.0)
+    near, far = xywh[:, :2], xywh[:, :2] + xywh[:, 2:]
+    return np.concatenate((near < -slack, far > size + slack), axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Images:
+    """One side, with the sizes (n, 2) and names of the common images."""
+
+    side: Dataset
+    sizes: FloatArray
+    names: tuple[str, ...]
+    units: str
+    is_sample: bool
+
+    def outside(self, boxes: BoxTable) -> IntArray:
+        """Rows of boxes that leave their image."""
+        left, top, right, bottom = leaving(boxes.xywh, self.sizes[boxes.image], self.units).T
+        return np.flatnonzero(left | top | right | bottom)
+
+    def count(self, boxes: BoxTable) -> str:
+        """Say how many boxes there are, or were looked at."""
+        return f"{len(boxes):,} boxes{' looked at' if self.is_sample else ''}"
+
+    def describe(self, boxes: BoxTable, row: int) -> tuple[Where, str]:
+        """Name a box by its image and numbers."""
+        image = boxes.image[row]
+        numbers = ", ".join(f"{value:.6g}" for value in boxes.xywh[row])
+        width, height = self.sizes[image]
+        where = Where(self.side.path, record=f"image {self.names[image]}")
+        size = "any image" if MAX_IMAGE_SIDE in (width, height) else f"{width:g} x {height:g}"
+        return where, f"x y w h {numbers} in {size}"
+
+
+def _report_outside(images: _Images, boxes: BoxTable, rows: IntArray, findings: FindingLog) -> None:
+    xywh, size = boxes.xywh[rows], images.sizes[boxes.image[rows]]
+    counts = np.count_nonzero(leaving(xywh, size, images.units), axis=0)
+    edges = ", ".join(f"{count:,} at the {edge}" for edge, count in zip(EDGES, counts, strict=True) if count)
+    centre = xywh[:, :2] + xywh[:, 2:] / 2
+    far = int(np.count_nonzero(((centre < 0) | (centre > size)).any(axis=1)))
+    beyond = f"; the centre of {far:,} lies outside" if far else ""
+    leave = "leaves its image" if len(rows) == 1 else "leave their image"
+    is_wrong = len(rows) > MANY * len(boxes) or (images.side.role == "gt" and far > 0)
+    findings.add_rows(
+        Severity.WARNING if is_wrong else Severity.NOTE,
+        "box-outside",
+        rows,
+        lambda row: images.describe(boxes, row),
+        summary=f"{len(rows):,} of {images.count(boxes)} {leave} ({edges}){beyond}",
+        fix=FIX if is_wrong else "",
+    )
+
+
+def _report_large(images: _Images, boxes: BoxTable, rows: IntArray, findings: FindingLog) -> None:
+    size = images.sizes[boxes.image[rows]]
+    large = rows[boxes.xywh[rows, 2] * boxes.xywh[rows, 3] > LARGER * size[:, 0] * size[:, 1]]
+    larger = "is larger than its image" if len(large) == 1 else "are larger than their image"
+    is_wrong = images.side.role == "gt" or len(large) > MANY * len(boxes)
+    findings.add_rows(
+        Severity.WARNING if is_wrong else Severity.NOTE,
+        "box-gigantic",
+        large,
+        lambda row: images.describe(boxes, row),
+        summary=f"{len(large):,} of {images.count(boxes)} {larger}",
+        fix=FIX if is_wrong else "",
+    )
+
+
+FEWEST_OBJECTS = 20  # objects found, from which a median says something
+TOLERANCE = 0.15  # px between a median and the offset that explains it
+LARGEST_ERROR = 0.25  # px, standard error of a median up to which it is believed: half the smallest offset
+NORMAL_SPREAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
+MEDIAN_ERROR = 1.2533  # standard error of a median over that of a mean: √(π/2)
+STRICT_IOU = 0.75
+NOTICEABLE = 0.01  # AP that the offset must cost to be more than a note
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """Which edges are off (left and top, right and bottom), what does that, and how it is undone."""
+
+    near: int
+    far: int
+    cause: str
+
+
+PATTERNS = (
+    _Pattern(1, 1, "pixels counted from 1 on one side and from 0 on the other, or pixel centres taken for edges"),
+    _Pattern(0, 1, "the last pixel taken for the edge behind it (width = x2 - x1 + 1) on one side only"),
+    _Pattern(1, 0, "pixels counted from 1 with their last one as the edge (PASCAL VOC) on one side only"),
+)
+STEPS = (1.0, 0.5)  # px
+
+
+def check_offsets(evidence: Evidence, findings: FindingLog) -> None:
+    """Say when the boxes of the predictions are all shifted by the same half or whole pixel."""
+    if evidence.aligned.units != "px" or findings.has(*MISREAD):
+        return
+    medians = _edge_medians(evidence)
+    if medians is None:
+        return
+    for pattern in PATTERNS:
+        step = _step_of(medians, pattern)
+        if step:
+            _report(evidence, pattern, step, medians, findings)
+            return
+
+
+def _edge_medians(evidence: Evidence) -> FloatArray | None:
+    """Return the medians of prediction minus ground truth at left, top, right, bottom; None where they say nothing."""
+    pred_row, gt_row = evidence.sample.objects()
+    if len(pred_row) < FEWEST_OBJECTS:
+        return None
+    difference = _edges(evidence.sample.pred.xywh[pred_row]) - _edges(evidence.sample.gt.xywh[gt_row])  # (n, 4)
+    medians = np.median(difference, axis=0)
+    spread = np.median(np.abs(difference - medians), axis=0)
+    error = MEDIAN_ERROR * NORMAL_SPREAD * spread / math.sqrt(len(difference))
+    return medians if (error <= LARGEST_ERROR).all() else None
+
+
+def _edges(xywh: FloatArray) -> FloatArray:
+    return np.concatenate((xywh[:, :2], xywh[:, :2] + xywh[:, 2:]), axis=1)
+
+
+def _step_of(medians: FloatArray, pattern: _Pattern) -> float:
+    """Return the signed offset in pixels under which the medians have the pattern, 0 for none."""
+    shape = np.array([pattern.near, pattern.near, pattern.far, pattern.far])
+    for step in STEPS:
+        for signed in (step, -step):
+            if (np.abs(medians - signed * shape) <= TOLERANCE).all():
+                return signed
+    return 0.0
+
+
+def _report(evidence: Evidence, pattern: _Pattern, step: float, medians: FloatArray, findings: FindingLog) -> None:
+    aligned = evidence.aligned
+    mended = _moved(aligned.pred, -step * pattern.near, -step * pattern.far)
+    given, undone = (average_precision(evidence, aligned.gt, one, iou=STRICT_IOU) for one in (aligned.pred, mended))
+    edges = {(1, 1): "in x and y", (0, 1): "at the right and bottom", (1, 0): "at the left and top"}
+    listed = ", ".join(f"{value:+.2f}" for value in medians)
+    detail = (
+        f"boxes are shifted by {step:+g} px {edges[pattern.near, pattern.far]} against the ground truth (medians "
+        f"left, top, right, bottom: {listed}): {pattern.cause}; AP75 {given:.3f} as given, {undone:.3f} without"
+    )
+    where, fix = Where(evidence.pred.path, field="box"), _rerun(evidence, pattern, step) or _repair(pattern, step)
+    if undone - given >= NOTICEABLE:
+        findings.warning("box-offset", where, detail, fix=fix)
+    else:
+        findings.note("box-offset", where, detail, fix=fix)
+
+
+def _moved(boxes: BoxTable, near: float, far: float) -> BoxTable:
+    xywh = boxes.xywh + np.array([near, near, far - near, far - near])
+    return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
+
+
+def _rerun(evidence: Evidence, pattern: _Pattern, step: float) -> str:
+    """Name the option that counts the pixels of a side as the other side does, if one does."""
+    if (pattern.near, pattern.far, abs(step)) != (1, 1, 1.0):
+        return ""
+    moved, still = (evidence.pred, evidence.gt) if step > 0 else (evidence.gt, evidence.pred)
+    if still.reading.origin:
+        return f"Rerun with --{still.role}-origin 0. It leaves x and y of {_SIDES[still.role]} as they are."
+    if moved.reading.origin or moved.reading.units != "px" or moved.format == "arrays":
+        return ""
+    return f"Rerun with --{moved.role}-origin 1. It subtracts 1 from x and y of {_SIDES[moved.role]}."
+
+
+_SIDES = {"gt": "the ground truth", "pred": "the predictions"}
+
+
+def _repair(pattern: _Pattern, step: float) -> str:
+    """Say what to do to the predictions, as left, top, width and height."""
+    less, more = f"subtract {abs(step):g} from", f"add {abs(step):g} to"
+    undo, redo = (less, more) if step > 0 else (more, less)
+    todo = {
+        (1, 1): f"{undo} x and y of the predictions",
+        (0, 1): f"{undo} width and height of the predictions",
+        (1, 0): f"{undo} x and y of the predictions and {redo} their width and height",
+    }
+    return f"Export with the same convention on both sides: {todo[pattern.near, pattern.far]}."
+
+
+FEWEST = 20  # boxes from which coordinates that are all multiples of a step are no accident
+FIRST = 200  # boxes that are looked at before all are
+MAX_DECIMALS = {"px": 1, "norm": 4}  # decimals looked for; finer steps move no box by a tenth of a pixel
+NEARLY = 0.01  # of a step: fractions with six decimals come back as pixels that are whole to within it
+FINER = 2.0  # how many times coarser one side must be than the other
+NOTED, WARNED = 0.01, 0.1  # IoU lost at the smallest tenth of the objects from which it is told, and warned of
+THRESHOLDS = (0.95, 0.75, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The decimal step of which all coordinates of a file are multiples, and how long it is in the common units."""
+
+    decimals: int
+    units: str
+    length: tuple[float, float]
+
+    def __str__(self) -> str:
+        if self.decimals == 0:
+            return "whole pixels"
+        what = "pixels" if self.units == "px" else "fractions"
+        steps = f", in steps of {self.length[0]:.2g} x {self.length[1]:.2g}" if self.units == "norm" else ""
+        return f"{what} with {counted(self.decimals, 'decimal')}{steps}"
+
+
+def check_rounding(evidence: Evidence, findings: FindingLog) -> None:
+    """Report boxes of one side that are rounded while those of the other are not."""
+    placed = evidence.aligned.placement
+    if min(len(placed.gt), len(placed.pred)) < FEWEST:
+        return
+    gt, pred = (
+        _step_of_of_rounding(evidence, evidence.gt, placed.gt),
+        _step_of_of_rounding(evidence, evidence.pred, placed.pred),
+    )
+    if pred is not None and _coarser(pred, gt):
+        _report_of_rounding(evidence, evidence.pred, pred, findings)
+    elif gt is not None and _coarser(gt, pred):
+        _report_of_rounding(evidence, evidence.gt, gt, findings)
+
+
+def least_iou(sides: FloatArray, step: npt.ArrayLike) -> FloatArray:
+    """Return the lowest IoU that a box can have with itself rounded to multiples of a step.
+
+    Rounding moves each edge by at most half a step s. Along one axis the edges that move inward take p off the side w,
+    those that move outward add q, with p + q <= s; an edge does one of both. With ``o = w - p`` in common per axis,
+
+        1 / IoU = w h / (o_x o_y) + (1 + q_x / o_x) (1 + q_y / o_y) - 1.
+
+    This is linear in each ``1 / o``, so the extremes are at p = 0 and p = s; of the four combinations all edges inward
+    is the lowest: ``IoU >= (1 - s / w) (1 - s / h)``. Cutting off instead of rounding moves edges by up to a whole
+    step: pass twice the step for it.
+
+    Parameters
+    ----------
+    sides : ndarray of float64, shape (n, 2)
+        Width and height.
+    step : array_like, shape () or (2,)
+        In the same units.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        0 where a side is no longer than a step.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kept = np.where(sides > 0, 1 - np.asarray(step) / sides, 0.0)
+    return np.asarray(np.clip(kept, 0, None).prod(axis=-1))
+
+
+def decimal_step(coords: FloatArray, max_decimals: int) -> int | None:
+    """Return the fewest decimals that all coordinates (n, 4) have; None when they have more than `max_decimals`."""
+    for decimals in range(max_decimals + 1):
+        scaled = coords * 10**decimals
+        if (np.abs(scaled - np.rint(scaled)) < NEARLY).all():
+            return decimals
+    return None
+
+
+def _step_of_of_rounding(evidence: Evidence, side: Dataset, boxes: BoxTable) -> Step | None:
+    """Find the step of one side in the fractions of its file, else in pixels."""
+    placed = evidence.aligned.placement
+    in_pixels = placed.units == "px"
+    if side.reading.units == "norm":
+        n_images = len(placed.images.table)
+        sizes = common_sizes(evidence.pred, placed.images) if in_pixels else np.ones((n_images, 2))
+        size = sizes[boxes.image]
+        decimals = _decimals(from_xywh(boxes.xywh / np.tile(size, 2), side.reading.encoding), "norm")
+        if decimals is not None:
+            width, height = np.median(size, axis=0) / 10**decimals
+            return Step(decimals, "norm", (float(width), float(height)))
+    decimals = _decimals(boxes.xywh, "px") if in_pixels else None
+    return None if decimals is None else Step(decimals, "px", (0.1**decimals, 0.1**decimals))
+
+
+def _decimals(coords: FloatArray, units: str) -> int | None:
+    """Return the decimals of coordinates; the first boxes settle most files."""
+    limit = MAX_DECIMALS[units]
+    return None if decimal_step(coords[:FIRST], limit) is None else decimal_step(coords, limit)
+
+
+def _coarser(one: Step, other: Step | None) -> bool:
+    return other is None or max(one.length) > FINER * max(other.length)
+
+
+def _report_of_rounding(evidence: Evidence, side: Dataset, step: Step, findings: FindingLog) -> None:
+    """Say what the rounding of one side can cost at the sizes of the objects present."""
+    sides = evidence.aligned.gt.xywh[~evidence.aligned.gt.crowd, 2:]
+    sides = sides[(sides > 0).all(axis=1)]
+    if len(sides) == 0:
+        return
+    overlap = least_iou(sides, step.length)
+    median, smallest = 1 - np.quantile(overlap, (0.5, 0.1))
+    if not _is_told(side, step, smallest):
+        return
+    where, text = Where(side.path), _message(side, step, sides, (median, smallest))
+    evidence_rows = tuple((f"{t:g}", f"{(overlap < t).mean():.1%}") for t in THRESHOLDS)
+    table = (("IoU threshold", "objects that rounding alone can push below it"), *evidence_rows)
+    report = findings.warning if side.role == "pred" and smallest >= WARNED else findings.note
+    report("box-rounded", where, text, fix="Export coordinates with all their digits.", table=table)
+
+
+def _is_told(side: Dataset, step: Step, smallest: float) -> bool:
+    """Whether it matters enough: ground truth is drawn in whole pixels as a rule, predictions are not."""
+    if side.role == "gt":
+        return smallest >= WARNED
+    return smallest >= NOTED or step.decimals == 0
+
+
+def _message(side: Dataset, step: Step, sides: FloatArray, losses: tuple[float, float]) -> str:
+    what = "ground truth is" if side.role == "gt" else "predictions are"
+    other = "predictions are" if side.role == "gt" else "the ground truth is"
+    lengths = np.quantile(np.sqrt(sides.prod(axis=1)), (0.5, 0.1))
+    return (
+        f"{what} rounded to {step}, {other} not: this can cost up to {losses[0]:.3f} IoU at the median object "
+        f"(side {lengths[0]:.3g}) and {losses[1]:.3f} or more at the smallest tenth (side {lengths[1]:.3g}), about "
+        "twice that if digits were cut off"
+    )

@@ -1,0 +1,299 @@
+"""Which boxes cost a metric most, each error repaired alone, and the way from one protocol to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.features.errors.compute import NO_BOX, TYPES, Errors
+from jaccard_eval.features.explain.result import MISSED, Fix
+from jaccard_eval.matching.order import IntArray, group_ranks
+from jaccard_eval.matching.ranking import Ranking, class_precisions
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Costs:
+    """What it takes to price errors: the errors, and the boxes and names that they are about.
+
+    Parameters
+    ----------
+    errors : Errors
+    rows : ndarray of int64, shape (n,)
+        Row in `pred` of each detection of the errors.
+    gt, pred : BoxTable
+    class_names, image_names : sequence of str
+    """
+
+    errors: Errors
+    rows: IntArray
+    gt: BoxTable
+    pred: BoxTable
+    class_names: Sequence[str]
+    image_names: Sequence[str]
+
+
+def costliest(costs: Costs, n: int, label: int | None = None) -> tuple[Fix, ...]:
+    """Return the `n` fixes that give most, each alone; those that give nothing are left out.
+
+    A detection with a target is changed to match it, at its own score; any other wrong one is removed; a missed box is
+    found at a score above all others. Of errors of one class, type and target class only the `n` with the highest
+    scores are priced: the others give no more.
+
+    Parameters
+    ----------
+    costs : Costs
+    n : int
+    label : int, optional
+        The one class whose average precision is meant; None means all.
+    """
+    errors = costs.errors
+    base = class_precisions(errors.ranking, errors.protocol)
+    counted = ~np.isnan(base) if label is None else np.arange(errors.n_labels) == label
+    before = np.where(counted, np.nan_to_num(base), 0.0)
+    share = max(int(counted.sum()), 1)
+    priced = [
+        wrong_fix(costs, detection, _gain(errors, detection, before, counted) / share)
+        for detection in candidates(errors, n, counted)
+    ]
+    for k in np.flatnonzero(counted):
+        boxes = np.flatnonzero(errors.missed & (errors.gt_label == k))[:n]
+        gain = (_found(errors, int(k)) - before[k]) / share if len(boxes) else 0.0
+        priced += [missed_fix(costs, int(box), float(gain)) for box in boxes]
+    worth = [one for one in priced if one.gain > 0]
+    return tuple(sorted(worth, key=lambda one: -one.gain)[:n])
+
+
+def repair_predictions(
+    pred: BoxTable, gt: BoxTable, fixes: Sequence[Fix], class_names: Sequence[str], *, least: float = 0.0
+) -> BoxTable:
+    """Return the predictions with fixes applied; what was missed is added with a score above all others.
+
+    Parameters
+    ----------
+    pred, gt : BoxTable
+        With common rows of images and classes.
+    fixes : sequence of Fix
+    class_names : sequence of str
+    least : float
+        A score that what is added must reach as well.
+    """
+    score = np.zeros(len(pred)) if pred.score is None else pred.score.copy()
+    label, xywh, kept = pred.label.copy(), pred.xywh.copy(), np.ones(len(pred), dtype=np.bool_)
+    for one in fixes:
+        if one.kind != MISSED and one.becomes:
+            label[one.row], xywh[one.row] = class_names.index(one.becomes), one.xywh
+        elif one.kind != MISSED:
+            kept[one.row] = False
+    added = gt.take(np.array([one.row for one in fixes if one.kind == MISSED], dtype=np.int64))
+    columns = {field.name: getattr(pred, field.name)[kept] for field in fields(pred) if field.name != "score"}
+    columns |= {"label": label[kept], "xywh": xywh[kept]}
+    joined = {name: np.concatenate([column, getattr(added, name)]) for name, column in columns.items()}
+    top = np.full(len(added), np.nextafter(score.max(initial=least), np.inf))
+    joined["score"] = np.concatenate([score[kept], top])
+    joined["area"] = joined["xywh"][:, 2] * joined["xywh"][:, 3]
+    joined["source"] = np.concatenate([pred.source[kept], pred.source.max(initial=0) + 1 + np.arange(len(added))])
+    return freeze(BoxTable(**joined))
+
+
+def candidates(errors: Errors, n: int, counted: BoolArray) -> Iterator[int]:
+    """Yield the false positives with the highest scores by class, type and target, if a class that counts gains.
+
+    `counted` marks these classes, shape (K,).
+    """
+    aims = aimed_labels(errors)
+    concerned = counted[errors.label] | ((aims != NO_BOX) & counted[aims])
+    for kind in range(len(TYPES)):
+        of_kind = np.flatnonzero((errors.kind == kind) & concerned)  # in class order: scores descend
+        key = errors.label[of_kind] * (errors.n_labels + 1) + aims[of_kind] + 1
+        yield from of_kind[group_ranks(key) < n].tolist()
+
+
+def aimed_labels(errors: Errors) -> IntArray:
+    """Return the class of the box that each detection would match when repaired, shape (n,); `NO_BOX` for none."""
+    return np.where(errors.target == NO_BOX, NO_BOX, np.append(errors.gt_label, NO_BOX)[errors.target])
+
+
+def _gain(errors: Errors, detection: int, before: FloatArray, counted: BoolArray) -> float:
+    """Return the sum over classes of what repairing one detection changes."""
+    own, target = int(errors.label[detection]), int(errors.target[detection])
+    other = own if target == NO_BOX else int(errors.gt_label[target])
+    rows = _rows(errors, own)
+    score, hit = errors.score[rows], errors.hit[rows]
+    if target != NO_BOX and other == own:
+        return _precision(errors, own, score, hit | (rows == detection)) - float(before[own])
+    change = 0.0
+    if counted[own]:
+        left = rows != detection
+        change += _precision(errors, own, score[left], hit[left]) - before[own]
+    if other != own and counted[other]:
+        rows = _rows(errors, other)
+        score = np.append(errors.score[rows], errors.score[detection])
+        change += _precision(errors, other, score, np.append(errors.hit[rows], True)) - before[other]
+    return float(change)
+
+
+def _found(errors: Errors, label: int) -> float:
+    """Return the average precision of a class after one more of its boxes is found, before all others."""
+    rows = _rows(errors, label)
+    return _precision(errors, label, np.append(np.inf, errors.score[rows]), np.append(True, errors.hit[rows]))
+
+
+def _rows(errors: Errors, label: int) -> IntArray:
+    start, stop = np.searchsorted(errors.label, [label, label + 1])
+    return np.asarray(start + np.flatnonzero(errors.counts[start:stop]))
+
+
+def _precision(errors: Errors, label: int, score: FloatArray, hit: BoolArray) -> float:
+    positives = errors.boxes(errors.counted)[label : label + 1]
+    one = Ranking(np.zeros(len(score), dtype=np.int64), score, hit, positives)
+    return float(class_precisions(one, errors.protocol)[0])
+
+
+def wrong_fix(costs: Costs, detection: int, gain: float) -> Fix:
+    """Return the repair of a false positive, given by its row."""
+    errors, row = costs.errors, int(costs.rows[detection])
+    target = int(errors.target[detection])
+    box = () if target == NO_BOX else tuple(costs.gt.xywh[target].tolist())
+    return Fix(
+        kind=TYPES[errors.kind[detection]],
+        image=costs.image_names[costs.pred.image[row]],
+        class_name=costs.class_names[costs.pred.label[row]],
+        score=float(errors.score[detection]),
+        row=row,
+        source=int(costs.pred.source[row]),
+        becomes="" if target == NO_BOX else costs.class_names[costs.gt.label[target]],
+        xywh=box,
+        gain=gain,
+    )
+
+
+def missed_fix(costs: Costs, box: int, gain: float) -> Fix:
+    """Return what finds a missed box, given by its row."""
+    name = costs.class_names[costs.gt.label[box]]
+    return Fix(
+        kind=MISSED,
+        image=costs.image_names[costs.gt.image[box]],
+        class_name=name,
+        score=float("nan"),
+        row=box,
+        source=int(costs.gt.source[box]),
+        becomes=name,
+        xywh=tuple(costs.gt.xywh[box].tolist()),
+        gain=gain,
+    )
+
+
+AVERAGE_RECALL = "AR"
+COUNTED = (AVERAGE_RECALL, "recall", "precision", "F1")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """True and false positives and ground-truth boxes by class, shape (K,) each."""
+
+    tp: IntArray
+    fp: IntArray
+    positives: IntArray
+
+    @classmethod
+    def of(cls, errors: Errors) -> Counts:
+        """Count what an evaluation found."""
+        wrong = errors.counts & ~errors.hit
+        return cls(errors.detections(errors.hit), errors.detections(wrong), errors.boxes(errors.counted))
+
+    def plus(self, *, tp: int | None = None, fp: int | None = None) -> Counts:
+        """Return the counts with a true positive more of one class, and a false positive less of one."""
+        more, fewer = self.tp.copy(), self.fp.copy()
+        if tp is not None:
+            more[tp] += 1
+        if fp is not None:
+            fewer[fp] -= 1
+        return replace(self, tp=more, fp=fewer)
+
+    def measure(self, name: str, label: int | None) -> float:
+        """Return a metric of `COUNTED`, of one class or, for None, of all: the mean of recall, else pooled; or NaN."""
+        chosen = slice(None) if label is None else slice(label, label + 1)
+        tp, fp, positives = self.tp[chosen], self.fp[chosen], self.positives[chosen]
+        if name == AVERAGE_RECALL:
+            defined = positives > 0
+            return float((tp[defined] / positives[defined]).mean()) if defined.any() else float("nan")
+        whole = {"recall": positives, "precision": tp + fp, "F1": (tp + fp + positives) / 2}[name].sum()
+        return float(tp.sum() / whole) if whole else float("nan")
+
+
+def costliest_counted(costs: Costs, n: int, name: str, label: int | None = None) -> tuple[Fix, ...]:
+    """Return the `n` fixes that give a metric of `COUNTED` most, each alone; those that give nothing are left out.
+
+    The fixes are those of `costs.costliest`, of the detections that the errors have: all with a score that counts.
+    Of errors that give the same those with the highest scores come first.
+
+    Parameters
+    ----------
+    costs : Costs
+    n : int
+    name : str
+    label : int, optional
+        The one class that is meant; None means all.
+    """
+    errors, counts = costs.errors, Counts.of(costs.errors)
+    before = counts.measure(name, label)
+    wrong, gains = _false_positives(errors, n, counts, name, label)
+    order = np.lexsort((-errors.score[wrong], -gains))[:n]
+    priced = [wrong_fix(costs, int(wrong[i]), float(gains[i]) - before) for i in order]
+    for k in range(errors.n_labels) if label is None else [label]:
+        boxes = np.flatnonzero(errors.missed & (errors.gt_label == k))[:n]
+        gain = counts.plus(tp=k).measure(name, label) - before if len(boxes) else 0.0
+        priced += [missed_fix(costs, int(box), gain) for box in boxes]
+    return tuple(sorted((one for one in priced if one.gain > 0), key=lambda one: -one.gain)[:n])
+
+
+def _false_positives(
+    errors: Errors, n: int, counts: Counts, name: str, label: int | None
+) -> tuple[IntArray, FloatArray]:
+    """Return rows of false positives, and what the metric is when each alone is repaired."""
+    counted = np.ones(errors.n_labels, dtype=np.bool_) if label is None else np.arange(errors.n_labels) == label
+    rows = np.fromiter(candidates(errors, n, counted), dtype=np.int64)
+    owns, aims = errors.label[rows].tolist(), aimed_labels(errors)[rows].tolist()
+    pairs = list(zip(owns, aims, strict=True))
+    values = {
+        (own, aim): counts.plus(tp=None if aim == NO_BOX else aim, fp=own).measure(name, label)
+        for own, aim in set(pairs)
+    }
+    return rows, np.array([values[pair] for pair in pairs])
+
+
+RULES = (  # the order of the steps, and the fields that only make sense together
+    ("crowd and ignored boxes", ("ignored_flags", "reusable_flags", "crowd_overlap")),
+    ("caps on detections", ("max_dets",)),
+    ("area ranges", ("areas",)),
+    ("pixels added to sides", ("pixel_offset",)),
+    ("assignment", ("assignment", "iou_ties")),
+    ("order of equal scores", ("score_ties",)),
+    ("interpolation", ("interpolation", "recall_points", "precision_epsilon")),
+    ("IoU thresholds", ("iou_thresholds",)),
+)
+
+
+def protocol_steps(start: Protocol, end: Protocol) -> Iterator[tuple[str, str, Protocol]]:
+    """Yield each rule that differs, what changes, and the protocol after it; the last one has all rules of `end`.
+
+    Classes without ground truth are undefined under every protocol, so that they are no step.
+    """
+    now = start
+    for rule, names in RULES:
+        changes = {name: getattr(end, name) for name in names if getattr(end, name) != getattr(now, name)}
+        if changes:
+            text = ", ".join(f"{name}: {_text(getattr(now, name))} -> {_text(new)}" for name, new in changes.items())
+            now = now.with_options(**changes)
+            yield rule, text, now
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        shown = [getattr(one, "name", None) or _text(one) for one in value]
+        return "+".join(shown if len(shown) <= 4 else [shown[0], "...", shown[-1]]) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)

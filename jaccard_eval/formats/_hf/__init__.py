@@ -1,1 +1,0 @@
-"""Hugging Face data sets and outputs."""

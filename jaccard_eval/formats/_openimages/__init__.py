@@ -1,1 +1,0 @@
-"""The parts of the Open Images format: columns, reader and writer."""

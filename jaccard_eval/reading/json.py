@@ -1,0 +1,220 @@
+"""Plain values of JSON: their kinds, and the keys of a document by a look at its head."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.errors import DataError, FindingLog, Where, shown, shown_json
+
+MAX_INTEGER_DIGITS = 4300  # sys.int_info.default_max_str_digits: longer ones take quadratic time to convert
+_TOO_DEEP = "arrays or objects are nested too deep to be annotations"
+_SNIPPET = 20  # characters shown of what stands at a syntax error
+_KINDS = {bool: "a boolean", str: "a text", list: "an array", dict: "an object", type(None): "null"}
+
+
+class RepeatedKeys(dict[str, Any]):
+    """An object of a file that has a key more than once; holds the last value of each, as all readers do."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.repeated = tuple(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+
+
+def parse_json(path: Path, text: str) -> Any:
+    """Parse one JSON document; NaN, Infinity and integers too long to convert become floats that are not finite.
+
+    Raises
+    ------
+    DataError
+        When the text is no JSON; with line, column and what was found there.
+    """
+    if not text.strip(" \t\r\n"):
+        fix = "Export it again."
+        raise DataError.single(
+            "file-empty", Where(str(path)), "the file is empty but for white space: no data", fix=fix
+        )
+    try:
+        return _loads(text)
+    except json.JSONDecodeError as error:
+        log = FindingLog()
+        _record_syntax(log, Where(str(path), line=error.lineno), text, error)
+        raise DataError(log.findings()) from None
+    except RecursionError:
+        raise DataError.single("json-depth", Where(str(path)), _TOO_DEEP, fix="Export the file again.") from None
+
+
+def parse_json_lines(path: Path, text: str, findings: FindingLog) -> list[tuple[int, Any]]:
+    """Parse JSON Lines; return each value with the number of its line, counted from 1. Blank lines are skipped.
+
+    Lines that are no JSON are recorded in `findings`.
+    """
+    values = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip(" \t\r"):
+            continue
+        try:
+            values.append((number, _loads(line)))
+        except json.JSONDecodeError as error:
+            _record_syntax(findings, Where(str(path), line=number), line, error)
+        except RecursionError:
+            findings.error("json-depth", Where(str(path), line=number), _TOO_DEEP)
+    return values
+
+
+def looks_like_json_lines(text: str) -> bool:
+    """Whether the text has several lines and the first is a JSON object by itself."""
+    first, _, rest = text.strip().partition("\n")
+    if not rest or not first.startswith("{"):
+        return False
+    try:
+        return isinstance(_loads(first), dict)
+    except (json.JSONDecodeError, RecursionError):
+        return False
+
+
+def kind_of(value: object) -> str:
+    """Name the kind of a JSON value, with its article."""
+    return _KINDS.get(dict if isinstance(value, dict) else type(value), "a number")
+
+
+def described_json(value: object) -> str:
+    """Return a value for a message, with its kind."""
+    return "null" if value is None else f"{shown_json(value)} ({kind_of(value)})"
+
+
+def is_number(value: object) -> bool:
+    """Whether a JSON value is a number; true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_finite(value: float) -> bool:
+    """Whether a number fits a float and is neither NaN nor infinite."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _record_syntax(findings: FindingLog, where: Where, text: str, error: json.JSONDecodeError) -> None:
+    expected = (error.msg[0].lower() + error.msg[1:]).removesuffix(" at")
+    found = text[error.pos : error.pos + _SNIPPET].lstrip()
+    detail = f"not valid JSON, column {error.colno}: {expected}, "
+    detail += f"found {shown(found)}" if found else "but the data ends here (truncated?)"
+    findings.error("json-syntax", where, detail, fix="Export the file again, or mend it at that place.")
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # an integer of more than MAX_INTEGER_DIGITS digits
+        return json.loads(text, object_pairs_hook=_object, parse_int=_bounded_int)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    return values if len(values) == len(pairs) else RepeatedKeys(pairs)
+
+
+def _bounded_int(digits: str) -> int | float:
+    return int(digits) if len(digits) <= MAX_INTEGER_DIGITS else math.inf
+
+
+_QUOTE = ord('"')
+_BLOCK = 1 << 18  # bytes searched at a time, so that the intermediate arrays stay in the cache
+_LONGEST_KEY = 64  # bytes; longer distances between quotes are not told apart
+_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[\[{]|[\]}]', re.DOTALL)
+_ESCAPED_ASCII = re.compile(rb"\\u00[2-7]")
+
+
+@functools.lru_cache(maxsize=4)  # every JSON format looks at the same first bytes of an input
+def record_keys(head: bytes) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the keys of the outermost object, and those of the objects directly in an outermost array.
+
+    `head` may be cut off anywhere.
+    """
+    outer: set[str] = set()
+    inner: set[str] = set()
+    nesting: list[bytes] = []
+    for token in _TOKEN.finditer(head):
+        mark = token.group()[:1]
+        if mark in b"[{":
+            nesting.append(mark)
+        elif mark in b"]}":
+            del nesting[-1:]
+        elif token.group(2) and nesting == [b"{"]:
+            outer.add(token.group(1).decode("utf-8", "replace"))
+        elif token.group(2) and nesting == [b"[", b"{"]:
+            inner.add(token.group(1).decode("utf-8", "replace"))
+    return frozenset(outer), frozenset(inner)
+
+
+def may_repeat_keys(
+    data: bytes, explained: Mapping[str, int], *, texts: int = 0, set_aside: Sequence[bytes] = ()
+) -> bool:
+    """Whether `data` holds more of some key than its decoded records explain.
+
+    False is certain; True asks for a real parse, because a text may equal a key or an object inside a record may
+    have the same one.
+
+    Parameters
+    ----------
+    data : bytes
+        The whole document.
+    explained : mapping of str to int
+        How often each key that matters was found by the decoder.
+    texts : int
+        How many texts the decoder found as values.
+    set_aside : sequence of bytes
+        Parts of the document that were decoded as they stand; their keys do not matter.
+    """
+    if b"\\" in data and b"\\u00" in data and _ESCAPED_ASCII.search(data):
+        return True  # a key may be written with escapes
+    if count_quotes(data) == 2 * (sum(explained.values()) + texts):
+        return False
+    at_most = _count_spans(data)
+    for part in set_aside:
+        at_most -= _count_spans(part)
+    suspects = [key for key, count in explained.items() if at_most[_span_code(key)] > count]
+    return any(
+        _count_key(data, key) - sum(_count_key(part, key) for part in set_aside) > explained[key] for key in suspects
+    )
+
+
+def count_quotes(data: bytes) -> int:
+    """Count the quotes in a document: two for every key and every text."""
+    text = np.frombuffer(data, dtype=np.uint8)
+    return sum(int(np.count_nonzero(text[at : at + _BLOCK] == _QUOTE)) for at in range(0, len(text), _BLOCK))
+
+
+def _count_key(data: bytes, key: str) -> int:
+    return data.count(b'"%s"' % key.encode())
+
+
+def _span_code(key: str) -> int:
+    """Where `_count_spans` counts a key: by its length and first letter."""
+    return (len(key) + 1) << 8 | ord(key[0])
+
+
+def _count_spans(data: bytes) -> npt.NDArray[np.int64]:
+    """Count the spans between neighbouring quotes by length and first byte; never fewer than there are keys."""
+    text = np.frombuffer(data, dtype=np.uint8)
+    counts = np.zeros(_LONGEST_KEY << 8, dtype=np.int64)
+    for at in range(0, len(text), _BLOCK):
+        block = text[at : at + _BLOCK + _LONGEST_KEY]
+        quotes = np.flatnonzero(block == _QUOTE).astype(np.int32)
+        begins = quotes[:-1][quotes[:-1] < _BLOCK]
+        length = np.minimum(np.diff(quotes)[: len(begins)], _LONGEST_KEY - 1)
+        counts += np.bincount(length << 8 | block[begins + 1], minlength=len(counts))
+    return counts

@@ -1,0 +1,147 @@
+"""Lines of text that hold a box each, and folders with one file per class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.dataset import unknown_sizes
+from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.formats import ReadOptions
+from jaccard_eval.formats._yolo.reader import mention_other_files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.files import MAX_ENTRIES, read_each, read_lines, scan_folder
+from jaccard_eval.reading.tabular.columns import parse_numbers
+
+Place = tuple[str, int]  # file and line
+
+
+@dataclass(slots=True)
+class TextBoxes:
+    """Lines with a box each, as text, and where each of them stands.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        What the numbers of a line are.
+    """
+
+    columns: tuple[str, ...]
+    places: list[Place] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    numbers: list[str] = field(default_factory=list)  # as many of each line as columns, an absent one as an empty text
+    uneven: list[tuple[Where, str]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def where(self, row: int, name: str | None = None) -> Where:
+        """Return the place of a line."""
+        path, line = self.places[row]
+        return Where(path, line=line, field=name)
+
+    def add(self, place: Place, image: str, label: str, numbers: Sequence[str]) -> None:
+        """Add a line."""
+        self.places.append(place)
+        self.images.append(image)
+        self.labels.append(label)
+        self.numbers += numbers
+
+    def refuse(self, place: Place, detail: str) -> None:
+        """Keep what is to be said of a line with too few or too many fields."""
+        self.uneven.append((Where(place[0], line=place[1]), detail))
+
+    def read(self, findings: FindingLog, *, fix: str) -> FloatArray:
+        """Return the numbers, shape (n, columns), NaN where absent; every line and number that is none is told."""
+        findings.add_rows(Severity.ERROR, "columns", range(len(self.uneven)), self.uneven.__getitem__, fix=fix)
+        numbers, bad = parse_numbers(np.array(self.numbers, dtype=np.object_))
+        width = len(self.columns)
+        findings.add_rows(
+            Severity.ERROR,
+            "number-invalid",
+            [index for index in bad if self.numbers[index]],
+            lambda index: (
+                self.where(index // width, self.columns[index % width]),
+                f"{shown(self.numbers[index])} is not a plain finite number",
+            ),
+            fix="Write plain decimal numbers with a point.",
+        )
+        return numbers.reshape(-1, width)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What a line holds.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Behind the image: the score, then the numbers of the box.
+    all_columns : str
+        As a message names them.
+    fix : str
+    split : callable
+        From a line to its fields.
+    """
+
+    columns: tuple[str, ...]
+    all_columns: str
+    fix: str
+    split: Callable[[str], list[str]] = str.split
+
+
+def read_class_files(
+    folder: Path, files: Mapping[str, Sequence[Path]], layout: Layout, draft: Draft, options: ReadOptions
+) -> tuple[TextBoxes, FloatArray]:
+    """Add the images and classes of result files, by class, to the draft; an empty one is a class without boxes.
+
+    Returns
+    -------
+    lines : TextBoxes
+    numbers : ndarray of float64, shape (n, columns)
+    """
+    lines = TextBoxes(layout.columns)
+    chosen = _one_each(files, draft.findings)
+    for label, path, texts in read_each(chosen, partial(read_lines, empty_ok=True), draft.findings):
+        for number, text in enumerate(texts, start=1):
+            if fields := layout.split(text):
+                _add_line(lines, (str(path), number), label, fields, layout)
+    images = sorted(set(lines.images))
+    sizes = unknown_sizes(len(images))
+    if options.images is not None:
+        options.images.fill_sizes(sizes, images, draft.findings)
+    draft.set_images(images, sizes=sizes, listed=False)
+    draft.set_classes(list(files), list(files))
+    mention_other_files(folder, _others(folder, files), draft)
+    return lines, lines.read(draft.findings, fix=layout.fix)
+
+
+def _one_each(files: Mapping[str, Sequence[Path]], findings: FindingLog) -> dict[str, Path]:
+    """Return the first file of each class; results of several runs are none."""
+    for label, (_, *more) in files.items():
+        for path in more:
+            detail = f"{shown(label)} has {1 + len(more)} result files"
+            findings.error("label-twice", Where(str(path)), detail, fix="Pass the folder of one run.")
+    return {label: paths[0] for label, paths in files.items()}
+
+
+def _add_line(lines: TextBoxes, place: Place, label: str, fields: list[str], layout: Layout) -> None:
+    """Add a line; the name of an image may have blanks."""
+    n_behind = len(layout.columns)
+    if len(fields) > n_behind:
+        lines.add(place, " ".join(fields[:-n_behind]), label, fields[-n_behind:])
+    else:
+        lines.refuse(place, f"expected {1 + n_behind} columns ({layout.all_columns}), got {len(fields)}")
+
+
+def _others(folder: Path, files: Mapping[str, Sequence[Path]]) -> list[str]:
+    """Return the names of files that are no results."""
+    known = {path.name for paths in files.values() for path in paths}
+    others, _ = scan_folder(folder, lambda name: name not in known and not name.startswith("."), MAX_ENTRIES)
+    return [path.name for path in others]

@@ -1,0 +1,497 @@
+"""Arrow and Parquet files: recognised, opened alone or as folders of parts, and read into a draft."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import unquote
+
+import numpy as np
+
+from jaccard_eval.data.dataset import Key
+from jaccard_eval.errors import DataError, FindingLog, Where, shown
+from jaccard_eval.extras import require
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.files import SPLIT_NAMES, choose_split, list_tree, scan_folder, split_of
+from jaccard_eval.reading.tabular.arrow_tables import EXTRA, ArrowColumn, Batch, flatten, is_wanted
+from jaccard_eval.reading.tabular.columns import count_known
+from jaccard_eval.reading.tabular.objects import OBJECTS, SINGULAR, Column, Table, ValueColumn, add_table
+
+PARQUET_MAGIC = b"PAR1"
+ARROW_MAGIC = b"ARROW1"
+CONTINUATION = b"\xff\xff\xff\xff"  # of an Arrow stream, before the length of its first message
+
+PARQUET_SUFFIXES = (".parquet", ".pq")
+ARROW_SUFFIXES = (".arrow", ".feather", ".arrows")
+# Files beside the data: of Spark and of Hugging Face's save_to_disk.
+DESCRIPTIONS = ("dataset_info.json", "dataset_dict.json", "state.json", "readme.md")
+BESIDES = frozenset({"_success", "_metadata", "_common_metadata", *DESCRIPTIONS})
+MAX_SCHEMA_BYTES = 1 << 24  # more than the schema of any table takes
+SNIFFED_FILES = 20
+SNIFFED_LEVELS = 3
+
+
+def is_parquet(start: bytes) -> bool:
+    """Whether a file that starts so is a Parquet file."""
+    return start.startswith(PARQUET_MAGIC)
+
+
+def is_arrow(start: bytes) -> bool:
+    """Whether a file that starts so is an Arrow file or stream."""
+    if start.startswith(ARROW_MAGIC):
+        return True
+    length = int.from_bytes(start[4:8], "little")
+    root = int.from_bytes(start[8:12], "little")  # of the flatbuffer, from its start
+    return start.startswith(CONTINUATION) and 0 < length <= MAX_SCHEMA_BYTES and length % 8 == 0 and 4 <= root < length
+
+
+def is_besides(name: str) -> bool:
+    """Whether a file or folder in a folder of tables is none of them: hidden, a description, a picture."""
+    from jaccard_eval.data.imagekeys import is_image_name  # not needed to look at a file
+
+    return name.startswith(".") or name.lower() in BESIDES or is_image_name(name)
+
+
+def holds_only(folder: Path, suffixes: Collection[str]) -> bool:
+    """Whether the first files in a folder, or else in the folders in it, are tables by their suffix, and no others."""
+    level = [folder]
+    for _ in range(SNIFFED_LEVELS):
+        scanned = [scan_folder(one, _is_other_file, SNIFFED_FILES) for one in level]
+        names = [file.name for files, _ in scanned for file in files]
+        if names:
+            return all(Path(name).suffix.lower() in suffixes for name in names)
+        level = [one for _, folders in scanned for one in folders if not one.name.startswith(".")][:SNIFFED_FILES]
+    return False
+
+
+def _is_other_file(name: str) -> bool:
+    return "." in name.strip(".") and "=" not in name and not is_besides(name)
+
+
+OWN_KEY = b"jaccard_eval"
+HUGGING_FACE_KEY = b"huggingface"
+
+ClassNames = Mapping[str, Mapping[Key, str]]  # by the name of the column that has the keys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remarks:
+    """What a table says of itself.
+
+    Parameters
+    ----------
+    class_names : mapping of str to mapping of int or str to str
+        Names of classes by key, for the columns that have the keys.
+    own : bool
+        Whether it was written here, so that the columns of ids are the keys.
+    units : {"px", "norm"}, optional
+    listed, named : bool
+        As in `jaccard_eval.reading.tabular.objects.Table`.
+    """
+
+    class_names: ClassNames = field(default_factory=dict)
+    own: bool = False
+    units: str | None = None
+    listed: bool = False
+    named: bool = True
+
+
+def dump_remarks(column: str, classes: Mapping[Key, str], *, units: str, listed: bool, named: bool) -> bytes:
+    """Return what a table written here says of itself."""
+    about = {"column": column, "classes": list(classes.items()), "units": units, "listed": listed, "named": named}
+    return json.dumps(about).encode()
+
+
+def read_remarks(metadata: Mapping[bytes, bytes]) -> Remarks:
+    """Return what the metadata of a schema says; what is not as expected says nothing."""
+    own = _loaded(metadata.get(OWN_KEY, b""))
+    if isinstance(own, dict) and own.get("units") in ("px", "norm"):
+        names = {str(own.get("column")): dict(_pairs(own.get("classes")))}
+        listed, named = own.get("listed") is True, own.get("named") is True
+        return Remarks(class_names=names, own=True, units=own["units"], listed=listed, named=named)
+    described = _loaded(metadata.get(HUGGING_FACE_KEY, b""))
+    return Remarks(class_names=dict(_class_labels(_at(described, "info", "features"))))
+
+
+def _pairs(classes: Any) -> Iterator[tuple[Key, str]]:
+    for one in classes if isinstance(classes, list) else []:
+        match one:
+            case [int() | str() as key, str() as name] if not isinstance(key, bool):
+                yield key, name
+
+
+def _class_labels(features: Any) -> Iterator[tuple[str, dict[Key, str]]]:
+    """Yield the columns that hold indices of named classes, those of objects included."""
+    for name, feature in features.items() if isinstance(features, dict) else ():
+        if name == OBJECTS:
+            yield from _class_labels(_inside(feature))
+            continue
+        names = _at(_inside(feature), "names")
+        if isinstance(names, list) and all(isinstance(one, str) for one in names):
+            yield str(SINGULAR.get(name, name)), dict(enumerate(names))
+
+
+def _inside(feature: Any) -> Any:
+    """Return what a list, however it is written, is a list of."""
+    while isinstance(feature, list) and len(feature) == 1:
+        feature = feature[0]
+    while isinstance(feature, dict) and isinstance(feature.get("_type"), str) and "feature" in feature:
+        feature = feature["feature"]
+    return feature
+
+
+def _at(value: Any, *keys: str) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _loaded(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+ROW_BYTES = 32  # of memory that a row takes at least: four coordinates, or an image and what it is repeated for
+
+_LIST_PARTS = frozenset({"list", "element", "item", "array", "bag", "array_element"})  # of Parquet's names in a list
+
+
+@dataclass(slots=True)
+class Content:
+    """What a file holds.
+
+    Parameters
+    ----------
+    batches : list of Batch
+        At least one, which may be empty.
+    unread : list of str
+        Columns, and fields of objects, that were passed over.
+    metadata : dict of bytes to bytes
+        Of the schema.
+    """
+
+    batches: list[Batch] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    metadata: dict[bytes, bytes] = field(default_factory=dict)
+
+
+def read_content(path: Path, findings: FindingLog) -> Content:
+    """Read a file, whatever its suffix: Parquet, Arrow or an Arrow stream by its first bytes.
+
+    Raises
+    ------
+    DataError
+        When it is something else or damaged, or claims far more rows than its size gives.
+    MachineError
+        When pyarrow is not installed.
+    """
+    arrow = require("pyarrow", extra=EXTRA)
+    try:
+        with files.open_regular(path) as file, files.unchanging(path, file):
+            return _read(path, file, findings)
+    except MemoryError:
+        if path.stat().st_size > files.UNPACKED_FLOOR:
+            raise
+        reason = "it asks for more memory than there is"
+    except (arrow.ArrowException, OSError, ValueError, LookupError, ArithmeticError, NotImplementedError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+    fix = "Copy or export the file again."
+    raise DataError.single("arrow-damaged", Where(str(path)), f"cannot be read: {reason}", fix=fix)
+
+
+def _read(path: Path, file: BinaryIO, findings: FindingLog) -> Content:
+    start = file.read(files.SNIFF_BYTES)
+    if not (is_parquet(start) or is_arrow(start)):
+        files.read_bytes(path)  # which knows what else is passed by mistake
+        detail = "holds neither Parquet nor Arrow by its first bytes"
+        raise DataError.single("wrong-content", Where(str(path)), detail, fix="Check the path, or name the format.")
+    file.seek(0)
+    budget = _Budget(max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * os.fstat(file.fileno()).st_size))
+    content = Content()
+    first_row = 0
+    for table in _parquet(file, content, budget) if is_parquet(start) else _arrow(file, start, content, budget):
+        budget.require(ROW_BYTES * table.num_rows)
+        table.validate(full=True)  # before anything else is asked of it: pyarrow trusts what it reads
+        content.batches.append(flatten(table, first_row, str(path), findings, most=budget.left // ROW_BYTES))
+        budget.spend(table.nbytes)
+        first_row += table.num_rows
+    return content
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What a file may unpack to: a few kilobytes can claim gigabytes."""
+
+    left: int
+
+    def spend(self, n_bytes: int) -> None:
+        self.left -= n_bytes
+        self.require(0)
+
+    def require(self, n_bytes: int) -> None:
+        """Raise a ValueError when more is claimed than is left."""
+        if n_bytes > self.left:
+            raise ValueError("it unpacks to far more than its size gives; write it again without compression")
+
+
+def _parquet(file: BinaryIO, content: Content, budget: _Budget) -> Iterator[Any]:
+    """Yield the row groups, with indices of a dictionary for texts: one text for a million rows is then one text."""
+    parquet = require("pyarrow.parquet", extra=EXTRA)
+    opened = parquet.ParquetFile(file)
+    schema, about = opened.schema_arrow, opened.metadata
+    content.metadata = schema.metadata or {}
+    leaves = [opened.schema.column(at) for at in range(len(opened.schema))]
+    read = [leaf for leaf in leaves if is_wanted(_parts(leaf.path)) and _is_readable(leaf)]
+    paths = {leaf.path for leaf in read}
+    content.unread = list(dict.fromkeys(_unread_name(_title(leaf.path)) for leaf in leaves if leaf.path not in paths))
+    # Not that of the columns in it: to ask for these ends the process where the file is damaged (pyarrow 26).
+    groups = [about.row_group(group).total_byte_size for group in range(about.num_row_groups)]
+    budget.require(max(sum(groups), ROW_BYTES * about.num_rows))
+    texts = [leaf.path for leaf in read if leaf.physical_type == "BYTE_ARRAY"]
+    opened = parquet.ParquetFile(file, metadata=about, read_dictionary=texts)
+    if not groups:
+        yield opened.read(columns=sorted(paths))
+    for group in range(len(groups)):
+        yield opened.read_row_group(group, columns=sorted(paths))
+
+
+def _arrow(file: BinaryIO, start: bytes, content: Content, budget: _Budget) -> Iterator[Any]:
+    """Yield the record batches of a file or a stream."""
+    arrow, ipc = require("pyarrow", extra=EXTRA), require("pyarrow.ipc", extra=EXTRA)
+    is_file = start.startswith(ARROW_MAGIC)
+    open_one = ipc.open_file if is_file else ipc.open_stream
+    schema = open_one(file).schema
+    file.seek(0)
+    content.metadata = schema.metadata or {}
+    chosen = [at for at, one in enumerate(schema) if is_wanted((one.name,)) and not _is_binary(one.type)]
+    content.unread = [_unread_name(one.name) for at, one in enumerate(schema) if at not in chosen]
+    reader = open_one(file, options=ipc.IpcReadOptions(included_fields=chosen, use_threads=True))
+    yield arrow.schema([schema.field(at) for at in chosen]).empty_table()
+    yield from map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    """Return the names of a column and of the fields in it."""
+    name, *inner = path.split(".")
+    return (name, *(one for one in inner if one not in _LIST_PARTS))
+
+
+def _title(path: str) -> str:
+    """Return the name of a column, or with it that of a field."""
+    return ".".join(_parts(path)[:2])
+
+
+def _unread_name(title: str) -> str:
+    """Return what a column that is not read is called: bytes do not take the name of what is read."""
+    return f"{title} (bytes)" if count_known([title]) else title
+
+
+def _is_readable(leaf: Any) -> bool:
+    """Whether a column of Parquet is no bare bytes, such as an encoded picture."""
+    return leaf.physical_type != "BYTE_ARRAY" or leaf.logical_type.type in ("STRING", "DECIMAL", "JSON", "ENUM")
+
+
+def _is_binary(kind: Any) -> bool:
+    types = require("pyarrow", extra=EXTRA).types
+    return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
+
+
+SPLIT = "split"
+
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_SHARD = re.compile(r"([a-z]+)(?:-\d{5}-of-\d{5})?", re.IGNORECASE)  # of the Hub: validation-00000-of-00002.parquet
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file of a folder, and the columns that the names of its folders give it.
+
+    Parameters
+    ----------
+    path : Path
+    columns : mapping of str to str or None
+    split : str, optional
+        By a folder ``split=val``, a folder or a file that is called like one.
+    """
+
+    path: Path
+    columns: Mapping[str, str | None]
+    split: str | None
+
+
+def find_parts(path: Path, suffixes: Collection[str], draft: Draft) -> list[Part]:
+    """Return the files of an input, sorted: a file itself, or those of a folder that are of the split asked for.
+
+    Raises
+    ------
+    DataError
+        When a folder holds no such file, or none of the split.
+    """
+    if not files.is_folder(path):
+        return [Part(path, {}, None)]
+    names = [name for name in list_tree(path, draft.findings) if not any(map(is_besides, name.split("/")))]
+    parts = [_part(path, name) for name in names if Path(name).suffix.lower() in suffixes]
+    if not parts:
+        detail = f"no {next(iter(suffixes))} files"
+        raise DataError.single("labels-missing", Where(str(path)), detail, fix="Pass the folder of the tables.")
+    others = len(names) - len(parts)
+    if others:
+        draft.ignored["other-files"] += others
+        draft.findings.warning("other-files", Where(str(path)), f"{others:,} files that are no tables were left out")
+    return _of_split(path, parts, draft)
+
+
+def _part(folder: Path, name: str) -> Part:
+    """Return a file with what its path says."""
+    *folders, file = name.split("/")
+    columns = dict(_hive_pair(one) for one in folders if "=" in one.strip("="))
+    named = columns.get(SPLIT) if SPLIT in columns else _split_of_names(folders, Path(file).stem)
+    split = split_of(named.lower()) if named and named.lower() in SPLIT_NAMES else named
+    return Part(folder / name, {key: value for key, value in columns.items() if key != SPLIT}, split)
+
+
+def _hive_pair(folder: str) -> tuple[str, str | None]:
+    key, _, value = folder.partition("=")
+    return unquote(key), None if value == _NO_VALUE else unquote(value)
+
+
+def _split_of_names(folders: list[str], stem: str) -> str | None:
+    """Return the split that a folder or the file is called after."""
+    shard = _SHARD.fullmatch(stem)
+    named = [*folders, *([shard[1]] if shard else [])]
+    return next((name for name in reversed(named) if name.lower() in SPLIT_NAMES), None)
+
+
+def _of_split(path: Path, parts: list[Part], draft: Draft) -> list[Part]:
+    """Return the files of the split asked for; all of them where not every file is of a split."""
+    there = list(dict.fromkeys(part.split for part in parts if part.split is not None))
+    if not there or any(part.split is None for part in parts):
+        return parts
+    split = choose_split(draft.options.split, there, Where(str(path)), draft.findings)
+    draft.details.append(f"split {split}")
+    return [part for part in parts if part.split == split]
+
+
+def read_tables(path: Path, suffixes: Collection[str], draft: Draft) -> None:
+    """Add the boxes of a file, or of all files of a folder, to the draft.
+
+    Raises
+    ------
+    DataError
+        When a file cannot be read, or files of a folder do not go together.
+    MachineError
+        When pyarrow is not installed.
+    """
+    parts = find_parts(path, suffixes, draft)
+    contents = [_read_part(part, draft) for part in parts]
+    draft.findings.raise_errors()
+    table = _merged(parts, contents, draft)
+    draft.findings.raise_errors()
+    if table is not None:
+        add_table(table, draft)
+
+
+def _read_part(part: Part, draft: Draft) -> Content:
+    """Read a file, and give it the columns that its path says."""
+    try:
+        content = read_content(part.path, draft.findings)
+    except DataError as error:
+        draft.findings.extend(error.findings)
+        return Content()
+    content.batches = [_with_constants(batch, part.columns) for batch in content.batches]
+    return content
+
+
+def _with_constants(batch: Batch, constants: Mapping[str, str | None]) -> Batch:
+    arrow = require("pyarrow", extra=EXTRA)
+    given = {name: value for name, value in constants.items() if name not in batch.columns}
+    columns = {name: _constant(arrow, value, len(batch.rows)) for name, value in given.items()}
+    return replace(batch, columns={**batch.columns, **columns})
+
+
+def _constant(arrow: Any, value: str | None, n: int) -> Any:
+    """Return a column of one value: a whole number where the text is one."""
+    typed = None if value is None else int(value) if value.isdecimal() and len(value) <= 18 else value
+    return arrow.DictionaryArray.from_arrays(arrow.array(np.zeros(n, dtype=np.int32)), arrow.array([typed]))
+
+
+def _merged(parts: list[Part], contents: list[Content], draft: Draft) -> Table | None:
+    """Return one table of all batches."""
+    arrow = require("pyarrow", extra=EXTRA)
+    batches = [batch for content in contents for batch in content.batches]
+    _check_alike(parts, contents, draft)
+    try:
+        tables = [
+            arrow.table({name: _mergeable(arrow, one) for name, one in batch.columns.items()}) for batch in batches
+        ]
+        merged = arrow.concat_tables(tables, promote_options="permissive")
+    except (arrow.ArrowException, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        fix = "Write all files with the same types."
+        draft.findings.error("arrow-damaged", Where(draft.path), f"its parts do not go together: {reason}", fix=fix)
+        return None
+    inner = frozenset(name for batch in batches for name in batch.inner)
+    rows = np.concatenate([batch.rows for batch in batches])
+    positions = np.concatenate([batch.positions for batch in batches])
+    sizes = [sum(len(batch.rows) for batch in content.batches) for content in contents]
+    file_of_row = np.repeat(np.arange(len(parts)), sizes)
+
+    def place(row: int, column: str | None) -> Where:
+        where = Where(str(parts[file_of_row[row]].path), record=f"row {rows[row]}", field=column)
+        return replace(where, field=f"{OBJECTS}[{positions[row]}].{column}") if column in inner else where
+
+    cells: dict[str, Column] = {name: ArrowColumn(merged.column(name)) for name in merged.column_names}
+    unread = (name for content in contents for name in content.unread if name not in cells)
+    remarks = read_remarks(contents[0].metadata) if len(parts) == 1 else _shared_remarks(contents)
+    return Table(
+        cells={**cells, **{name: ValueColumn(()) for name in unread}},
+        n_rows=len(rows),
+        place=place,
+        findings=draft.findings,
+        listed=remarks.listed or bool(inner),
+        units=remarks.units,
+        class_names=remarks.class_names,
+        named=remarks.named,
+        keyed=remarks.own,
+        bare=np.concatenate([batch.bare for batch in batches]) if inner else None,
+    )
+
+
+def _shared_remarks(contents: list[Content]) -> Remarks:
+    """Return what all files of a folder say alike."""
+    remarks = [read_remarks(content.metadata) for content in contents]
+    return remarks[0] if all(one == remarks[0] for one in remarks) else Remarks()
+
+
+def _check_alike(parts: list[Part], contents: list[Content], draft: Draft) -> None:
+    """Report files that lack a column that another one has: its rows would be read without a word."""
+    names = [{name for batch in content.batches for name in batch.columns} for content in contents]
+    every = set().union(*names)
+    for part, own in zip(parts, names, strict=True):
+        missing = ", ".join(map(shown, sorted(every - own)))
+        if missing:
+            detail = f"no column {missing}, which other files of the folder have"
+            draft.findings.error("csv-column-missing", Where(str(part.path)), detail, fix="Write all files alike.")
+
+
+def _mergeable(arrow: Any, values: Any) -> Any:
+    """Return texts of every type as indices of a dictionary, so that files that differ in it go together."""
+    kind, coded = values.type, arrow.dictionary(arrow.int32(), arrow.string())
+    types = arrow.types
+    texts = kind.value_type if types.is_dictionary(kind) else kind
+    is_text = types.is_string(texts) or types.is_large_string(texts) or types.is_string_view(texts)
+    if not is_text:
+        return values.dictionary_decode() if types.is_dictionary(kind) else values
+    if kind == coded:
+        values.dictionary.validate(full=True)  # which the validation of the whole leaves out
+        return values
+    plain = values.cast(texts) if types.is_dictionary(kind) else values
+    return plain.cast(arrow.string()).dictionary_encode()

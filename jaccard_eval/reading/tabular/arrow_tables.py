@@ -1,0 +1,351 @@
+"""From Arrow columns, flat or nested, to boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.dataset import Key
+from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.extras import require
+from jaccard_eval.reading.draft import CodedKeys
+from jaccard_eval.reading.tabular.columns import count_known
+from jaccard_eval.reading.tabular.objects import (
+    IMAGE_FIELD,
+    OBJECTS,
+    OBJECTS_FIX,
+    OF_THE_IMAGE,
+    PATHS,
+    SINGULAR,
+    USUAL,
+    flags_of,
+    read_key,
+)
+from jaccard_eval.reading.tabular.rows import Codes
+
+EXTRA = "parquet"
+MAX_SHOWN_ENTRIES = 20  # of a list that a message repeats
+
+
+@dataclass(frozen=True)
+class ArrowColumn:
+    """A column of an Arrow table; see `jaccard_eval.reading.tabular.objects.Column`.
+
+    Parameters
+    ----------
+    chunks : pyarrow.ChunkedArray
+    """
+
+    chunks: Any
+
+    @cached_property
+    def filled(self) -> BoolArray:
+        """Which cells hold anything, (n,)."""
+        if not self.chunks.null_count:
+            return np.ones(len(self.chunks), dtype=np.bool_)
+        valid: BoolArray = _numpy(self.chunks.is_valid())
+        return valid
+
+    def numbers(self, rows: Codes) -> tuple[FloatArray, Codes]:
+        """Return some cells as numbers (m,)."""
+        if not _is_number(self._plain.type):
+            return np.full(len(rows), np.nan), self._all_filled(rows)
+        return self._numbers[rows] if len(rows) < len(self._numbers) else self._numbers, _no_rows()
+
+    def packed(self, rows: Codes) -> tuple[FloatArray, Codes]:
+        """Return some cells as four numbers each (m, 4)."""
+        values = self._plain.combine_chunks()
+        is_list = hasattr(values.type, "value_type") and _is_number(values.type.value_type)
+        if not is_list:
+            return np.full((len(rows), 4), np.nan), self._all_filled(rows)
+        compute = require("pyarrow.compute", extra=EXTRA)
+        whole = compute.fill_null(compute.equal(compute.list_value_length(values), 4), False)
+        four = compute.list_flatten(values.filter(whole))
+        is_whole: BoolArray = _numpy(whole)
+        coords = np.full((len(values), 4), np.nan)
+        coords[is_whole] = _floats(four).reshape(-1, 4)
+        return coords[rows], np.flatnonzero((self.filled & ~is_whole)[rows])
+
+    def flags(self, rows: Codes) -> tuple[BoolArray, Codes]:
+        """Return some cells as flags (m,)."""
+        arrow = require("pyarrow", extra=EXTRA)
+        column = ArrowColumn(self.chunks.cast(arrow.int8())) if arrow.types.is_boolean(self.chunks.type) else self
+        return flags_of(*column.numbers(rows))
+
+    def keys(self, rows: Codes) -> tuple[CodedKeys, Codes]:
+        """Return some cells as whole numbers or texts that are not empty (m,)."""
+        if len(rows) == len(self.chunks):
+            return self._all_keys
+        distinct, codes = self._coded
+        return _used_keys(distinct, codes[rows])
+
+    def shown(self, row: int) -> str:
+        """Return a cell for a message, with the type of the column."""
+        cell = self.chunks[row]
+        is_list = isinstance(cell, require("pyarrow", extra=EXTRA).ListScalar) and cell.is_valid
+        if is_list and len(cell.values) > MAX_SHOWN_ENTRIES:  # one of nulls claims billions in a few bytes
+            return f"a list of {len(cell.values):,} entries ({self._plain.type})"
+        value = cell.as_py()
+        return "null" if value is None else f"{shown(value)} ({self._plain.type})"
+
+    @cached_property
+    def _all_keys(self) -> tuple[CodedKeys, Codes]:
+        return _used_keys(*self._coded)
+
+    @cached_property
+    def _plain(self) -> Any:
+        """The cells themselves, where the file has indices of a dictionary."""
+        arrow = require("pyarrow", extra=EXTRA)
+        if not arrow.types.is_dictionary(self.chunks.type):
+            return self.chunks
+        return self.chunks.cast(self.chunks.type.value_type)
+
+    @cached_property
+    def _numbers(self) -> FloatArray:
+        return _floats(self._plain)
+
+    @cached_property
+    def _coded(self) -> tuple[list[Key | None], Codes]:
+        """Distinct keys, None for what is none, and the row of each cell among them."""
+        arrow = require("pyarrow", extra=EXTRA)
+        if not _is_key(self.chunks.type):
+            return [None], np.zeros(len(self.chunks), dtype=np.int64)
+        coded = self.chunks if arrow.types.is_dictionary(self.chunks.type) else self.chunks.dictionary_encode()
+        coded = coded.unify_dictionaries().combine_chunks()
+        coded = coded.combine_chunks() if isinstance(coded, arrow.ChunkedArray) else coded
+        at: dict[Key | None, int] = {None: 0}
+        places = [at.setdefault(read_key(value), len(at)) for value in coded.dictionary.to_pylist()]
+        codes = _numpy(coded.indices.cast(arrow.int64()).fill_null(len(places)))
+        return list(at), np.array([*places, 0], dtype=np.int64)[codes]
+
+    def _all_filled(self, rows: Codes) -> Codes:
+        return np.flatnonzero(self.filled[rows])
+
+
+def _used_keys(distinct: list[Key | None], codes: Codes) -> tuple[CodedKeys, Codes]:
+    """Return keys without those that no cell has, and the cells that have none."""
+    used = np.flatnonzero(np.bincount(codes, minlength=len(distinct)))
+    places = np.zeros(len(distinct), dtype=np.int64)
+    places[used] = np.arange(len(used))
+    found = [distinct[code] for code in used.tolist()]
+    keys: list[Key] = ["" if key is None else key for key in found]
+    bad = np.flatnonzero(codes == distinct.index(None))
+    return CodedKeys(keys, places[codes]), bad
+
+
+def _is_number(kind: Any) -> bool:
+    types = require("pyarrow", extra=EXTRA).types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind))
+
+
+def _is_key(kind: Any) -> bool:
+    types = require("pyarrow", extra=EXTRA).types
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return bool(is_text or types.is_integer(kind) or types.is_floating(kind))
+
+
+def _floats(values: Any) -> FloatArray:
+    """Return numbers as float64, NaN for null."""
+    numbers: FloatArray = _numpy(values.cast("float64", safe=False))
+    return numbers
+
+
+def _numpy(values: Any) -> Any:
+    arrow = require("pyarrow", extra=EXTRA)
+    return values.to_numpy() if isinstance(values, arrow.ChunkedArray) else values.to_numpy(zero_copy_only=False)
+
+
+def _no_rows() -> Codes:
+    return np.zeros(0, dtype=np.int64)
+
+
+BOX = "bbox"
+
+Columns = dict[str, Any]  # of pyarrow.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some rows of a file, flattened.
+
+    Parameters
+    ----------
+    columns : dict of str to pyarrow.Array
+        Each of n rows.
+    rows : ndarray of int64, shape (n,)
+        Row of the file.
+    positions : ndarray of int64, shape (n,)
+        Of the object in the lists of its row; -1 where the row of the file is the box.
+    bare : ndarray of bool, shape (n,)
+        Whether the row stands for an image without objects, as the lists say; where there are none nothing is said.
+    inner : frozenset of str
+        Columns that come from the lists of objects.
+    """
+
+    columns: Columns
+    rows: Codes
+    positions: Codes
+    bare: BoolArray
+    inner: frozenset[str] = frozenset()
+
+
+def is_wanted(path: tuple[str, ...]) -> bool:
+    """Whether a column, or a field in a structure or list of structures, may be read: pictures and outlines are not."""
+    name, inner = path[0], path[1:]
+    if name == OBJECTS:
+        return not inner or count_known([SINGULAR.get(inner[0], inner[0])]) > 0
+    if name == IMAGE_FIELD and inner:
+        return inner[0] in (*PATHS, *OF_THE_IMAGE)
+    return count_known([SINGULAR.get(name, name)]) > 0
+
+
+def flatten(table: Any, first_row: int, path: str, findings: FindingLog, *, most: int) -> Batch:
+    """Give every box of a batch a row of its own, and every image without boxes one.
+
+    Parameters
+    ----------
+    table : pyarrow.RecordBatch or pyarrow.Table
+    first_row : int
+        Row of the file that the batch starts with.
+    path : str
+    findings : FindingLog
+        Takes what is wrong with the lists.
+    most : int
+        Objects that the lists may hold.
+
+    Raises
+    ------
+    ValueError
+        When they claim to hold more: lists of nothing claim any number in a few bytes.
+    """
+    columns = dict(_outer_columns(table))
+    rows = np.arange(first_row, first_row + table.num_rows)
+    objects = columns.pop(OBJECTS, None)
+    if objects is None:
+        return Batch(columns, rows, np.full(len(rows), -1), np.ones(len(rows), dtype=np.bool_))
+    columns = {OF_THE_IMAGE.get(name, name): values for name, values in columns.items()}
+    lengths, inner = _objects(objects, rows, path, findings)
+    if int(lengths.sum()) > most:
+        raise ValueError(f"the lists of objects claim {int(lengths.sum()):,} entries")
+    parents = np.repeat(np.arange(len(rows)), np.maximum(lengths, 1))
+    starts = np.cumsum(np.maximum(lengths, 1)) - np.maximum(lengths, 1)
+    positions = np.arange(len(parents)) - starts[parents]
+    spread = {name: _taken(values, parents) for name, values in columns.items() if name not in inner}
+    empty = lengths[parents] == 0
+    if empty.any():
+        sources = np.arange(len(parents)) - np.cumsum(empty)
+        inner = {name: _taken(values, sources, empty) for name, values in inner.items()}
+    return Batch({**spread, **inner}, rows[parents], positions, empty, frozenset(inner))
+
+
+def _outer_columns(table: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the columns; structures that are a picture or a box give their fields."""
+    for name in table.schema.names:
+        values = _plain(table.column(name))
+        if name == IMAGE_FIELD and _is_struct(values):
+            yield from _picture_columns(values)
+        elif SINGULAR.get(name, name) == BOX and _is_struct(values):
+            yield from _fields(values).items()
+        else:
+            yield name, values
+
+
+def _picture_columns(picture: Any) -> Iterator[tuple[str, Any]]:
+    """Yield name and size of a picture; a name that no row has is none."""
+    fields = _fields(picture)
+    path = next((fields[name] for name in PATHS if name in fields and fields[name].null_count < len(picture)), None)
+    if path is not None:
+        yield IMAGE_FIELD, path
+    yield from ((name, fields[side]) for side, name in OF_THE_IMAGE.items() if side in fields)
+
+
+def _objects(objects: Any, rows: Codes, path: str, findings: FindingLog) -> tuple[Codes, Columns]:
+    """Return the number of objects of each row, and their columns; of those that cannot be used there are none."""
+    if _is_empty(objects):
+        return np.zeros(len(rows), dtype=np.int64), dict.fromkeys(USUAL, objects.slice(0, 0))
+    if _is_list(objects.type) and _is_struct_type(objects.type.value_type):
+        return _lengths(objects), _renamed(_fields(_flattened(objects)))
+    lists = _fields(objects) if _is_struct(objects) else {}
+    if not lists or not all(_is_list(one.type) for one in lists.values()):
+        where = Where(path, field=OBJECTS)
+        findings.error("objects-type", where, f"holds {objects.type}; expected lists of objects", fix=OBJECTS_FIX)
+        return np.zeros(len(rows), dtype=np.int64), {}
+    lengths = {name: _lengths(one) for name, one in lists.items()}
+    shortest = np.minimum.reduce(list(lengths.values()))
+    uneven = np.flatnonzero(shortest != np.maximum.reduce(list(lengths.values())))
+
+    def describe(row: int) -> tuple[Where, str]:
+        told = ", ".join(f"{length[row]} of {name}" for name, length in lengths.items())
+        return Where(path, record=f"row {rows[row]}", field=OBJECTS), f"the lists differ in length: {told}"
+
+    findings.add_rows(Severity.ERROR, "objects-type", uneven, describe, fix=OBJECTS_FIX)
+    if len(uneven):
+        return np.zeros(len(rows), dtype=np.int64), {}
+    return shortest, _renamed({name: _flattened(one) for name, one in lists.items()})
+
+
+def _renamed(fields: Columns) -> Columns:
+    """Return fields of objects by the names that columns have; a box that is a structure gives its fields."""
+    columns: Columns = {}
+    for name, values in fields.items():
+        title = SINGULAR.get(name, name)
+        columns |= _fields(values) if title == BOX and _is_struct(values) else {title: values}
+    return columns
+
+
+def _fields(structure: Any) -> Columns:
+    """Return the fields of a structure, null where it is null."""
+    compute = require("pyarrow.compute", extra=EXTRA)
+    names = [structure.type.field(at).name for at in range(structure.type.num_fields)]
+    return {name: _plain(compute.struct_field(structure, [at])) for at, name in enumerate(names)}
+
+
+def _plain(values: Any) -> Any:
+    """Return an array in one piece, without the name that a library gave its type."""
+    arrow = require("pyarrow", extra=EXTRA)
+    if isinstance(values, arrow.ChunkedArray):
+        values = values.combine_chunks()
+        values = values.combine_chunks() if isinstance(values, arrow.ChunkedArray) else values
+    return values.storage if isinstance(values, arrow.ExtensionArray) else values
+
+
+def _lengths(lists: Any) -> Codes:
+    compute = require("pyarrow.compute", extra=EXTRA)
+    lengths = compute.fill_null(compute.list_value_length(lists), 0)
+    found: Codes = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def _flattened(lists: Any) -> Any:
+    return require("pyarrow.compute", extra=EXTRA).list_flatten(lists)
+
+
+def _taken(values: Any, rows: Codes, missing: Any = None) -> Any:
+    arrow = require("pyarrow", extra=EXTRA)
+    return values.take(arrow.array(rows, mask=missing))
+
+
+def _is_empty(objects: Any) -> bool:
+    """Whether no row has an object, in a column that does not even say what they would be."""
+    is_null = require("pyarrow", extra=EXTRA).types.is_null
+    kind = objects.type
+    return bool(is_null(kind) or (_is_list(kind) and is_null(kind.value_type) and not _lengths(objects).any()))
+
+
+def _is_struct(values: Any) -> bool:
+    return _is_struct_type(values.type)
+
+
+def _is_struct_type(kind: Any) -> bool:
+    return bool(require("pyarrow", extra=EXTRA).types.is_struct(kind))
+
+
+def _is_list(kind: Any) -> bool:
+    types = require("pyarrow", extra=EXTRA).types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))

@@ -1,0 +1,258 @@
+"""What writers share: boxes that read back alike, what a format cannot carry, names that are files on any system."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import product, takewhile
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.imagekeys import without_case
+from jaccard_eval.errors import DataError, Example, FindingLog, Severity, Where, shown
+
+REACH = (0, 1, -1, 2, -2)  # units in the last place around the nearest number that are tried
+
+
+def exact_coords(xywh: FloatArray, encoding: str, sizes: FloatArray | None = None) -> tuple[FloatArray, BoolArray]:
+    """Return boxes in another encoding, and which of them are read back to the last bit.
+
+    Reading subtracts (``cx - w / 2``, ``x2 - x1``) and, for fractions, multiplies by the image's size, with a rounding
+    each; the nearest number may lie one or two units beside the one that leads back. Boxes that were read from such
+    numbers have one that does; others need not.
+
+    Parameters
+    ----------
+    xywh : ndarray of float64, shape (n, 4)
+    encoding : {"xywh", "xyxy", "cxcywh", "xxyy", "yxyx"}
+    sizes : ndarray of float64, shape (n, 2), optional
+        Width and height of each box's image, to write fractions of it.
+
+    Returns
+    -------
+    coords : ndarray of float64, shape (n, 4)
+    exact : ndarray of bool, shape (n,)
+    """
+    units = np.ones((len(xywh), 2)) if sizes is None else sizes
+    kind = "xyxy" if encoding in CORNER_ORDER else encoding
+    x = _Axis.solve(xywh[:, 0], xywh[:, 2], units[:, 0], kind)
+    y = _Axis.solve(xywh[:, 1], xywh[:, 3], units[:, 1], kind)
+    coords = np.empty((len(xywh), 4))
+    coords[:, CORNER_ORDER.get(encoding, slice(None))] = np.stack((x.first, y.first, x.second, y.second), axis=1)
+    return coords, x.found & y.found
+
+
+class _Axis:
+    """The two numbers of boxes along one axis, (n,) each, and for which of them a solution was found."""
+
+    def __init__(self, n: int) -> None:
+        self.first, self.second = np.zeros(n), np.zeros(n)
+        self.found = np.zeros(n, dtype=np.bool_)
+
+    @classmethod
+    def solve(cls, start: FloatArray, length: FloatArray, unit: FloatArray, encoding: str) -> _Axis:
+        """Try the nearest numbers, then their neighbours for the boxes that are left; else keep the nearest."""
+        axis = cls(len(start))
+        left = np.arange(len(start))
+        for trial, steps in enumerate(_trials(encoding)):
+            first, second, good = _try(start[left], length[left], unit[left], encoding, steps)
+            chosen = left[good] if trial else left
+            taken = good if trial else slice(None)
+            axis.first[chosen], axis.second[chosen] = first[taken], second[taken]
+            axis.found[left[good]] = True
+            left = left[~good]
+            if not len(left):
+                break
+        return axis
+
+
+def _trials(encoding: str) -> Iterator[tuple[int, int, int]]:
+    """Yield steps away from the nearest start, length and sum; the nearest of all come first."""
+    sums = (0,) if encoding == "xywh" else REACH
+    return iter(sorted(product(REACH, REACH, sums), key=lambda steps: sum(map(abs, steps))))
+
+
+def _try(
+    start: FloatArray, length: FloatArray, unit: FloatArray, encoding: str, steps: tuple[int, int, int]
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return the two numbers that are so many steps beside the nearest, and whether they are read back exactly."""
+    low, side = _beside(start / unit, steps[0]), _beside(length / unit, steps[1])
+    good = (low * unit == start) & (side * unit == length)
+    if encoding == "xywh":
+        return low, side, good
+    if encoding == "xyxy":
+        high = _beside(low + side, steps[2])
+        return low, high, good & (high - low == side)
+    centre = _beside(low + side / 2, steps[2])
+    return centre, side, good & (centre - side / 2 == low)
+
+
+def _beside(values: FloatArray, steps: int) -> FloatArray:
+    for _ in range(abs(steps)):
+        values = np.nextafter(values, np.copysign(np.inf, steps))
+    return values
+
+
+FLAGS = ("crowd", "difficult", "group_of", "ignore")
+UNIVERSE = ("sizes", "images", "names")
+LOSSLESS_FIX = "Choose a format that carries it, or leave it out with --lossy."
+
+
+class LossErrors(FindingLog):
+    """Findings of a writer that must not lose anything: its warnings are errors."""
+
+    def _add(self, severity: Severity, code: str, examples: list[Example], fix: str, *rest: Any, **more: Any) -> None:
+        if severity is Severity.WARNING:
+            severity, fix = Severity.ERROR, fix or LOSSLESS_FIX
+        super()._add(severity, code, examples, fix, *rest, **more)
+
+
+def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: Collection[str]) -> None:
+    """Say what the data set holds that is not among `carried`: a warning for columns of boxes, a note for the rest."""
+    for what, count in _held(dataset):
+        if count and what not in carried:
+            detail = f"{_TEXTS[what]}: {count:,}; the output does not carry that"
+            say = findings.note if what in UNIVERSE else findings.warning
+            say("write-loss", Where(str(path), field=what), detail)
+
+
+def encodable(text: str) -> str:
+    """Return a text as UTF-8 can have it; file names of any bytes are none."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def report_escaped(texts: Iterable[str], path: Path, findings: FindingLog) -> None:
+    """Warn of names that hold half a character, which do not come back as they are."""
+    odd = [text for text in texts if encodable(text) != text]
+    findings.add_rows(
+        Severity.WARNING,
+        "write-name",
+        range(len(odd)),
+        lambda row: (Where(str(path)), f"{shown(odd[row])} is no text that UTF-8 can hold; written with escapes"),
+    )
+
+
+def require_pixels(dataset: Dataset, what: str) -> None:
+    """Raise a DataError unless the boxes are in pixels, for a format that holds nothing else."""
+    if dataset.units != "px":
+        detail = f"{what} holds pixels, but boxes are normalised and image sizes unknown"
+        raise DataError.single("size-unknown", Where(dataset.path), detail, fix="Give the pictures with --images DIR.")
+
+
+def report_rounded(exact: BoolArray, path: Path, findings: FindingLog) -> None:
+    """Say how many boxes are not read back to the last bit."""
+    rounded = np.flatnonzero(~exact)
+    findings.add_rows(
+        Severity.NOTE,
+        "write-rounded",
+        rounded,
+        lambda _: (Where(str(path)), ""),
+        summary=f"boxes that are not read back to the last bit: {len(rounded):,}; no such numbers lead to them",
+    )
+
+
+_TEXTS = {
+    **{flag: f"boxes with {flag} set" for flag in FLAGS},
+    "area": "boxes whose area is not width times height",
+    "sizes": "images of known size",
+    "images": "images without boxes",
+    "names": "classes without boxes",
+}
+
+
+def _held(dataset: Dataset) -> Iterable[tuple[str, int]]:
+    boxes = dataset.boxes
+    yield from ((flag, int(getattr(boxes, flag).sum())) for flag in FLAGS)
+    yield "area", int((boxes.area != boxes.xywh[:, 2] * boxes.xywh[:, 3]).sum())
+    yield "sizes", int(np.isfinite(dataset.images.sizes).all(axis=1).sum())
+    yield "images", len(dataset.images) - len(np.unique(boxes.image))
+    yield "names", len(dataset.labels) - len(np.unique(boxes.label))
+
+
+RESERVED = frozenset('<>:"|?*\\\0')  # in no file name of Windows
+
+# Windows opens the device whatever follows a dot, and drops dots and blanks at the end of a name.
+_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\.|$)", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"/|\.\./|[A-Za-z][A-Za-z0-9+.-]*:/")  # absolute, above, on a drive, or an address (s3://)
+
+
+def below_shared_place(names: Sequence[str], path: Path, findings: FindingLog) -> list[str]:
+    """Return POSIX paths of images without the folder that all share, where none of them can lie in the output.
+
+    Parameters
+    ----------
+    names : sequence of str
+    path : Path
+        The output.
+    findings : FindingLog
+        Takes a note of the folder.
+    """
+    if not names or not all(map(_ELSEWHERE.match, names)):
+        return list(names)
+    folders = [name.split("/")[:-1] for name in names]
+    pairs = zip(min(folders), max(folders), strict=False)  # what these two share, all between them do
+    shared = [part for part, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+    if shared:
+        detail = f"images are named by their paths below {shown('/'.join(shared) + '/')}, where all of them lie"
+        findings.note("write-loss", Where(str(path), field="image"), detail)
+    return ["/".join(name.split("/")[len(shared) :]) for name in names]
+
+
+def require_file_names(
+    dataset: Dataset, names: Sequence[str], findings: FindingLog, *, is_usable: Callable[[str], bool] = bool
+) -> None:
+    """Record errors for images whose label file, `names` without suffix, leads elsewhere, cannot be, or is another's.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    names : sequence of str
+        Relative POSIX path of each image's file, without suffix.
+    findings : FindingLog
+    is_usable : callable
+        Whether the format reads a file of this name.
+    """
+    _refuse_unsafe(dataset, names, findings, is_usable)
+    images = dataset.images
+    first = first_rows([without_case(name) for name in names])
+    shared = [row for row, earlier in enumerate(first) if earlier != row]
+    findings.add_rows(
+        Severity.ERROR,
+        "write-name",
+        shared,
+        lambda row: (
+            Where(dataset.path, field="image"),
+            f"images {shown(images.name(first[row]))} and {shown(images.name(row))} share a label file",
+        ),
+        fix="Give the images different names.",
+    )
+
+
+def first_rows(names: Sequence[str]) -> list[int]:
+    """Return for each name the row of the first one that equals it."""
+    first: dict[str, int] = {}
+    return [first.setdefault(name, row) for row, name in enumerate(names)]
+
+
+def is_safe(name: str) -> bool:
+    """Whether a relative POSIX path can be that of a file, on any system, and does not lead out of its folder."""
+    path = PurePosixPath(name)
+    whole = name.isprintable() and not RESERVED & set(name) and not path.is_absolute() and str(path) == name
+    return whole and not any(part.endswith((".", " ")) or _DEVICE.match(part) for part in path.parts)
+
+
+def _refuse_unsafe(
+    dataset: Dataset, names: Sequence[str], findings: FindingLog, is_usable: Callable[[str], bool]
+) -> None:
+    bad = [row for row, name in enumerate(names) if not (is_safe(name) and is_usable(name))]
+    findings.add_rows(
+        Severity.ERROR,
+        "write-name",
+        bad,
+        lambda row: (Where(dataset.path, field="image"), f"{shown(names[row])} cannot be the name of a label file"),
+        fix="Rename the image: relative, no control characters, no dot or blank at its end, not classes, readme, nul.",
+    )

@@ -1,0 +1,291 @@
+"""Saved results and runs: JSON documents and the archives beside them, how they are recognised and read."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.api.verifying import saved_protocol
+from jaccard_eval.data.document import SCHEMA
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.result import Correspondence, EvaluationResult, InputSummary
+from jaccard_eval.data.saved_values import Fault, find_faults, find_run_faults
+from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown_json
+from jaccard_eval.matching.matchtable import MatchTable
+from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
+from jaccard_eval.reading.files import decode, head, is_folder, is_there, open_regular, read_text
+from jaccard_eval.reading.json import is_finite, is_number, parse_json
+from jaccard_eval.reading.npz import load_archive
+from jaccard_eval.report.outputs.npz import COLUMNS, DOCUMENT, RUN_SCHEMA, SUFFIXES
+
+RESULT_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o result.json'."
+RUN_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o run.npz'."
+_FIRST_KEY = re.compile(rb'\s*{\s*"(bootstrap|correspondence)"')
+
+
+def read_document(path: Path) -> Any:
+    """Return what a JSON file holds; of a saved run, the document within it.
+
+    Raises
+    ------
+    DataError
+        When it cannot be read, is no JSON, repeats keys, or holds numbers that are not finite.
+    """
+    if is_saved_run(path):
+        return saved_document(path)
+    document = parse_json(path, read_text(path))
+    _require_sound(path, document)
+    return document
+
+
+def read_result(path: Path, kinds: Sequence[str]) -> dict[str, Any]:
+    """Return the document of a result, with nothing in it that a result cannot hold.
+
+    Raises
+    ------
+    DataError
+        When it is no result of these kinds, or holds what none can hold.
+    """
+    document = read_document(path)
+    require_result(path, document, kinds)
+    return document  # type: ignore[no-any-return]
+
+
+def require_result(path: Path, document: Any, kinds: Sequence[str]) -> None:
+    """Raise an error unless a document is a result of these kinds, with all its fields and possible values in them."""
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if kind is None:
+        raise invalid_document(path, "is not a result of this tool: it has no 'kind'")
+    if kind not in kinds:
+        raise invalid_document(path, f"is a result of the kind {shown_json(kind)}; expected {' or '.join(kinds)}")
+    if document.get("schema") != SCHEMA or isinstance(document["schema"], bool):
+        raise invalid_document(path, f"has schema {shown_json(document.get('schema'))}; expected {SCHEMA}")
+    _require(path, find_faults(document), RESULT_FIX)
+
+
+def is_saved_run(source: object) -> bool:
+    """Whether a source is the path of a saved run; predictions may be archives as well.
+
+    Raises
+    ------
+    DataError
+        When what stands there cannot be read, so that nobody takes it for missing.
+    """
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    if path is None or path.suffix.lower() not in SUFFIXES or is_folder(path) or not is_there(path):
+        return False
+    try:
+        with open_regular(path) as file:
+            file.read(1)  # zipfile takes a refusal of the system for another format
+            with zipfile.ZipFile(file) as archive:
+                return f"{DOCUMENT}.npy" in archive.namelist()
+    except zipfile.BadZipFile:
+        return False
+
+
+def run_beside(path: Path) -> Path:
+    """Return where the saved run of a JSON document stands, whether it is there or not; of a saved run, itself."""
+    return path if path.suffix.lower() in SUFFIXES else path.with_suffix(SUFFIXES[0])
+
+
+def saved_run_of(source: object) -> Path | None:
+    """Return the saved run that a source stands for: itself, or that beside its JSON document; None for anything else.
+
+    Raises
+    ------
+    DataError
+        When the document of an evaluation has no run beside it, or that of another evaluation.
+    """
+    if is_saved_run(source):
+        return Path(source)  # type: ignore[arg-type]
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    if path is None or not _is_evaluation(path):
+        return None
+    document, beside = read_result(path, (EvaluationResult.kind,)), run_beside(path)
+    if not is_saved_run(beside):
+        raise _without_run(path, f"holds no match table, and there is no {beside.name} beside it")
+    if saved_document(beside).get("signature") != document["signature"]:
+        raise _without_run(path, f"is of another evaluation than {beside.name} beside it")
+    return beside
+
+
+def saved_document(path: Path) -> dict[str, Any]:
+    """Return the JSON document within a saved run.
+
+    Raises
+    ------
+    DataError
+        When it cannot be read back.
+    """
+    result: dict[str, Any] = read_run(path, load_archive(path, FindingLog()).arrays)["result"]
+    return result
+
+
+def read_run(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """Return what a saved run holds beside its match table.
+
+    Raises
+    ------
+    DataError
+        When it cannot be read back.
+    """
+    try:
+        run = parse_json(path, decode(path, arrays[DOCUMENT].tobytes()))
+    except DataError:
+        raise invalid_run(path, f"cannot be read back: {DOCUMENT} in it is damaged") from None
+    _require_sound(path, run)
+    _require(path, find_run_faults(run), RUN_FIX)
+    return run  # type: ignore[no-any-return]
+
+
+def _is_evaluation(path: Path) -> bool:
+    """Whether a file begins as the JSON document of an evaluation does, the keys of which are sorted."""
+    return path.suffix.lower() == ".json" and _FIRST_KEY.match(head(path)) is not None
+
+
+def invalid_document(path: Path, detail: str) -> DataError:
+    """Return the error of a file that is no result to go on with."""
+    return DataError.single("result-invalid", Where(str(path)), detail, fix=RESULT_FIX)
+
+
+def invalid_run(path: Path, detail: str) -> DataError:
+    """Return the error of a saved run that cannot be read back."""
+    return DataError.single("result-invalid", Where(str(path)), detail, fix=RUN_FIX)
+
+
+def _require(path: Path, faults: Iterable[Fault], fix: str) -> None:
+    findings = FindingLog()
+    for field, fault in faults:
+        findings.error("result-invalid", Where(str(path), field=field or None), fault, fix=fix)
+    findings.raise_errors()
+
+
+def _require_sound(path: Path, document: Any) -> None:
+    """Raise an error with the keys that are repeated, and the numbers that are not finite, wherever they stand."""
+    findings = FindingLog()
+    for field, value, repeated in _places(document, ""):
+        where = Where(str(path), field=field or None)
+        if repeated:
+            findings.error("key-duplicate", where, "the key is given twice in one object", fix="Keep one of them.")
+        elif not is_finite(value):
+            detail = f"is {shown_json(value)}; numbers must be finite and not too large (at most 1.8e308)"
+            findings.error("number-not-finite", where, detail, fix="Write null for an undefined value.")
+    findings.raise_errors()
+
+
+def _places(value: Any, place: str) -> Iterator[tuple[str, Any, bool]]:
+    """Yield every number of a document by its place, and every place that is given twice."""
+    if isinstance(value, dict):
+        joint = "." if place else ""
+        yield from ((f"{place}{joint}{key}", None, True) for key in getattr(value, "repeated", ()))
+        for key, one in value.items():
+            yield from _places(one, f"{place}{joint}{key}")
+    elif isinstance(value, list):
+        for i, one in enumerate(value):
+            yield from _places(one, f"{place}[{i}]")
+    elif is_number(value):
+        yield place, value, False
+
+
+def _without_run(path: Path, detail: str) -> DataError:
+    fix = "Write both: 'jaccard-eval evaluate GT PRED -o run.json -o run.npz'; or name ground truth and predictions."
+    return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)
+
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+_FLOATS = ("score", "area", "xywh", "pair_overlap", "gt_xywh")
+_KINDS = {**dict.fromkeys(COLUMNS, "i"), **dict.fromkeys(_FLOATS, "f"), "gt_ignored": "b"}
+_LENGTHS = {  # column -> the column that is as long, along its last axis but for boxes
+    **dict.fromkeys(("label", "rank", "source", "score", "area", "xywh"), "image"),
+    **dict.fromkeys(("gt_label", "gt_source", "gt_xywh", "gt_ignored"), "gt_image"),
+    **dict.fromkeys(("pair_gt", "pair_overlap"), "pair_detection"),
+    "choice": "candidate",
+}
+_BOXES = ("xywh", "gt_xywh")
+_POINTERS = {"candidate": "image", "pair_detection": "image", "pair_gt": "gt_image", "choice": "pair_detection"}
+
+
+def load_run(path: Path) -> EvaluationResult:
+    """Read an evaluation with its match table; metrics are computed from the table again.
+
+    Raises
+    ------
+    DataError
+        When it is no saved run, or its arrays do not belong together.
+    """
+    log = FindingLog()
+    arrays = load_archive(path, log).arrays
+    if DOCUMENT not in arrays:
+        raise invalid_run(path, "is an archive of arrays, and no saved run")
+    run = read_run(path, arrays)
+    if run["run_schema"] != RUN_SCHEMA:
+        raise invalid_run(path, f"has run schema {shown_json(run['run_schema'])}; expected {RUN_SCHEMA}")
+    require_result(path, run["result"], (EvaluationResult.kind,))
+    try:
+        protocol = saved_protocol(run["result"]["protocol"])
+    except UsageError as error:
+        raise invalid_run(path, f"cannot be read back: {error}") from None
+    problems = list(_problems(arrays, protocol, run))
+    if problems:
+        raise invalid_run(path, "; ".join(problems))
+    return _result(run, arrays, protocol)
+
+
+def _result(run: Mapping[str, Any], arrays: Arrays, protocol: Protocol) -> EvaluationResult:
+    document, classes = run["result"], tuple(run["class_names"])
+    table = MatchTable(protocol=protocol, n_labels=len(classes), **{name: arrays[name] for name in COLUMNS})
+    metrics = DetectionMetrics(table, classes, tuple(run["image_names"]), area_known=run["area_known"])
+    return EvaluationResult(
+        protocol=protocol,
+        signature=document["signature"],
+        version=document["tool"]["version"],
+        gt=_known_fields(InputSummary, document["inputs"]["gt"]),
+        pred=_known_fields(InputSummary, document["inputs"]["pred"]),
+        correspondence=_known_fields(Correspondence, document["correspondence"]),
+        metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
+        per_class=metrics.per_class(class_refs(protocol)),
+        operating_points=(),
+        findings=(),
+        measured=metrics,
+        options=document["options"],
+    )
+
+
+def _known_fields(kind: type[Any], given: Mapping[str, Any]) -> Any:
+    """Make a record of what a document has of it; lists become tuples."""
+    names = {field.name for field in fields(kind)}
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k in names})
+
+
+def _problems(arrays: Arrays, protocol: Protocol, run: Mapping[str, Any]) -> Iterator[str]:
+    """Say what of the arrays does not belong together: whatever is left can be computed with."""
+    wrong = [name for name in COLUMNS if name not in arrays or arrays[name].dtype.kind != _KINDS[name]]
+    if wrong:
+        yield f"arrays are missing or of a wrong type: {', '.join(wrong)}"
+        return
+    n_areas, n_thresholds = len(protocol.areas), len(protocol.iou_thresholds)
+    for name in COLUMNS:
+        length = len(arrays[_LENGTHS.get(name, name)])
+        shape = {"choice": (n_areas, n_thresholds, length), "gt_ignored": (n_areas, length)}.get(name, (length,))
+        expected = (length, 4) if name in _BOXES else shape
+        if arrays[name].shape != expected:
+            yield f"{name} has shape {arrays[name].shape}, expected {expected}"
+            return
+    limits = {name: len(arrays[target]) for name, target in _POINTERS.items()}
+    limits |= {"image": len(run["image_names"]), "gt_image": len(run["image_names"])}
+    limits |= {"label": len(run["class_names"]), "gt_label": len(run["class_names"])}
+    for name, limit in limits.items():
+        values, least = arrays[name], -1 if name == "choice" else 0
+        if values.size and not least <= values.min() <= values.max() < limit:
+            yield f"{name} points to rows that do not exist"
+    if any(not np.isfinite(arrays[name]).all() for name in _FLOATS):
+        yield "numbers are not finite"

@@ -1,1 +1,0 @@
-"""Saved results and runs: written, recognised and read."""
