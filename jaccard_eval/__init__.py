@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.data.verdict import GateVerdict
-    from jaccard_eval.errors import DataError, JaccardEvalError, UsageError
+    from jaccard_eval.errors import JaccardEvalError, UsageError
     from jaccard_eval.features.compare.result import ComparisonResult
     from jaccard_eval.features.errors.result import ErrorReport
     from jaccard_eval.features.explain.result import ExplanationResult
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.scale.identities import displaced_iou, exchange_rate, jaccard_from_error, smallest_side
     from jaccard_eval.features.scale.result import ScaleOptions
     from jaccard_eval.features.verify.result import Verification
+    from jaccard_eval.findings import DataError
     from jaccard_eval.formats import ReadOptions
     from jaccard_eval.frames import to_frame
     from jaccard_eval.similarity.encoding import clip, scale
@@ -61,7 +62,7 @@ _HOMES = {
     "CompareOptions": "api.comparing",
     "ComparisonResult": "features.compare.result",
     "ConfusionCounts": "features.pixels.compute",
-    "DataError": "errors",
+    "DataError": "findings",
     "Dataset": "data.dataset",
     "ErrorReport": "features.errors.result",
     "EvaluationResult": "data.result",

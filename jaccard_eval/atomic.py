@@ -10,7 +10,9 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from jaccard_eval.errors import MachineError, UsageError, as_given, counted, example_keys, is_address, reason_of, shown
+from jaccard_eval.errors import MachineError, UsageError
+from jaccard_eval.findings import as_given, is_address, reason_of
+from jaccard_eval.text import counted, example_keys, shown
 
 _TEMPORARY_PREFIX = ".jaccard-eval-"
 _LISTED = 5  # files that a message names

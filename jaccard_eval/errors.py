@@ -1,37 +1,10 @@
-"""Exceptions, exit codes and findings: how the project says what is wrong with an input.
-
-A *finding* is one kind of problem (code, severity, fix) with a count and its first few examples, each with its
-place. Loaders collect findings in a :class:`FindingLog`, so that all problems of an input are reported in one pass.
-Standard library only: every layer may import this module, and this module imports no layer.
-"""
+"""Exceptions and exit codes: how a process ends. Standard library only; this module imports no other of the project."""
 
 from __future__ import annotations
 
-import contextlib
 import enum
-import re
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import islice
-from typing import Any
-from typing import Protocol as TypingProtocol
-
-MAX_EXAMPLES = 20  # examples kept per finding; the count goes on
-SHOWN_EXAMPLES = 5  # of these, a text shows the first few
-SHOWN_VALUE_LENGTH = 80  # characters of a user's value repeated in a message
-
-
-Rows = tuple[tuple[str, ...], ...]  # of text, the first one the header
-
-
-class SizedRows(TypingProtocol):
-    """Rows of a table: a list, a range or an array of integers."""
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[Any]: ...
+import importlib
+from types import ModuleType
 
 
 class ExitCode(enum.IntEnum):
@@ -46,192 +19,6 @@ class ExitCode(enum.IntEnum):
     INTERRUPTED = 130
 
 
-class Severity(enum.StrEnum):
-    """How much a finding matters: an error stops the run, a warning may change a number, a note explains one."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """A place in an input: a file, then a record or a line, then a field."""
-
-    path: str
-    record: str | None = None
-    line: int | None = None
-    field: str | None = None
-
-    def __str__(self) -> str:
-        place = self.path if self.line is None else f"{self.path}:{self.line}"
-        inner = ".".join(part for part in (self.record, self.field) if part)
-        return printable(f"{place}: {inner}" if inner else place)
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """One occurrence of a finding: its place and what was found there."""
-
-    where: Where
-    detail: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {printable(self.detail)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One kind of problem in an input, with its count, its first examples and how to mend it.
-
-    Parameters
-    ----------
-    severity : Severity
-    code : str
-        Stable key in kebab-case; each is explained in ``docs/findings.md``.
-    count : int
-    examples : tuple of Example
-        The first few.
-    fix : str
-        What to do about it.
-    summary : str
-        One line about all occurrences, where there is more to say than their first one says.
-    table : tuple of tuple of str
-        Evidence in rows, the first of them the header; shown below the message.
-    """
-
-    severity: Severity
-    code: str
-    count: int
-    examples: tuple[Example, ...]
-    fix: str = ""
-    summary: str = ""
-    table: Rows = ()
-
-    @property
-    def statement(self) -> str:
-        """Place, what is wrong, and how often, in one line."""
-        first = self.examples[0]
-        if not self.summary:
-            return str(first)
-        line = f"{printable(first.where.path)}: {printable(self.summary)}"
-        return f"{line}; first: {first}" if first.detail else line
-
-    @property
-    def message(self) -> str:
-        """The statement and the fix, in one line."""
-        if not self.fix:
-            return self.statement
-        ended = self.statement.endswith((".", "?"))  # a suggestion: "Did you mean 'AP'?"
-        return f"{self.statement}{'' if ended else '.'} {printable(self.fix)}"
-
-    @property
-    def further(self) -> tuple[str, ...]:
-        """Lines that follow the message: some more examples, and how many there are beyond these.
-
-        Notes have none, nor warnings that a summary counts: the first example is enough to look into.
-        """
-        if self.severity is Severity.NOTE or (self.summary and self.severity is not Severity.ERROR):
-            return ()
-        lines = [str(example) for example in self.examples[1:SHOWN_EXAMPLES]]
-        hidden = self.count - min(len(self.examples), SHOWN_EXAMPLES)
-        return (*lines, f"and {hidden:,} more") if hidden > 0 else tuple(lines)
-
-    def __str__(self) -> str:
-        below = (*self.further, *aligned(self.table))
-        return "\n".join([f"{self.severity}[{self.code}]: {self.message}", *(f"  {line}" for line in below)])
-
-
-@dataclass(slots=True)
-class _Group:
-    severity: Severity
-    code: str
-    fix: str
-    summary: str
-    table: Rows
-    count: int = 0
-    examples: list[Example] = field(default_factory=list)
-
-
-class FindingLog:
-    """Collects findings while an input is read; one group per severity, code, file and field."""
-
-    def __init__(self) -> None:
-        self._groups: dict[tuple[Severity, str, str, str], _Group] = {}
-
-    def error(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
-        """Record a problem that makes the data unusable."""
-        self._add(Severity.ERROR, code, [Example(where, detail)], fix, table=table)
-
-    def warning(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
-        """Record something that may change a number."""
-        self._add(Severity.WARNING, code, [Example(where, detail)], fix, table=table)
-
-    def note(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
-        """Record what was decided or assumed."""
-        self._add(Severity.NOTE, code, [Example(where, detail)], fix, table=table)
-
-    def add_rows(
-        self,
-        severity: Severity,
-        code: str,
-        rows: SizedRows,
-        describe: Callable[[int], tuple[Where, str]],
-        *,
-        fix: str = "",
-        summary: str = "",
-    ) -> None:
-        """Record one finding about many rows; only the first few are described."""
-        if len(rows):
-            examples = [Example(*describe(int(row))) for row in islice(rows, MAX_EXAMPLES)]
-            self._add(severity, code, examples, fix, summary, count=len(rows))
-
-    def extend(self, findings: Iterable[Finding]) -> None:
-        """Take over findings made elsewhere."""
-        for one in findings:
-            self._add(
-                one.severity, one.code, list(one.examples), one.fix, one.summary, table=one.table, count=one.count
-            )
-
-    def findings(self) -> tuple[Finding, ...]:
-        """All findings so far: errors, then warnings, then notes, each in the order of arrival."""
-        rank = list(Severity)
-        groups = sorted(self._groups.values(), key=lambda group: rank.index(group.severity))
-        return tuple(Finding(g.severity, g.code, g.count, tuple(g.examples), g.fix, g.summary, g.table) for g in groups)
-
-    @property
-    def has_errors(self) -> bool:
-        """Whether any error was recorded."""
-        return any(group.severity is Severity.ERROR for group in self._groups.values())
-
-    def has(self, *codes: str) -> bool:
-        """Whether any finding of these codes was recorded."""
-        return any(group.code in codes for group in self._groups.values())
-
-    def raise_errors(self) -> None:
-        """Raise :class:`DataError` with everything found, when anything was an error."""
-        if self.has_errors:
-            raise DataError(self.findings())
-
-    def _add(
-        self,
-        severity: Severity,
-        code: str,
-        examples: list[Example],
-        fix: str,
-        summary: str = "",
-        *,
-        table: Rows = (),
-        count: int = 1,
-    ) -> None:
-        where = examples[0].where
-        field_name = (where.field or "").partition("[")[0]  # bbox[0] and bbox[3] are of one kind
-        key = (severity, code, where.path, field_name)
-        group = self._groups.setdefault(key, _Group(severity, code, fix, summary, table))
-        group.count += count
-        group.examples.extend(examples[: MAX_EXAMPLES - len(group.examples)])
-
-
 class JaccardEvalError(Exception):
     """Base of all errors that the project raises on purpose; ``exit_code`` is what a process ends with."""
 
@@ -244,162 +31,24 @@ class UsageError(JaccardEvalError):
     exit_code = ExitCode.USAGE
 
 
-class DataError(JaccardEvalError):
-    """The data cannot be used (exit code 3); ``findings`` holds every problem found, warnings included."""
-
-    exit_code = ExitCode.DATA
-
-    def __init__(self, findings: Sequence[Finding]) -> None:
-        self.findings = tuple(findings)
-        super().__init__("\n".join(map(str, self.findings)))
-
-    @classmethod
-    def single(cls, code: str, where: Where, detail: str, *, fix: str = "") -> DataError:
-        """Make the error of one problem."""
-        log = FindingLog()
-        log.error(code, where, detail, fix=fix)
-        return cls(log.findings())
-
-
-class SettingsError(UsageError, DataError):
-    """A file that sets up the run, and is not measured by it, cannot be used (exit code 2)."""
-
-
-@contextlib.contextmanager
-def as_settings() -> Iterator[None]:
-    """Take what is wrong with a file for a mistake in the settings of the run: it holds rules, names or groups."""
-    try:
-        yield
-    except DataError as error:
-        raise SettingsError(error.findings) from None
-
-
 class MachineError(JaccardEvalError):
     """The machine is in the way: a file cannot be written, memory is out, an extra is missing (exit code 4)."""
 
     exit_code = ExitCode.ENVIRONMENT
 
 
-def printable(text: str) -> str:
-    r"""Return `text` with every character that could act on a terminal or reorder a line escaped.
+def require(module: str, *, extra: str) -> ModuleType:
+    """Import a module of an optional library.
 
-    Control characters (C0, C1, DEL), bidirectional marks, line and paragraph separators and lone surrogates become
-    backslash escapes; everything else, in any script, stays as it is.
-
-    Examples
-    --------
-    >>> print(printable("cat\x1b[2J"))
-    cat\x1b[2J
+    Raises
+    ------
+    MachineError
+        When it is not installed, with the command that installs it.
     """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_escape(c) if unicodedata.category(c) in _INERT_CATEGORIES else c for c in text)
-
-
-_INERT_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
-
-
-def shown(value: object) -> str:
-    """Return a user's value for a message: quoted if text, escaped, at most 80 characters."""
-    return _shortened(value, repr if isinstance(value, str) else str)
-
-
-def shown_json(value: object) -> str:
-    """Return a value of a file for a message, as JSON writes it; texts as Python writes them."""
-    import json
-
-    return (
-        shown(value)
-        if isinstance(value, str)
-        else _shortened(value, partial(json.dumps, ensure_ascii=False, default=str))
-    )
-
-
-def _shortened(value: object, write: Callable[[Any], str]) -> str:
     try:
-        text = printable(write(value))
-    except RecursionError:
-        text = f"a {type(value).__name__}, nested too deeply to be shown"
-    return text if len(text) <= SHOWN_VALUE_LENGTH else f"{text[: SHOWN_VALUE_LENGTH - 1]}…"
-
-
-def is_address(path: object) -> bool:
-    """Whether a path was written as an address: nothing is read from there, nor written."""
-    return _ADDRESS.match(str(path)) is not None
-
-
-def as_given(path: object) -> str:
-    """Return a path as it was written: of an address, ``Path`` keeps one slash of the two behind the scheme.
-
-    Examples
-    --------
-    >>> from pathlib import PurePosixPath
-    >>> as_given(PurePosixPath("s3://bucket/gt.json"))
-    's3://bucket/gt.json'
-    """
-    return _ADDRESS.sub(r"\1://", str(path))
-
-
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://?(?=[^/])")  # one letter is a drive
-
-
-def example_keys(keys: Iterable[object], limit: int = 3) -> str:
-    """Return the first few keys for a message."""
-    return ", ".join(shown(key) for key in islice(keys, limit))
-
-
-def reason_of(error: OSError) -> str:
-    """Return why the system refused, for the end of a message."""
-    return (error.strerror or str(error) or type(error).__name__).lower()
-
-
-def counted(n: int, one: str, many: str = "") -> str:
-    """Return a number with its noun."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
-def aligned(table: Rows) -> list[str]:
-    r"""Return the rows of a table as escaped lines with aligned columns: numbers to the right, all else to the left.
-
-    Examples
-    --------
-    >>> print(*aligned((("map", "agreement"), ("as given", ".012"))), sep="\n")
-    map       agreement
-    as given       .012
-    """
-    rows = [[printable(cell) for cell in row] for row in table]
-    columns = [_padded(column, numeric=is_numeric(column[1:])) for column in zip(*rows, strict=True)]
-    return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
-
-
-def is_numeric(cells: Iterable[str]) -> bool:
-    """Return whether every cell is a number, such as "1,204", ".742" or "12.5 %"; a column of them aligns right."""
-    return all(_NUMBER.fullmatch(cell) for cell in cells)
-
-
-_NUMBER = re.compile(r"[+-]?[\d.,]+ ?%?|n/a|", re.ASCII)
-
-
-def columns_of(text: str) -> int:
-    """Return how many columns of a terminal a text takes: two per wide character, none per combining one."""
-    if text.isascii():
-        return len(text)
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else not unicodedata.combining(c) for c in text)
-
-
-def _padded(cells: Sequence[str], *, numeric: bool) -> list[str]:
-    widest = max(map(columns_of, cells))
-    blanks = [" " * (widest - columns_of(cell)) for cell in cells]
-    return [blank + cell if numeric else cell + blank for blank, cell in zip(blanks, cells, strict=True)]
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" when a known word is close to `word`, else an empty text."""
-    import difflib
-
-    close = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=0.6)
-    return f" Did you mean {' or '.join(shown(one) for one in close)}?" if close else ""
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.partition(".")[0] != module.partition(".")[0]:
+            raise
+        name = module.partition(".")[0]
+        raise MachineError(f"{name} is not installed; install it: pip install 'jaccard-eval[{extra}]'") from None

@@ -19,13 +19,15 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, un
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult, InputSummary
 from jaccard_eval.data.signature import Words, digest_rows, quoted, row_hashes, signature
-from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.class_maps import best_class_map
 from jaccard_eval.features.audit.compute import audit
 from jaccard_eval.features.audit.duplicates import repeats_of, without_rows
+from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.formats import ReadOptions, read_dataset
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
+from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
     from jaccard_eval.data.intervals import Bootstrap

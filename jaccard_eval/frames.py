@@ -15,7 +15,6 @@ from jaccard_eval.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["to_frame"]
 
 _FLAGS = ("crowd", "difficult", "group_of", "ignore")
 

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.api.verifying import saved_protocol
 from jaccard_eval.data.document import SCHEMA
-from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.result import Correspondence, EvaluationResult, InputSummary
 from jaccard_eval.data.saved_values import Fault, find_faults, find_run_faults
-from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown_json
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.reading.files import decode, head, is_folder, is_there, open_regular, read_text
 from jaccard_eval.reading.json import is_finite, is_number, parse_json
 from jaccard_eval.reading.npz import load_archive
 from jaccard_eval.report.outputs.npz import COLUMNS, DOCUMENT, RUN_SCHEMA, SUFFIXES
+from jaccard_eval.text import shown_json
 
 RESULT_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o result.json'."
 RUN_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o run.npz'."
@@ -289,3 +291,98 @@ def _problems(arrays: Arrays, protocol: Protocol, run: Mapping[str, Any]) -> Ite
             yield f"{name} points to rows that do not exist"
     if any(not np.isfinite(arrays[name]).all() for name in _FLOATS):
         yield "numbers are not finite"
+
+
+Number = int | float
+
+
+Record = TypeVar("Record")
+
+
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
+
+
+_QUOTED = re.compile(r"`([^`]+)`")
+
+
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedArea:
+    """A size range; None for an infinite end."""
+
+    name: str
+    low: Number | None
+    high: Number | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedProtocol:
+    """Every field of `Protocol` but the sources."""
+
+    name: str
+    iou_thresholds: tuple[Number, ...]
+    areas: tuple[SavedArea, ...]
+    max_dets: tuple[int, ...]
+    assignment: Literal["best_free", "best_any"]
+    iou_ties: Literal["last", "first"]
+    score_ties: Literal["image", "file"]
+    pixel_offset: Number
+    crowd_overlap: Literal["ioa", "iou"]
+    ignored_flags: tuple[str, ...]
+    reusable_flags: tuple[str, ...]
+    interpolation: Literal["grid", "area"]
+    recall_points: int
+    precision_epsilon: Number
+    class_agnostic: bool
+
+
+def saved_protocol(document: Any) -> Protocol:
+    """Return the rules that the document of a result holds.
+
+    Raises
+    ------
+    UsageError
+        When they are no rules.
+    """
+    return _protocol(_converted(document, SavedProtocol, "protocol"))
+
+
+def _converted(value: Any, kind: type[Record], place: str) -> Record:
+    """Return a part of a document as what it means, or raise a UsageError that says what is wrong with which field."""
+    import msgspec
+
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.MsgspecError as error:
+        problem, _, inner = str(error).partition(" - at `$")
+        field = f"{place}{inner.removesuffix('`')}"
+        missing = _MISSING.fullmatch(problem)
+        if missing:
+            raise UsageError(f"{field}.{missing[1]} is missing") from None
+        raise UsageError(f"{field}: {_QUOTED.sub(_in_words, problem[0].lower() + problem[1:])}") from None
+
+
+def _in_words(quoted: re.Match[str]) -> str:
+    """Name types as people do; of two numbers, one is enough."""
+    types = quoted[1].split(" | ")
+    words = [_WORDS.get(one, one) for one in types if one != "int" or "float" not in types]
+    return " or ".join(words)
+
+
+def _protocol(saved: SavedProtocol) -> Protocol:
+    """Return the rules of a saved result; infinite ends of ranges, which JSON cannot hold, are null there."""
+    rules = {name: getattr(saved, name) for name in SavedProtocol.__slots__ if name != "areas"}
+    areas = (
+        AreaRange(area.name, -math.inf if area.low is None else area.low, math.inf if area.high is None else area.high)
+        for area in saved.areas
+    )
+    return Protocol(**rules, areas=tuple(areas))

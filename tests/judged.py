@@ -8,7 +8,7 @@ from result_builder import make_result
 
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateVerdict, Status
-from jaccard_eval.errors import Example, Finding, Severity, Where
+from jaccard_eval.findings import Example, Finding, Severity, Where
 
 
 def verdict(rule: str, status: Status, **fields: Any) -> GateVerdict:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.result import ClassRow, Correspondence, EvaluationResult, InputSummary, OperatingPoint
-from jaccard_eval.errors import Finding
+from jaccard_eval.findings import Finding
 
 
 def metric(ref: str, value: float, n: int = 10) -> MetricValue:

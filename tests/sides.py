@@ -6,7 +6,7 @@ import numpy as np
 
 from jaccard_eval import BoxTable, evaluate
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap
-from jaccard_eval.errors import Finding
+from jaccard_eval.findings import Finding
 
 Box = Sequence[float]
 Size = tuple[float, float]

@@ -9,7 +9,7 @@ import pytest
 
 import jaccard_eval
 from jaccard_eval import AreaRange, BoxTable, DataError, EvaluationResult, ReadOptions, UsageError, evaluate, load
-from jaccard_eval.errors import Severity
+from jaccard_eval.findings import Severity
 
 HEADER = "image,class,xmin,ymin,xmax,ymax"
 Writer = Callable[..., Path]

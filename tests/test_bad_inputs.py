@@ -13,7 +13,8 @@ import pytest
 from overruled import OVERRULED, overruled
 
 from jaccard_eval import DataError, ReadOptions, evaluate
-from jaccard_eval.errors import ExitCode, Finding, Severity
+from jaccard_eval.errors import ExitCode
+from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.formats import coco
 from jaccard_eval.reading.images import ImageFolder
 from jaccard_eval.reading.names import load_names

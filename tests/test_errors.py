@@ -1,19 +1,7 @@
 import pytest
 
-from jaccard_eval.errors import (
-    Finding,
-    FindingLog,
-    Severity,
-    Where,
-    aligned,
-    columns_of,
-    counted,
-    did_you_mean,
-    example_keys,
-    is_numeric,
-    shown,
-    shown_json,
-)
+from jaccard_eval.findings import Finding, FindingLog, Severity, Where
+from jaccard_eval.text import aligned, columns_of, counted, did_you_mean, example_keys, is_numeric, shown, shown_json
 
 MAPS = (("map", "agreement", "flag"), ("as given", ".012", "--class-map a=b"), ("one up", ".9", "--class-map a=c"))
 

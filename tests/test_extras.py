@@ -3,8 +3,7 @@ import sys
 
 import pytest
 
-from jaccard_eval.errors import MachineError
-from jaccard_eval.extras import require
+from jaccard_eval.errors import MachineError, require
 
 
 def test_what_is_installed_is_imported() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval import BoxTable
-from jaccard_eval.errors import DataError
 from jaccard_eval.evaluation import Input, load_both, read_alone, read_both
+from jaccard_eval.findings import DataError
 
 BOX = [10, 10, 20, 20]
 TRUTH = {

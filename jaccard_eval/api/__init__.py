@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, Any
 from jaccard_eval import __version__
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.errors import UsageError, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import (
     Input,
     SideOptions,
     bootstrap_settings,
     bring_together,
-    load,
     measure,
     protocol_rules,
     record_options,
     require_numbers,
     with_parts,
 )
+from jaccard_eval.evaluation import (
+    load as load,
+)
 from jaccard_eval.formats import ReadOptions
+from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
     import os
@@ -38,8 +41,6 @@ if TYPE_CHECKING:
     from jaccard_eval.features.inspect.result import Inspection
     from jaccard_eval.features.pixels.result import PixelsResult
     from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
-
-__all__ = ["compare", "evaluate", "inspect", "load", "pixels", "sensitivity"]
 
 
 def evaluate(

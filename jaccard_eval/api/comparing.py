@@ -12,7 +12,7 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.intervals import Bootstrap
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields, without_fields
-from jaccard_eval.errors import FindingLog, UsageError, Where, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import Input
 from jaccard_eval.features.bootstrap.compute import Run
 from jaccard_eval.features.bootstrap.slicing import slices_choice
@@ -27,7 +27,9 @@ from jaccard_eval.features.compare.compute import (
 from jaccard_eval.features.compare.noise import Noise, resample_comparison
 from jaccard_eval.features.compare.result import ComparisonResult
 from jaccard_eval.features.gates.rules import Slice
+from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
     from jaccard_eval.evaluation import Source

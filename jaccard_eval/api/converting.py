@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.errors import Finding, UsageError, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import Input, read_alone
+from jaccard_eval.findings import Finding
 from jaccard_eval.formats import ReadOptions, format_for_path, format_writer, write_dataset
+from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
     import os
 
     from jaccard_eval.evaluation import Source
-
-__all__ = ["Conversion", "convert", "convert_input", "target_format"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -91,7 +91,7 @@ def convert(
     >>> boxes = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], crowd=[True])
     >>> convert(boxes, "labels", to="yolo")
     Traceback (most recent call last):
-    jaccard_eval.errors.DataError: error[write-loss]: labels: crowd: boxes with crowd set: 1; ...
+    jaccard_eval.findings.DataError: error[write-loss]: labels: crowd: boxes with crowd set: 1; ...
     """
     path = Path(target)
     name = target_format(path, to)

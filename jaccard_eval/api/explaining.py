@@ -15,7 +15,7 @@ from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.signature import quoted
-from jaccard_eval.errors import UsageError, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import SideOptions, Sides, bring_together, detection_metrics, protocol_rules
 from jaccard_eval.features.errors.compute import find_errors
 from jaccard_eval.features.explain.compute import (
@@ -31,11 +31,11 @@ from jaccard_eval.features.explain.result import CurvePoint, ExplanationResult, 
 from jaccard_eval.matching.matchtable import detection_rows
 from jaccard_eval.metrics.counts import best_f1_points
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
     from jaccard_eval.evaluation import Source
 
-__all__ = ["explain"]
 
 N_BOXES = 12
 SPARE = 3  # fixes that are looked at for each that is named, where some may turn out to give nothing

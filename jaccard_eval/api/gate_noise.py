@@ -11,13 +11,15 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import BESIDE_METRICS, without_fields
 from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.engine.threads import map_in_order
-from jaccard_eval.errors import Finding, FindingLog, UsageError, Where, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.intervals import count_units, resample_alike, warn_if_few
 from jaccard_eval.features.compare.compute import detection_metrics
 from jaccard_eval.features.gates.noise import PairedRuns, weigh_noise
 from jaccard_eval.features.gates.rules import Gates
+from jaccard_eval.findings import Finding, FindingLog, Where
 from jaccard_eval.reading.files import is_there
 from jaccard_eval.runs import is_saved_run, load_run, run_beside
+from jaccard_eval.text import shown
 
 
 def open_table(path: Path, signature: str, gates: Gates) -> EvaluationResult | None:

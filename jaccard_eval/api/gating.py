@@ -9,18 +9,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jaccard_eval.api.verifying import saved_protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
-from jaccard_eval.errors import DataError, Finding, UsageError, Where, as_settings, is_address, shown, shown_json
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.gates.compute import judge, require_comparable
 from jaccard_eval.features.gates.noise import gate_findings
 from jaccard_eval.features.gates.rules import Gates
 from jaccard_eval.features.gates.saved_lookup import KINDS, RunAnswers, SavedAnswers
 from jaccard_eval.features.pixels.result import PixelsResult
+from jaccard_eval.findings import DataError, Finding, Where, as_settings, is_address
 from jaccard_eval.metrics.metric_lookup import Answers, answers_of
 from jaccard_eval.reading.files import is_there
-from jaccard_eval.runs import invalid_document, read_document, read_result, run_beside
+from jaccard_eval.runs import invalid_document, read_document, read_result, run_beside, saved_protocol
+from jaccard_eval.text import shown, shown_json
 
 DUPLICATES = "pred-duplicate"
 

@@ -11,11 +11,11 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.result import InputSummary
 from jaccard_eval.data.signature import digest_rows, row_hashes
-from jaccard_eval.errors import DataError, Finding, Severity
 from jaccard_eval.evaluation import Input, Readings, align_datasets, read_alone, read_both, summarise
 from jaccard_eval.features.audit.compute import audit, audit_alone
 from jaccard_eval.features.inspect.compute import BoxView, describe, describe_pair
 from jaccard_eval.features.inspect.result import Inspection
+from jaccard_eval.findings import DataError, Finding, Severity
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.errors import DataError, Where
 from jaccard_eval.evaluation import Sides
 from jaccard_eval.features.scale.compute import FOUND_IOU, analyse_scale
 from jaccard_eval.features.scale.overlap import choose_pair, measure_overlap
 from jaccard_eval.features.scale.result import OverlapResult, ScaleOptions, SensitivityResult
 from jaccard_eval.features.scale.sized_sides import make_scene
+from jaccard_eval.findings import DataError, Where
 
 
 def analyse_sides(sides: Sides, protocol: Protocol, options: ScaleOptions, *, version: str) -> SensitivityResult:

@@ -2,65 +2,30 @@
 
 from __future__ import annotations
 
-import math
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 from jaccard_eval.api import evaluate
-from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.errors import Finding, FindingLog, Severity, UsageError, Where, shown, shown_json
+from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import restore_options
 from jaccard_eval.features.verify.result import VERSION_FIELD, Difference, Verification, differences
-from jaccard_eval.runs import invalid_document, read_document, require_result
+from jaccard_eval.findings import Finding, FindingLog, Severity, Where
+from jaccard_eval.runs import (
+    Number,
+    SavedProtocol,
+    _converted,
+    invalid_document,
+    read_document,
+    require_result,
+    saved_protocol,
+)
+from jaccard_eval.text import shown, shown_json
 
-Number = int | float
-Record = TypeVar("Record")
-_MISSING = re.compile(r"Object missing required field `(\w+)`")
-_QUOTED = re.compile(r"`([^`]+)`")
-_WORDS = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a text",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "an object",
-}
 READINGS = ("gt_options", "pred_options")  # of the options: how either side was read
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedArea:
-    """A size range; None for an infinite end."""
-
-    name: str
-    low: Number | None
-    high: Number | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedProtocol:
-    """Every field of `Protocol` but the sources."""
-
-    name: str
-    iou_thresholds: tuple[Number, ...]
-    areas: tuple[SavedArea, ...]
-    max_dets: tuple[int, ...]
-    assignment: Literal["best_free", "best_any"]
-    iou_ties: Literal["last", "first"]
-    score_ties: Literal["image", "file"]
-    pixel_offset: Number
-    crowd_overlap: Literal["ioa", "iou"]
-    ignored_flags: tuple[str, ...]
-    reusable_flags: tuple[str, ...]
-    interpolation: Literal["grid", "area"]
-    recall_points: int
-    precision_epsilon: Number
-    class_agnostic: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,49 +179,6 @@ def _unknown_names(document: Mapping[str, Any]) -> list[str]:
         *((f"options.slices[{i}]", one, SavedSlice) for i, one in enumerate(options.get("slices") or ())),
     ]
     return [f"{place}.{name}" for place, given, known in parts for name in given if name not in known.__slots__]  # type: ignore[attr-defined]
-
-
-def saved_protocol(document: Any) -> Protocol:
-    """Return the rules that the document of a result holds.
-
-    Raises
-    ------
-    UsageError
-        When they are no rules.
-    """
-    return _protocol(_converted(document, SavedProtocol, "protocol"))
-
-
-def _converted(value: Any, kind: type[Record], place: str) -> Record:
-    """Return a part of a document as what it means, or raise a UsageError that says what is wrong with which field."""
-    import msgspec
-
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.MsgspecError as error:
-        problem, _, inner = str(error).partition(" - at `$")
-        field = f"{place}{inner.removesuffix('`')}"
-        missing = _MISSING.fullmatch(problem)
-        if missing:
-            raise UsageError(f"{field}.{missing[1]} is missing") from None
-        raise UsageError(f"{field}: {_QUOTED.sub(_in_words, problem[0].lower() + problem[1:])}") from None
-
-
-def _in_words(quoted: re.Match[str]) -> str:
-    """Name types as people do; of two numbers, one is enough."""
-    types = quoted[1].split(" | ")
-    words = [_WORDS.get(one, one) for one in types if one != "int" or "float" not in types]
-    return " or ".join(words)
-
-
-def _protocol(saved: SavedProtocol) -> Protocol:
-    """Return the rules of a saved result; infinite ends of ranges, which JSON cannot hold, are null there."""
-    rules = {name: getattr(saved, name) for name in SavedProtocol.__slots__ if name != "areas"}
-    areas = (
-        AreaRange(area.name, -math.inf if area.low is None else area.low, math.inf if area.high is None else area.high)
-        for area in saved.areas
-    )
-    return Protocol(**rules, areas=tuple(areas))
 
 
 def _findings(path: str, compared: int, unequal: Sequence[Difference]) -> tuple[Finding, ...]:

@@ -16,7 +16,7 @@ import click
 
 from jaccard_eval import __version__
 from jaccard_eval.cli import commands
-from jaccard_eval.errors import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, shown
 
 DEFAULT_COMMAND = "evaluate"
 EXIT_CODES = """\b

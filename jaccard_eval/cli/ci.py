@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli import streams
-from jaccard_eval.errors import DataError, JaccardEvalError, MachineError, printable, reason_of
+from jaccard_eval.errors import JaccardEvalError, MachineError
+from jaccard_eval.findings import DataError, reason_of
+from jaccard_eval.text import printable
 
 if TYPE_CHECKING:
     from jaccard_eval.report import Reportable

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.cli.inputs import note_inputs
-from jaccard_eval.errors import DataError, UsageError, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError
+from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
     from jaccard_eval.features.gates.rules import Gates, Rule

@@ -23,7 +23,9 @@ from jaccard_eval.cli.options import (
     section,
 )
 from jaccard_eval.cli.parse import parse_number
-from jaccard_eval.errors import ExitCode, UsageError, as_settings, printable, shown
+from jaccard_eval.errors import ExitCode, UsageError
+from jaccard_eval.findings import as_settings
+from jaccard_eval.text import printable, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.api.gating import Gating

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jaccard_eval.errors import DataError, UsageError, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError
+from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
     from jaccard_eval.formats import FormatModule

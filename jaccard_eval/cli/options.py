@@ -26,7 +26,8 @@ from jaccard_eval.cli.parse import (
     parse_whole,
     parsed_by,
 )
-from jaccard_eval.errors import JaccardEvalError, UsageError, shown, shown_json
+from jaccard_eval.errors import JaccardEvalError, UsageError
+from jaccard_eval.text import shown, shown_json
 
 if TYPE_CHECKING:
     from jaccard_eval.data.intervals import Bootstrap
@@ -92,8 +93,9 @@ def section(title: str) -> Callable[..., SectionOption]:
 
 
 def _format_name(name: str) -> str:
-    from jaccard_eval.errors import UsageError, did_you_mean, shown
+    from jaccard_eval.errors import UsageError
     from jaccard_eval.formats import format_names
+    from jaccard_eval.text import did_you_mean, shown
 
     known = format_names()
     if name not in known:
@@ -108,8 +110,8 @@ def _complete_format(_: click.Context, __: click.Parameter, start: str) -> list[
 
 
 def _known_codes(_: click.Context, __: click.Parameter, codes: tuple[str, ...]) -> tuple[str, ...]:
-    from jaccard_eval.codes import CODES
-    from jaccard_eval.errors import did_you_mean, shown
+    from jaccard_eval.findings import CODES
+    from jaccard_eval.text import did_you_mean, shown
 
     for code in codes:
         if code not in CODES:
@@ -119,7 +121,7 @@ def _known_codes(_: click.Context, __: click.Parameter, codes: tuple[str, ...]) 
 
 
 def _complete_code(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
-    from jaccard_eval.codes import CODES
+    from jaccard_eval.findings import CODES
 
     return [CompletionItem(code) for code in sorted(CODES) if code.startswith(start)]
 

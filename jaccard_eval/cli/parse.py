@@ -11,17 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jaccard_eval.errors import (
-    DataError,
-    SettingsError,
-    UsageError,
-    Where,
-    as_settings,
-    did_you_mean,
-    shown,
-    shown_json,
-)
-from jaccard_eval.numerals import is_numeral
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, SettingsError, Where, as_settings
+from jaccard_eval.text import did_you_mean, is_numeral, shown, shown_json
 
 if TYPE_CHECKING:
     from jaccard_eval.data.protocol import AreaRange

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from jaccard_eval.errors import FindingLog
+from jaccard_eval.findings import FindingLog
 
 if TYPE_CHECKING:
     from jaccard_eval.formats import ReadOptions

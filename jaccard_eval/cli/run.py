@@ -13,7 +13,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.cli import streams
-from jaccard_eval.errors import DataError, ExitCode, Finding, JaccardEvalError, Severity, aligned, printable, reason_of
+from jaccard_eval.errors import ExitCode, JaccardEvalError
+from jaccard_eval.findings import DataError, Finding, Severity, reason_of
+from jaccard_eval.text import aligned, printable
 
 if TYPE_CHECKING:
     from click import ClickException

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from jaccard_eval.errors import MachineError, reason_of
+from jaccard_eval.errors import MachineError
+from jaccard_eval.findings import reason_of
 
 DEFAULT_WIDTH = 80  # columns, where there is no terminal
 NARROWEST = 40  # columns that messages are wrapped at; a narrower terminal breaks lines itself

@@ -13,17 +13,9 @@ from jaccard_eval.data.classmaps import ClassMatch, match_classes
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, key_order
 from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, WAYS, ImageMatch, match_by
 from jaccard_eval.data.result import Correspondence
-from jaccard_eval.errors import (
-    DataError,
-    Finding,
-    FindingLog,
-    UsageError,
-    Where,
-    counted,
-    did_you_mean,
-    example_keys,
-    shown,
-)
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.text import counted, did_you_mean, example_keys, shown
 
 IntArray = npt.NDArray[np.int64]
 

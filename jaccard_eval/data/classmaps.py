@@ -9,7 +9,9 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import RowArray
 from jaccard_eval.data.dataset import Key, LabelMap
-from jaccard_eval.errors import FindingLog, UsageError, Where, did_you_mean, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.text import did_you_mean, shown
 
 NOWHERE = -1
 AUTO = "auto"  # the map that the boxes speak for; not a map itself

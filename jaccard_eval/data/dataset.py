@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
-from jaccard_eval.errors import Finding
+from jaccard_eval.findings import Finding
 
 Key = int | str
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jaccard_eval.errors import Finding
+from jaccard_eval.findings import Finding
 
 SCHEMA = 1
 

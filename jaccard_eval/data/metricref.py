@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from jaccard_eval.errors import UsageError, did_you_mean, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.text import did_you_mean, shown
 
 METRIC_NAMES = ("AP", "AR", "precision", "recall", "F1", "TP", "FP", "FN", "FPPI")
 SHARES = ("AP", "AR", "precision", "recall", "F1")  # of these; the others are counts and their means

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.errors import UsageError, did_you_mean, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.text import did_you_mean, shown
 
 SMALL_MAX_AREA = 32.0**2  # px², COCO detection evaluation
 MEDIUM_MAX_AREA = 96.0**2  # px², COCO detection evaluation

@@ -13,7 +13,7 @@ from jaccard_eval.data.document import MetricValue, document_head, finding_dict,
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.signature import signature_dict
-from jaccard_eval.errors import Finding
+from jaccard_eval.findings import Finding
 
 if TYPE_CHECKING:
     from jaccard_eval.data.intervals import Resamples

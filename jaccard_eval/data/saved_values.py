@@ -10,8 +10,8 @@ from typing import Any
 
 from jaccard_eval.data.metricref import metric_bounds
 from jaccard_eval.data.signature import signature_fields
-from jaccard_eval.errors import shown
 from jaccard_eval.features.pixels.result import OF_CLASS, OVERALL, PixelsResult
+from jaccard_eval.text import shown
 
 ROUNDING = 1e-9  # by which sums of shares may exceed 1, and percentiles each other
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from jaccard_eval.data.document import MetricValue, document_head, finding_dict, plain
-from jaccard_eval.errors import Finding, Where
+from jaccard_eval.findings import Finding, Where
 
 if TYPE_CHECKING:
     from jaccard_eval.data.intervals import Interval, PairedDelta

@@ -19,7 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, did_you_mean, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.text import did_you_mean, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.data.dataset import Dataset

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jaccard_eval.data.imagekeys import is_image_name
-from jaccard_eval.errors import DataError, FindingLog, Where, printable, reason_of, shown
+from jaccard_eval.findings import DataError, FindingLog, Where, reason_of
 from jaccard_eval.formats import format_module
 from jaccard_eval.reading.files import SNIFF_BYTES, decode, read_bytes, record_failures
+from jaccard_eval.text import printable, shown
 
 MAX_FILES = 20  # of a folder that are looked into
 MAX_KINDS = 5  # of files and folders that a message lists

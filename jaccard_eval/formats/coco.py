@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.errors import FindingLog
+from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft

@@ -10,12 +10,13 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
-from jaccard_eval.errors import Severity, Where, shown
+from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
 from jaccard_eval.reading.tabular.columns import parse_numbers
 from jaccard_eval.reading.xml import Element, mention_unused, root_name, text_of
+from jaccard_eval.text import shown
 
 FORMAT = Format(
     name="cvat",

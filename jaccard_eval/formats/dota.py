@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
-from jaccard_eval.errors import Where, counted
+from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.formats._yolo.reader import add_label_images
-from jaccard_eval.numerals import is_numeral
 from jaccard_eval.reading import files
 from jaccard_eval.reading import files as _files
 from jaccard_eval.reading.draft import Draft, RawBoxes
 from jaccard_eval.reading.files import files_by_class, read_each, read_lines, scan_folder
 from jaccard_eval.reading.lines import Layout, Place, TextBoxes, read_class_files
+from jaccard_eval.text import counted, is_numeral
 
 FORMAT = Format(
     name="dota",

@@ -10,7 +10,7 @@ import math
 import re
 from pathlib import Path
 
-from jaccard_eval.errors import Where
+from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.documents import Record, find_metadata, looks_like

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.errors import Severity, Where
+from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.formats._yolo.reader import add_label_images
-from jaccard_eval.numerals import is_numeral
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
 from jaccard_eval.reading.files import read_each, read_lines
 from jaccard_eval.reading.lines import Place, TextBoxes
+from jaccard_eval.text import is_numeral
 
 FORMAT = Format(
     name="kitti",

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from jaccard_eval.data.imagekeys import is_image_name
-from jaccard_eval.errors import Where
+from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.documents import Record, listed_records, looks_like

@@ -21,13 +21,15 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Key
-from jaccard_eval.errors import Severity, UsageError, Where, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, Keys, RawBoxes
 from jaccard_eval.reading.npz import Archive, load_archive
 from jaccard_eval.similarity.encoding import BOX_ENCODINGS, NORM_SUFFIX
 from jaccard_eval.similarity.grid import GRID_FORMULAS, decode_grid
+from jaccard_eval.text import shown
 
 FORMAT = Format(
     name="npz",

@@ -17,8 +17,7 @@ import numpy as np
 from jaccard_eval.atomic import replace_file
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.delimited import inert, quoted
-from jaccard_eval.errors import DataError, FindingLog, Where
+from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
@@ -29,6 +28,7 @@ from jaccard_eval.reading.tabular.prediction_strings import one_row_per_box
 from jaccard_eval.reading.tabular.rows import Sheet, open_table, read_sheet
 from jaccard_eval.reading.tabular.writer import image_texts, report_texts
 from jaccard_eval.reading.writing import exact_coords, report_losses, report_rounded
+from jaccard_eval.text import inert, quoted
 
 FORMAT = Format(
     name="openimages",

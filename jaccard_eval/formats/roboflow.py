@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.errors import Where
+from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading.documents import Record, documents, looks_like
 from jaccard_eval.reading.draft import Draft

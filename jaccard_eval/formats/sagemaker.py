@@ -6,13 +6,14 @@ import math
 from pathlib import Path
 from typing import Any
 
-from jaccard_eval.errors import Severity, Where, shown
+from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.documents import Record, looks_like
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import parse_json_lines
 from jaccard_eval.reading.records import UNKNOWN_SIZE, Scene
+from jaccard_eval.text import shown
 
 FORMAT = Format(
     name="sagemaker",

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Key
-from jaccard_eval.errors import Where
+from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.documents import Record, looks_like

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jaccard_eval.errors import DataError, Where, shown
+from jaccard_eval.findings import DataError, Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.documents import Record, looks_like
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import parse_json
 from jaccard_eval.reading.records import Scene
+from jaccard_eval.text import shown
 
 FORMAT = Format(
     name="via",

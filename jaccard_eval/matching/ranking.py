@@ -9,7 +9,6 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.matching.order import IntArray
-from jaccard_eval.metrics.curves import required_hits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,3 +75,16 @@ def _envelope(hit: BoolArray, epsilon: float) -> FloatArray:
     place = np.flatnonzero(hit)
     precision = np.arange(1, len(place) + 1) / (place + 1 + epsilon)
     return np.asarray(np.maximum.accumulate(precision[::-1])[::-1])
+
+
+def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:
+    """Return the smallest number of hits h with ``h / positives >= grid`` in float64 division, shape (K, R).
+
+    Where `positives` is 0 the answer is larger than any count.
+    """
+    n = np.maximum(positives, 1).astype(np.float64)[:, None]
+    hits = np.ceil(grid * n)
+    hits -= (hits > 0) & ((hits - 1) / n >= grid)
+    hits += hits / n < grid
+    hits[positives == 0] = np.iinfo(np.int32).max
+    return hits.astype(np.int64)

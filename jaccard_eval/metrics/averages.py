@@ -11,7 +11,8 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.errors import UsageError, did_you_mean, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.text import did_you_mean, shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
-from jaccard_eval.features.errors.result import Calibration
 
 N_BINS = 10  # Guo et al. 2017 use 15 for images; detections of a class are fewer
 
@@ -57,3 +59,27 @@ def calibration(score: FloatArray, hit: BoolArray, n_bins: int = N_BINS) -> Cali
         precision=precision,
         reason=reason,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Calibration:
+    """Whether scores are probabilities: by bin of equal width, how many detections are true positives.
+
+    Parameters
+    ----------
+    ece, mce : float
+        Expected and largest calibration error; NaN without detections, or with scores outside [0, 1].
+    count : ndarray of int64, shape (B,)
+        Detections by bin.
+    score, precision : ndarray of float64, shape (B,)
+        Mean score, and share of true positives; NaN in empty bins.
+    reason : str
+        Why it is undefined.
+    """
+
+    ece: float
+    mce: float
+    count: npt.NDArray[np.int64]
+    score: FloatArray
+    precision: FloatArray
+    reason: str = ""

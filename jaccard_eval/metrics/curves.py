@@ -18,6 +18,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.matching.order import IntArray
+from jaccard_eval.matching.ranking import required_hits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,19 +217,6 @@ def envelope_area(recall: FloatArray, precision: FloatArray) -> float:
     """Return the area below the interpolated precision (h,) of hits; recall (h + 1,) begins with 0."""
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     return float(np.sum(np.diff(recall) * envelope))
-
-
-def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:
-    """Return the smallest number of hits h with ``h / positives >= grid`` in float64 division, shape (K, R).
-
-    Where `positives` is 0 the answer is larger than any count.
-    """
-    n = np.maximum(positives, 1).astype(np.float64)[:, None]
-    hits = np.ceil(grid * n)
-    hits -= (hits > 0) & ((hits - 1) / n >= grid)
-    hits += hits / n < grid
-    hits[positives == 0] = np.iinfo(np.int32).max
-    return hits.astype(np.int64)
 
 
 def _count_by_class(table: MatchTable, t: IntArray, c: IntArray) -> IntArray:

@@ -13,11 +13,12 @@ from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import ClassRow, OperatingPoint
-from jaccard_eval.errors import UsageError, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.metrics.averages import AVERAGES, Averages, Axes
 from jaccard_eval.metrics.counts import best_f1_points, match_columns, missed_columns, operating_point, point_value
 from jaccard_eval.metrics.curves import MatchCurves
+from jaccard_eval.text import shown
 
 FEW_THRESHOLDS = 4  # up to this many, the summary shows every IoU threshold, else those of COCO (.5 and .75)
 

@@ -108,3 +108,6 @@ def _tie_bounds(table: MatchTable) -> tuple[IntArray, IntArray]:
     """Return where the tie of each detection begins and where it ends, shape (n,) each."""
     first, sizes = lengths_of_runs(_starts_of_ties(table))
     return np.repeat(first, sizes), np.repeat(first + sizes, sizes)
+
+
+WIDEST = 1e-6  # of an interval that is not worth telling

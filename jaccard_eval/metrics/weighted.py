@@ -17,7 +17,8 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.matching.order import IntArray
-from jaccard_eval.metrics.curves import MatchCurves, envelope_area, highest_from, required_hits
+from jaccard_eval.matching.ranking import required_hits
+from jaccard_eval.metrics.curves import MatchCurves, envelope_area, highest_from
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
-from jaccard_eval.errors import DataError, FindingLog, Where, shown, shown_json
+from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.reading import files as _files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import SPLIT_NAMES, list_tree, scan_folder, split_of
 from jaccard_eval.reading.json import RepeatedKeys, described_json, is_finite, is_number, parse_json, record_keys
+from jaccard_eval.text import shown, shown_json
 
 _EXPORT = "Export the file again, or mend it at that place."
 

@@ -22,8 +22,10 @@ from jaccard_eval.data.boxtable import (
     to_xywh,
 )
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, Reading, unknown_sizes
-from jaccard_eval.errors import FindingLog, Severity, UsageError, Where, counted, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.formats import ReadOptions
+from jaccard_eval.text import counted, shown
 
 DENSE_KEY_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
 
@@ -229,9 +231,6 @@ def _check_overflow(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> No
 def _degenerate(count: int, what: str) -> str:
     boxes = counted(count, "degenerate box has", "degenerate boxes have")
     return f"{boxes} {what} width or height and can match nothing; kept, as pycocotools does"
-
-
-__all__ = ["Draft", "RawBoxes"]
 
 
 @dataclass(slots=True)

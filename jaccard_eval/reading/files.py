@@ -14,19 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from jaccard_eval.errors import (
-    DataError,
-    Example,
-    FindingLog,
-    Severity,
-    Where,
-    as_given,
-    did_you_mean,
-    is_address,
-    printable,
-    reason_of,
-    shown,
-)
+from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where, as_given, is_address, reason_of
+from jaccard_eval.text import did_you_mean, printable, shown
 
 Contents = TypeVar("Contents")
 

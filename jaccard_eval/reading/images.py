@@ -17,7 +17,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.imagekeys import is_image_name, last_part, without_case, without_suffix
-from jaccard_eval.errors import DataError, FindingLog, Severity, Where
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_folder
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.errors import DataError, FindingLog, Where, shown, shown_json
+from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.text import shown, shown_json
 
 MAX_INTEGER_DIGITS = 4300  # sys.int_info.default_max_str_digits: longer ones take quadratic time to convert
 _TOO_DEEP = "arrays or objects are nested too deep to be annotations"

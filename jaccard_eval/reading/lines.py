@@ -11,12 +11,12 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
-from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.formats._yolo.reader import mention_other_files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import MAX_ENTRIES, read_each, read_lines, scan_folder
 from jaccard_eval.reading.tabular.columns import parse_numbers
+from jaccard_eval.text import counted, shown
 
 Place = tuple[str, int]  # file and line
 
@@ -145,3 +145,16 @@ def _others(folder: Path, files: Mapping[str, Sequence[Path]]) -> list[str]:
     known = {path.name for paths in files.values() for path in paths}
     others, _ = scan_folder(folder, lambda name: name not in known and not name.startswith("."), MAX_ENTRIES)
     return [path.name for path in others]
+
+
+def mention_other_files(folder: Path, others: Sequence[str], draft: Draft) -> None:
+    """Count the files of a folder that are no labels, and say which they are."""
+    if others:
+        draft.ignored["other_file"] += len(others)
+    draft.findings.add_rows(
+        Severity.NOTE,
+        "other-files",
+        range(len(others)),
+        lambda row: (Where(str(folder / others[row])), "holds no labels by its name"),
+        summary=f"{counted(len(others), 'file')} beside the labels passed over",
+    )

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, as_settings, shown, shown_json
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, FindingLog, Where, as_settings
 from jaccard_eval.reading import files
 from jaccard_eval.reading.json import RepeatedKeys, parse_json
 from jaccard_eval.reading.yaml import read_yaml_mapping
+from jaccard_eval.text import shown, shown_json
 
 NAMES_FILES = (
     "data.yaml",

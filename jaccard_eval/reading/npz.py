@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.errors import DataError, FindingLog, Where, shown
+from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Keys
+from jaccard_eval.text import shown
 
 AnyArray = npt.NDArray[Any]
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.dataset import Key
-from jaccard_eval.errors import Severity, Where, shown
+from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.reading.documents import Record, documents
 from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.text import shown
 
 UNKNOWN_SIZE = (math.nan, math.nan)
 

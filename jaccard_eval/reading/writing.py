@@ -13,7 +13,8 @@ import numpy as np
 from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_case
-from jaccard_eval.errors import DataError, Example, FindingLog, Severity, Where, shown
+from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where
+from jaccard_eval.text import shown
 
 REACH = (0, 1, -1, 2, -2)  # units in the last place around the nearest number that are tried
 

@@ -9,10 +9,11 @@ from typing import NoReturn
 from xml.etree.ElementTree import Element, ParseError, fromstring
 from xml.parsers import expat
 
-from jaccard_eval.errors import DataError, FindingLog, Where, shown
+from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.reading import files
+from jaccard_eval.text import shown
 
-__all__ = ["Element", "mention_unused", "parse_xml", "text_of"]
+__all__ = ["Element", "mention_unused", "parse_xml", "root_name", "text_of"]
 
 _DECLARED_ENCODING = b"encoding="
 _DECLARATION_BYTES = 128

@@ -9,8 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jaccard_eval.errors import DataError, Where, shown, shown_json
+from jaccard_eval.findings import DataError, Where
 from jaccard_eval.reading import files
+from jaccard_eval.text import shown, shown_json
 
 MAX_ALIASES = 10  # a chain of ten can repeat one value 2**10 times at most; descriptions of data sets use none
 MAX_DEPTH = 20  # nested lists and mappings

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from jaccard_eval.data.verdict import GateVerdict, Status
-from jaccard_eval.errors import Finding, Severity, Where, printable
+from jaccard_eval.findings import Finding, Severity, Where
 from jaccard_eval.report import Reportable
 from jaccard_eval.report.verdicts import limit_text, verdict_text
+from jaccard_eval.text import printable
 
 GATES, FINDINGS = "gates", "findings"
 WORST = (Status.FAIL, Status.WARN)  # what makes a build red, and what makes it yellow

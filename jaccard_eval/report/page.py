@@ -16,10 +16,10 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from jaccard_eval.errors import printable
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Block, Cell, Drawing, Note, Report, Table
 from jaccard_eval.report.numbers import UNDEFINED, metric_text
+from jaccard_eval.text import printable
 
 MAX_WIDTH = 160  # columns; wider lines are hard to read across
 FREE_TEXT_WIDTH = 10  # columns that free text keeps at least

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.result import ClassRow, Correspondence, InputSummary
-from jaccard_eval.errors import Finding, Severity, UsageError, did_you_mean, is_numeric, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.report.model import Column, KeyValues, Note, Section, Table
+from jaccard_eval.text import did_you_mean, is_numeric, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.features.pixels.result import PixelClassRow

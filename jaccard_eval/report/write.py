@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jaccard_eval.atomic import explained, probe, write_aside, write_message
-from jaccard_eval.errors import MachineError, UsageError, shown
+from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.report import Reporter, reporter_for
+from jaccard_eval.text import shown
 
 TEXT_SUFFIX = ".txt"
 

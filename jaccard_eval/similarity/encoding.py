@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.errors import UsageError, did_you_mean, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.text import did_you_mean, shown
 
 Floats = npt.NDArray[np.floating[Any]]  # float32 when every input is, else float64
 ImageSize = Sequence[float] | None  # width and height in pixels
@@ -139,9 +140,6 @@ def _require_order(edges: Edges, numbers: Floats, encoding: str, name: str) -> N
         what = "x2 < x1 or y2 < y1 (is it xywh? pass encoding='xywh')" if corners else "a negative width or height"
         more = f"; so have {len(wrong) - 1:,} more boxes" if len(wrong) > 1 else ""
         raise UsageError(f"{name}[{row}] is {numbers[row].tolist()}, which has {what}{more}")
-
-
-__all__ = ["clip", "scale"]
 
 
 def clip(boxes: npt.ArrayLike, image_size: Sequence[float], *, encoding: str = "xyxy") -> Floats:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.errors import UsageError, did_you_mean, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.similarity.encoding import Floats
-
-__all__ = ["decode_grid"]
+from jaccard_eval.text import did_you_mean, shown
 
 BOX_AND_OBJECTNESS = 5  # numbers before the classes: tx, ty, tw, th and objectness
 GRID_FORMULAS = ("yolov3", "yolov5")

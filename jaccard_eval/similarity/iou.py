@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.errors import UsageError, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.similarity.encoding import NORM_SUFFIX, Edges, Floats, ImageSize, edges_of
-
-__all__ = ["box_ciou", "box_diou", "box_giou", "box_ioa", "box_iou", "jaccard_distance", "jaccard_from_counts"]
+from jaccard_eval.text import shown
 
 CHUNK_CELLS = 1 << 16  # pairs whose intermediate arrays exist at once: they stay in the cache
 
@@ -382,9 +381,6 @@ def _ciou(a: Edges, b: Edges) -> Floats:
     v = (4 / np.pi**2) * tilt**2
     penalty = _ratio(v * v, np.asarray((1 - _iou(a, b)) + v))  # alpha · v
     return _diou(a, b) - penalty
-
-
-__all__ = ["ciou_loss", "diou_loss", "giou_loss", "iou_loss"]
 
 
 def iou_loss(

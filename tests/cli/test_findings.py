@@ -8,7 +8,7 @@ import pytest
 from command_line import command, environment, run_here, run_process, write_pair
 
 from jaccard_eval.cli.run import findings_text
-from jaccard_eval.errors import FindingLog, Severity, Where
+from jaccard_eval.findings import FindingLog, Severity, Where
 
 ALL = tuple(Severity)
 LONG = "predictions look like corners: AP50 .001 as given, .742 as x1 y1 x2 y2; boxes were read as x y width height"

@@ -14,7 +14,8 @@ from jaccard_eval.cli.parse import (
     parse_sort,
 )
 from jaccard_eval.data.protocol import COCO, AreaRange
-from jaccard_eval.errors import DataError, UsageError
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError
 
 
 def test_the_range_of_coco_is_cocos_to_the_last_bit() -> None:

@@ -5,7 +5,8 @@ import click
 import pytest
 
 from jaccard_eval.cli import run
-from jaccard_eval.errors import DataError, MachineError, UsageError, Where
+from jaccard_eval.errors import MachineError, UsageError
+from jaccard_eval.findings import DataError, Where
 
 
 @pytest.mark.parametrize(

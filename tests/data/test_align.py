@@ -3,7 +3,8 @@ from two_sides import classes, gt, images, pred
 
 from jaccard_eval.data.alignment import Alignment, AlignOptions, align
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.errors import DataError, Severity, UsageError
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, Severity
 
 
 def _align(ours: Dataset, theirs: Dataset, **options: object) -> Alignment:

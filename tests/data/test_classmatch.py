@@ -3,7 +3,8 @@ from two_sides import classes
 
 from jaccard_eval.data.classmaps import match_classes
 from jaccard_eval.data.dataset import LabelMap
-from jaccard_eval.errors import Finding, FindingLog, UsageError, Where
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import Finding, FindingLog, Where
 
 
 def _match(gt: LabelMap, pred: LabelMap, **class_map: str) -> tuple[str, list[int], tuple[Finding, ...]]:

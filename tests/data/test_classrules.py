@@ -5,7 +5,8 @@ from two_sides import classes
 
 from jaccard_eval.data.classmaps import COCO_IDS, NAMED_MAPS, class_map_names, match_classes, rows_of_named
 from jaccard_eval.data.dataset import LabelMap
-from jaccard_eval.errors import FindingLog, UsageError, Where
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import FindingLog, Where
 
 COCO = LabelMap(COCO_IDS, tuple(f"c{number}" for number in COCO_IDS), named=True)
 

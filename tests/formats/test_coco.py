@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.errors import DataError, Severity
+from jaccard_eval.findings import DataError, Severity
 from jaccard_eval.formats import ReadOptions, coco, detect_format, read_dataset
 
 Load = Callable[..., Dataset]

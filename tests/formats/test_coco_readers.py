@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.errors import FindingLog
+from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats._coco.columns import Content, ResultColumns, TruthColumns, result_columns, truth_columns
 from jaccard_eval.formats._coco.strict import decode_results, decode_truth
 from jaccard_eval.formats._coco.tolerant import read_results, read_truth

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.errors import DataError
+from jaccard_eval.findings import DataError
 from jaccard_eval.formats import ReadOptions, coco, read_dataset
 
 FASTER = "faster-coco-eval/tests/dataset"

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from jaccard_eval.errors import DataError, UsageError
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError
 from jaccard_eval.formats import ReadOptions, detect_format, format_module, format_names, read_dataset
 
 COCO = {"images": [{"id": 1}], "annotations": [], "categories": [{"id": 1, "name": "dog"}]}

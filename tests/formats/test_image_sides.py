@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaccard_eval import DataError, ReadOptions, evaluate, load
-from jaccard_eval.errors import Severity
+from jaccard_eval.findings import Severity
 from jaccard_eval.formats import format_module
 from jaccard_eval.reading.images import ImageFolder
 

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from jaccard_eval import BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap
-from jaccard_eval.errors import DataError, MachineError
+from jaccard_eval.errors import MachineError
+from jaccard_eval.findings import DataError
 from jaccard_eval.formats import ReadOptions, detect_format, read_dataset, write_dataset
 
 BOX = [10.0, 20.0, 30.0, 40.0]  # left, top, width, height

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.errors import DataError, Severity, UsageError
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, Severity
 from jaccard_eval.formats import ReadOptions, detect_format, read_dataset, yolo
 from jaccard_eval.reading.images import ImageFolder
 

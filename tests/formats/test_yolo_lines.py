@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.errors import FindingLog
+from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats._yolo.lines import read_label_files
 
 PLAIN = ("0", "12", "0.25", "-1", "1e-05", "1E+3", ".5", "7.", "007", "-0", "-0.0")

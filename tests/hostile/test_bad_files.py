@@ -17,7 +17,7 @@ import pytest
 from valid_inputs import write_example
 
 from jaccard_eval.cli import run
-from jaccard_eval.errors import DataError
+from jaccard_eval.findings import DataError
 from jaccard_eval.formats import ReadOptions, format_module, format_names, read_dataset
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX files")

@@ -9,7 +9,7 @@ import damage
 import pytest
 from PIL import Image
 
-from jaccard_eval.errors import DataError
+from jaccard_eval.findings import DataError
 from jaccard_eval.reading.images import ImageFolder
 
 N_MUTANTS = 300  # of each format

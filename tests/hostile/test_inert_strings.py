@@ -20,8 +20,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from jaccard_eval.cli import run as _run
-from jaccard_eval.errors import printable
 from jaccard_eval.report import outputs
+from jaccard_eval.text import printable
 
 NAMES = tuple(STRINGS.values())
 COMMANDS = ("evaluate", "inspect", "sensitivity", "compare")

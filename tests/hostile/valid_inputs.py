@@ -4,7 +4,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from jaccard_eval.errors import DataError
+from jaccard_eval.findings import DataError
 from jaccard_eval.formats import detect_format, format_module, format_names
 
 PICTURES = (".png", ".jpg")

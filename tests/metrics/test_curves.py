@@ -8,7 +8,8 @@ import pytest
 from pictures import curves, det, gt
 
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012
-from jaccard_eval.metrics.curves import MatchCurves, required_hits
+from jaccard_eval.matching.ranking import required_hits
+from jaccard_eval.metrics.curves import MatchCurves
 
 ALL_SIZES, LARGEST_CAP = 0, -1
 ONE_HIT = 0.9999999999999998  # 1 / (1 + 2^-52): pycocotools adds an epsilon to the number of detections

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.data.dataset import Dataset, Reading
-from jaccard_eval.errors import DataError, Severity, UsageError, Where
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, Severity, Where
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.reading.draft import Draft, Keys, RawBoxes
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from jaccard_eval.errors import DataError, FindingLog, Severity
+from jaccard_eval.findings import DataError, FindingLog, Severity
 from jaccard_eval.reading import files
 from jaccard_eval.reading.images import ImageFolder
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jaccard_eval.errors import DataError, FindingLog, UsageError
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.reading.names import find_names, load_names
 
 Write = Callable[[str, str], Path]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jaccard_eval import inspect
-from jaccard_eval.errors import Severity
+from jaccard_eval.findings import Severity
 
 PAIRS = (
     "cocoapi-bbox",

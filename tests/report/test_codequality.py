@@ -6,7 +6,7 @@ from judged import CLOSE, FLOOR, VERDICTS, finding, judged
 
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import Status
-from jaccard_eval.errors import Where
+from jaccard_eval.findings import Where
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.codequality import render
 

@@ -7,7 +7,7 @@ from judged import CLOSE, DROP, FEW, FLOOR, MISSING, VERDICTS, finding, judged, 
 
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, Status
-from jaccard_eval.errors import Severity
+from jaccard_eval.findings import Severity
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.junit import render
 

@@ -1,7 +1,7 @@
 import pytest
 from result_builder import make_result
 
-from jaccard_eval.errors import Example, Finding, Severity, Where
+from jaccard_eval.findings import Example, Finding, Severity, Where
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.markdown import render
 

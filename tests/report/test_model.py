@@ -5,8 +5,9 @@ from result_builder import make_result
 
 from jaccard_eval.data.protocol import COCO, VOC2012
 from jaccard_eval.data.result import OperatingPoint
-from jaccard_eval.errors import Example, Finding, Severity, UsageError, Where
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.evaluate.report import sorted_classes
+from jaccard_eval.findings import Example, Finding, Severity, Where
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Column, KeyValues, Note, Report, Section, Table, build_report
 

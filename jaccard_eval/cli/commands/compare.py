@@ -33,7 +33,8 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import parse_score, parsed_by
 from jaccard_eval.cli.reading import refuse_options_of_sides, side_arguments
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.errors import FindingLog, shown
+from jaccard_eval.findings import FindingLog
+from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
     from jaccard_eval.api.comparing import CompareOptions

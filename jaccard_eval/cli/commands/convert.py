@@ -14,7 +14,8 @@ from jaccard_eval.cli.options import FINDING_OPTIONS, INPUT_OPTIONS, PATH, Secti
 from jaccard_eval.cli.parse import OneOf
 from jaccard_eval.cli.reading import ROLES, read_options
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.errors import FindingLog, printable
+from jaccard_eval.findings import FindingLog
+from jaccard_eval.text import printable
 
 if TYPE_CHECKING:
     from jaccard_eval.api.converting import Conversion

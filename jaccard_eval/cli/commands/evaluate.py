@@ -31,7 +31,8 @@ from jaccard_eval.cli.options import (
 )
 from jaccard_eval.cli.reading import side_arguments, two_sides
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.errors import ExitCode, FindingLog
+from jaccard_eval.errors import ExitCode
+from jaccard_eval.findings import FindingLog
 
 if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult

@@ -26,7 +26,9 @@ from jaccard_eval.cli.options import (
 )
 from jaccard_eval.cli.reading import ROLES, refuse_options_of_sides, side_arguments, two_sides
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.errors import DataError, FindingLog, UsageError, Where, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
     from jaccard_eval.api.verifying import Saved

@@ -23,7 +23,7 @@ from jaccard_eval.cli.options import (
 )
 from jaccard_eval.cli.reading import pair_arguments
 from jaccard_eval.cli.run import as_errors
-from jaccard_eval.errors import DataError, FindingLog, Severity
+from jaccard_eval.findings import DataError, FindingLog, Severity
 
 if TYPE_CHECKING:
     from jaccard_eval.features.inspect.result import Inspection

@@ -15,7 +15,7 @@ from jaccard_eval.cli.options import FINDING_OPTIONS, INPUT_OPTIONS, NUMBER, PAT
 from jaccard_eval.cli.parse import OneOf
 from jaccard_eval.cli.reading import read_options
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.errors import FindingLog
+from jaccard_eval.findings import FindingLog
 
 if TYPE_CHECKING:
     from jaccard_eval.data.dataset import Dataset

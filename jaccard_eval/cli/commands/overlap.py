@@ -24,7 +24,9 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import OneOf, parse_numbers, parse_whole, parsed_by
 from jaccard_eval.cli.reading import pair_arguments, two_sides
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.errors import FindingLog, UsageError, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import FindingLog
+from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
     from jaccard_eval.features.scale.result import OverlapResult

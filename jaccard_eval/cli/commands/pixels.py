@@ -16,7 +16,8 @@ from jaccard_eval.cli.inputs import MAPS, InputPath
 from jaccard_eval.cli.options import FINDING_OPTIONS, NAMES_TEXT, OUTPUT_OPTIONS, SectionedCommand, section
 from jaccard_eval.cli.parse import OneOf
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.errors import ExitCode, FindingLog
+from jaccard_eval.errors import ExitCode
+from jaccard_eval.findings import FindingLog
 
 if TYPE_CHECKING:
     from jaccard_eval.features.pixels.result import PixelsResult

@@ -26,7 +26,7 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import parse_number, parse_numbers, parse_whole, parsed_by
 from jaccard_eval.cli.reading import side_arguments, two_sides
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.errors import FindingLog
+from jaccard_eval.findings import FindingLog
 
 if TYPE_CHECKING:
     from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult

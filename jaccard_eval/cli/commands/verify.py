@@ -12,7 +12,7 @@ from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import FINDING_OPTIONS, OUTPUT_OPTIONS, PATH_OPTIONS, SectionedCommand
 from jaccard_eval.cli.reading import two_sides
 from jaccard_eval.cli.run import as_errors, say_findings
-from jaccard_eval.errors import DataError, Severity
+from jaccard_eval.findings import DataError, Severity
 
 EPILOG = f"""\b
 Examples:

@@ -13,7 +13,6 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, FloatArray, freeze, from_xywh, to_xywh
 from jaccard_eval.data.dataset import Dataset, Reading
-from jaccard_eval.errors import FindingLog, Where
 from jaccard_eval.features.audit.agreement import (
     Agreement,
     Sample,
@@ -24,6 +23,7 @@ from jaccard_eval.features.audit.agreement import (
 )
 from jaccard_eval.features.audit.box_places import image_sizes, leaving
 from jaccard_eval.features.audit.context import Evidence, average_precision
+from jaccard_eval.findings import FindingLog, Where
 
 DOUBTED = 0.5  # share of objects in the place of a prediction below which readings are tried; sound sets reach .63
 TRIAL_BOXES = 4_000  # boxes of either side that a trial looks at, at most about

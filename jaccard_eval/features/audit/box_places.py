@@ -11,9 +11,10 @@ import numpy.typing as npt
 from jaccard_eval.data.alignment import common_sizes
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze, from_xywh
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Dataset
-from jaccard_eval.errors import FindingLog, Severity, Where, counted
 from jaccard_eval.features.audit.agreement import IntArray
 from jaccard_eval.features.audit.context import MISREAD, Evidence, average_precision
+from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.text import counted
 
 SLACK_PIXELS = 1.0  # px by which a box may leave its image: rounding, or coordinates counted from 1
 SLACK_SHARE = 0.01  # of the image's side by which it may, whichever is more

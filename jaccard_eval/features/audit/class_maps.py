@@ -16,9 +16,9 @@ from jaccard_eval.data.alignment import Placement
 from jaccard_eval.data.boxtable import RowArray
 from jaccard_eval.data.classmaps import NAMED_MAPS, NOWHERE, match_classes, rows_of_named, rows_of_pairs
 from jaccard_eval.data.dataset import Dataset, LabelMap
-from jaccard_eval.errors import FindingLog, Where
 from jaccard_eval.features.audit.agreement import IntArray, Sample, take_sample
 from jaccard_eval.features.audit.context import MISREAD, Evidence
+from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.matching.order import lengths_of_runs, starts_of_runs
 
 # A detector that works agrees with its own classes on most of the objects that it locates, and no renumbering of them

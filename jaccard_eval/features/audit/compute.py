@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.signature import Words
-from jaccard_eval.errors import Finding, FindingLog
 from jaccard_eval.features.audit.agreement import take_sample
 from jaccard_eval.features.audit.box_encoding import check_readings
 from jaccard_eval.features.audit.box_places import check_offsets, check_outside, check_rounding
@@ -20,6 +19,7 @@ from jaccard_eval.features.audit.context import Evidence
 from jaccard_eval.features.audit.duplicates import check_repeats, check_rows
 from jaccard_eval.features.audit.images import check_images
 from jaccard_eval.features.audit.scores import check_scores, check_ties
+from jaccard_eval.findings import Finding, FindingLog
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 Check = Callable[[Evidence, FindingLog], None]

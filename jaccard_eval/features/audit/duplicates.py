@@ -12,12 +12,13 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.signature import Words, row_hashes
-from jaccard_eval.errors import FindingLog, Severity, Where, counted, shown
 from jaccard_eval.features.audit.context import MISREAD, Evidence
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.matching.order import stable_order
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
+from jaccard_eval.text import counted, shown
 
 IntArray = npt.NDArray[np.int64]
 

@@ -10,7 +10,6 @@ from jaccard_eval.data.alignment import Placement
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import posix, without_suffix
-from jaccard_eval.errors import FindingLog, Severity, Where, counted, example_keys, shown
 from jaccard_eval.features.audit.agreement import (
     LOW_AGREEMENT,
     Agreement,
@@ -22,6 +21,8 @@ from jaccard_eval.features.audit.agreement import (
     ways_to_match,
 )
 from jaccard_eval.features.audit.context import MISREAD, Evidence
+from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.text import counted, example_keys, shown
 
 MIN_UNCOVERED = 5  # images without predictions, before they are more than chance
 UNCOVERED_SHARE = 0.2  # of the images with objects; sound predictions of the public sets leave out at most 0.02

@@ -6,11 +6,12 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.errors import FindingLog, Where, counted
 from jaccard_eval.features.audit.context import Evidence
+from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.curves import MatchCurves
-from jaccard_eval.metrics.ties import has_ties, tie_interval
+from jaccard_eval.metrics.ties import WIDEST, has_ties, tie_interval
+from jaccard_eval.text import counted
 
 FEWEST = 100  # detections from which a lowest score, or a share of ties, says something
 FEWEST_EQUAL = 4  # detections from which equal scores are no accident
@@ -215,9 +216,6 @@ def _decimals(score: FloatArray) -> str:
         if (np.abs(scaled - np.rint(scaled)) < 1e-4).all():  # single precision leaves 1e-8 of a score
             return f" (scores have {counted(decimals, 'decimal')})"
     return ""
-
-
-WIDEST = 1e-6  # of an interval that is not worth telling
 
 
 def check_ties(evidence: Evidence, findings: FindingLog) -> None:

@@ -16,10 +16,12 @@ from jaccard_eval.data.metricref import MetricRef, qualified
 from jaccard_eval.data.result import ClassRow, EvaluationResult
 from jaccard_eval.data.signature import with_choices
 from jaccard_eval.engine.threads import map_in_order
-from jaccard_eval.errors import DataError, Finding, FindingLog, UsageError, Where, as_settings, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.compute import Run, intervals, resample
+from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.reading.files import read_lines
+from jaccard_eval.text import shown
 
 FEW_UNITS = 30  # 95 % intervals of fewer images hold the true AP in less than 91 of 100 sets, as docs/noise.md measures
 

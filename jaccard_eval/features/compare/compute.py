@@ -13,7 +13,7 @@ from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.intervals import PairedDelta
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.errors import UsageError, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.compare.result import BoxState, Change, ChangeKind, Contender, Delta, SliceDeltas, Versus
 from jaccard_eval.features.gates.rules import Slice
 from jaccard_eval.matching.candidates import candidate_pairs
@@ -24,6 +24,7 @@ from jaccard_eval.metrics.counts import ALL_SIZES, best_f1_points
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import measure_slices
 from jaccard_eval.similarity.boxes import Corners
+from jaccard_eval.text import shown
 
 MOVED_IOU = 0.05  # least change of IoU that is a move: one step of COCO's thresholds
 NONE = -1

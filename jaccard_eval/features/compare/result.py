@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from jaccard_eval.data.document import document_head, finding_dict, plain
 from jaccard_eval.data.intervals import Interval, Resamples
 from jaccard_eval.data.signature import signature_dict
-from jaccard_eval.errors import Finding
+from jaccard_eval.findings import Finding
 
 
 class ChangeKind(enum.StrEnum):

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaccard_eval.errors import printable
-from jaccard_eval.features.errors.result import BACKGROUND, Calibration, ClassErrors, ConfusionMatrix, ErrorReport
+from jaccard_eval.features.errors.result import BACKGROUND, ClassErrors, ConfusionMatrix, ErrorReport
+from jaccard_eval.metrics.calibration import Calibration
 from jaccard_eval.report.numbers import metric_text, threshold_text
+from jaccard_eval.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

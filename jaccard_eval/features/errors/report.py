@@ -10,13 +10,13 @@ import numpy as np
 
 from jaccard_eval.features.errors.result import (
     BACKGROUND,
-    Calibration,
     ClassErrors,
     ConfidenceCurve,
     ConfusionMatrix,
     ErrorReport,
     ErrorType,
 )
+from jaccard_eval.metrics.calibration import Calibration
 from jaccard_eval.report import Reportable
 from jaccard_eval.report.model import Cell, Column, Drawing, Note, Section, Sheet, Table
 from jaccard_eval.report.numbers import UNDEFINED, delta_text, metric_text, threshold_text

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import plain
+from jaccard_eval.metrics.calibration import Calibration
 
 BACKGROUND = "background"
 
@@ -55,30 +56,6 @@ class ConfusionMatrix:
     counts: npt.NDArray[np.int64]
     score: float
     iou: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Calibration:
-    """Whether scores are probabilities: by bin of equal width, how many detections are true positives.
-
-    Parameters
-    ----------
-    ece, mce : float
-        Expected and largest calibration error; NaN without detections, or with scores outside [0, 1].
-    count : ndarray of int64, shape (B,)
-        Detections by bin.
-    score, precision : ndarray of float64, shape (B,)
-        Mean score, and share of true positives; NaN in empty bins.
-    reason : str
-        Why it is undefined.
-    """
-
-    ece: float
-    mce: float
-    count: npt.NDArray[np.int64]
-    score: FloatArray
-    precision: FloatArray
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

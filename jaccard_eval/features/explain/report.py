@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.errors import counted
 from jaccard_eval.features.explain.result import MISSED, ExplanationResult, Fix
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
 from jaccard_eval.report.numbers import UNDEFINED, delta_text, metric_text, side_text, threshold_text
 from jaccard_eval.report.sections import findings_section, inputs_section
+from jaccard_eval.text import counted
 
 FIX_COLUMNS = ("error", "image", "class", "score", "fix", "row", "gain")
 

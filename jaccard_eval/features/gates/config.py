@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jaccard_eval.data.intervals import Bootstrap
-from jaccard_eval.errors import UsageError, Where, did_you_mean, shown, shown_json
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.gates.rules import (
     AGGREGATES,
     CHECKS,
@@ -20,7 +20,8 @@ from jaccard_eval.features.gates.rules import (
     Slice,
     refuse,
 )
-from jaccard_eval.numerals import is_numeral
+from jaccard_eval.findings import Where
+from jaccard_eval.text import did_you_mean, is_numeral, shown, shown_json
 
 NUMBER, WHOLE, TEXT, TEXTS, TABLE, TABLES = "number", "whole number", "text", "text or list of texts", "table", "tables"
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from jaccard_eval.data.metricref import qualified, split_ref
-from jaccard_eval.errors import UsageError, Where, did_you_mean, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import Where
+from jaccard_eval.text import did_you_mean, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.data.intervals import Bootstrap

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from jaccard_eval.errors import Severity
 from jaccard_eval.features.inspect.result import ClassCount, Description, Inspection, Pairing, Spread
+from jaccard_eval.findings import Severity
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Column, KeyValues, Note, Report, Section, Sheet, Table
 from jaccard_eval.report.numbers import UNDEFINED

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from jaccard_eval.data.document import document_head, finding_dict, plain
 from jaccard_eval.data.result import Correspondence, InputSummary
-from jaccard_eval.errors import Finding
+from jaccard_eval.findings import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

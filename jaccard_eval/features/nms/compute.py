@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
-from jaccard_eval.errors import UsageError, did_you_mean, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.matching.candidates import expand
 from jaccard_eval.matching.order import Blocks, IntArray, descending_order, stable_order
 from jaccard_eval.similarity.boxes import Corners, covering_pairs, overlapping_pairs
 from jaccard_eval.similarity.encoding import edges_of, encode, four_numbers
 from jaccard_eval.similarity.nms import Rivals, clusters, decay_scores, keep_unrivalled, weighted_means
+from jaccard_eval.text import did_you_mean, shown
 
 OVERLAPS = {"iou": overlapping_pairs, "ioa": covering_pairs}
 SOFT_METHODS = ("linear", "gaussian")
@@ -204,9 +205,6 @@ def _sweep(corners: Corners, key: IntArray) -> tuple[IntArray, Blocks]:
 
 def _take(corners: Corners, rows: npt.NDArray[np.int64]) -> Corners:
     return Corners(corners.left[rows], corners.top[rows], corners.right[rows], corners.bottom[rows], corners.area[rows])
-
-
-__all__ = ["nms", "soft_nms", "weighted_nms"]
 
 
 def nms(

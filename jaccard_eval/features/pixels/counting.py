@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.signature import FINGERPRINT_DIGITS
-from jaccard_eval.errors import DataError, Example, Finding, FindingLog, Severity, Where, counted
 from jaccard_eval.features.pixels.compute import NO_CLASS, ConfusionCounts, pixel_metrics
 from jaccard_eval.features.pixels.result import MapsSummary, PixelProtocol, PixelsResult
+from jaccard_eval.findings import DataError, Example, Finding, FindingLog, Severity, Where
 from jaccard_eval.reading.labelmaps.colors import ColorTable, color_text
 from jaccard_eval.reading.labelmaps.images import EncodedImage, LabelImage
 from jaccard_eval.reading.labelmaps.pairs import MapPair, Pairing, pair_maps
+from jaccard_eval.text import counted
 
 IntArray = npt.NDArray[np.int64]
 Color = tuple[int, ...]

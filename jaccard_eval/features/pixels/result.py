@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from jaccard_eval.data.document import MetricValue, document_head, finding_dict, plain
 from jaccard_eval.data.signature import signature_dict
-from jaccard_eval.errors import Finding, UsageError, did_you_mean, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import Finding
+from jaccard_eval.text import did_you_mean, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.data.verdict import GateVerdict

@@ -15,7 +15,7 @@ from jaccard_eval.features.scale.identities import MOVES, SURVIVABLE, displaced_
 from jaccard_eval.features.scale.placement import placement_rows
 from jaccard_eval.features.scale.result import LossRow, PlacementRow, ScaleOptions, SurvivorRow, ToleranceRow
 from jaccard_eval.features.scale.sized_sides import Scene, in_range
-from jaccard_eval.metrics.curves import required_hits
+from jaccard_eval.matching.ranking import required_hits
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.similarity.boxes import close_pairs, closeness
 

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.errors import UsageError, did_you_mean, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.similarity.iou import box_iou
+from jaccard_eval.text import did_you_mean, shown
 
 
 def jaccard_from_error(gt_area: npt.ArrayLike, missing: npt.ArrayLike, extra: npt.ArrayLike) -> FloatArray:

@@ -12,11 +12,12 @@ import numpy as np
 
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.errors import UsageError, did_you_mean, shown
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.scale.identities import exchange_rate
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.similarity.encoding import edges_of
 from jaccard_eval.similarity.iou import box_giou, box_ioa, box_iou
+from jaccard_eval.text import did_you_mean, shown
 
 
 def measure_overlap(pred: Sequence[float], gt: Sequence[float], encoding: str = "xyxy") -> dict[str, Any]:

@@ -10,7 +10,8 @@ from jaccard_eval.data.document import document_head, finding_dict, plain
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.data.signature import signature_dict
-from jaccard_eval.errors import Finding, UsageError
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import Finding
 
 ALL = "all"
 

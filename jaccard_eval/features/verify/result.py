@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from jaccard_eval.data.document import document_head, finding_dict, plain
 from jaccard_eval.data.signature import signature_dict
-from jaccard_eval.errors import Finding
+from jaccard_eval.findings import Finding
 
 Value = str | float | None
 VERSION_FIELD = "signature.v"

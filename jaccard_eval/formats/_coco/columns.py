@@ -15,7 +15,7 @@ import numpy.typing as npt
 from msgspec import UNSET, UnsetType
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.errors import Where
+from jaccard_eval.findings import Where
 from jaccard_eval.reading.draft import Keys
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import UNSET
 
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key
-from jaccard_eval.errors import Severity, SizedRows, Where, shown
+from jaccard_eval.findings import Severity, SizedRows, Where
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._coco.columns import (
     CategoryRecord,
@@ -32,6 +32,7 @@ from jaccard_eval.formats._coco.columns import (
 from jaccard_eval.formats._coco.strict import decode_plain_results, decode_results, decode_truth
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import CodedKeys, Draft, Keys, RawBoxes
+from jaccard_eval.text import shown
 
 Places = Callable[[int], Where]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from jaccard_eval.errors import DataError, FindingLog, Where, shown, shown_json
+from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.formats._coco.columns import (
     INT64_MAX,
     INT64_MIN,
@@ -38,6 +38,7 @@ from jaccard_eval.reading.json import (
     parse_json,
     parse_json_lines,
 )
+from jaccard_eval.text import shown, shown_json
 
 EXACT_FLOATS = 2.0**53  # from here on not every integer is a float: an id written as one may be another
 

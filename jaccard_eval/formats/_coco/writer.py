@@ -13,7 +13,7 @@ import msgspec
 
 from jaccard_eval.atomic import replace_file
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.errors import FindingLog
+from jaccard_eval.findings import FindingLog
 from jaccard_eval.reading.writing import report_losses, require_pixels
 
 TRUTH = ("crowd", "ignore", "area", "sizes", "images", "names")

@@ -15,7 +15,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
-from jaccard_eval.errors import DataError, FindingLog, Severity, Where, shown
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._voc import ROOT
 from jaccard_eval.reading.draft import Draft, RawBoxes
@@ -33,6 +33,7 @@ from jaccard_eval.reading.files import (
 from jaccard_eval.reading.lines import Layout, read_class_files
 from jaccard_eval.reading.tabular.columns import parse_flags, parse_numbers
 from jaccard_eval.reading.xml import Element, mention_unused, parse_xml, text_of
+from jaccard_eval.text import shown
 
 SUFFIX = ".xml"
 SNIFFED = 20  # files, and folders in a folder, that are looked at

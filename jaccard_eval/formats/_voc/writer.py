@@ -11,7 +11,7 @@ from jaccard_eval.atomic import replace_folder
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import is_image_name, without_case, without_suffix
-from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.formats._voc.annotations import CORNERS, SUFFIX
 from jaccard_eval.reading.writing import (
     below_shared_place,
@@ -23,6 +23,7 @@ from jaccard_eval.reading.writing import (
     require_file_names,
     require_pixels,
 )
+from jaccard_eval.text import shown
 
 RESULT_NAME = "comp4_det_test_{}.txt"  # competition 4: detection, trained on any data
 

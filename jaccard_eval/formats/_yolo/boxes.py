@@ -10,7 +10,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray
 from jaccard_eval.data.dataset import Key
-from jaccard_eval.errors import FindingLog, Severity, Where, counted, shown
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.formats._yolo.lines import (
     FIELDS,
     HIGH,
@@ -28,6 +28,7 @@ from jaccard_eval.formats._yolo.lines import (
     uses_names,
 )
 from jaccard_eval.reading.draft import CodedKeys, Draft, RawBoxes
+from jaccard_eval.text import counted, shown
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "pipes"}
 

@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
-from jaccard_eval.errors import DataError, FindingLog, UsageError, did_you_mean, shown
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.reading.files import decode, read_bytes, record_failures
+from jaccard_eval.text import did_you_mean, shown
 
 IntArray = npt.NDArray[np.int64]
 

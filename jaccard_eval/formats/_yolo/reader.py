@@ -11,7 +11,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
-from jaccard_eval.errors import DataError, FindingLog, Severity, Where, counted, shown
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._yolo.boxes import KnownNames, LineReporter, add_boxes
 from jaccard_eval.formats._yolo.lines import read_label_files, uses_names
@@ -24,7 +24,9 @@ from jaccard_eval.formats._yolo.sources import (
 )
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.images import ImageFolder
+from jaccard_eval.reading.lines import mention_other_files
 from jaccard_eval.reading.names import find_names, read_names, warn_repeated
+from jaccard_eval.text import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,19 +83,6 @@ def add_label_images(path: Path, draft: Draft, options: ReadOptions) -> dict[str
     draft.set_images(images.keys, file_names=images.file_names, sizes=images.sizes, listed=images.is_complete)
     mention_other_files(source.root, source.other_files, draft)
     return source.files
-
-
-def mention_other_files(folder: Path, others: Sequence[str], draft: Draft) -> None:
-    """Count the files of a folder that are no labels, and say which they are."""
-    if others:
-        draft.ignored["other_file"] += len(others)
-    draft.findings.add_rows(
-        Severity.NOTE,
-        "other-files",
-        range(len(others)),
-        lambda row: (Where(str(folder / others[row])), "holds no labels by its name"),
-        summary=f"{counted(len(others), 'file')} beside the labels passed over",
-    )
 
 
 def _pair(labels: list[str], pictures: ImageFolder, role: str, findings: FindingLog) -> dict[str, str]:

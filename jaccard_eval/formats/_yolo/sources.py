@@ -11,7 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from jaccard_eval.data.imagekeys import is_image_name, without_suffix
-from jaccard_eval.errors import DataError, FindingLog, JaccardEvalError, UsageError, Where, did_you_mean, shown
+from jaccard_eval.errors import JaccardEvalError, UsageError
+from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import (
     SPLIT_NAMES,
@@ -27,6 +28,7 @@ from jaccard_eval.reading.files import (
 from jaccard_eval.reading.images import ImageFolder
 from jaccard_eval.reading.names import names_of_yaml, read_names
 from jaccard_eval.reading.yaml import read_yaml_mapping
+from jaccard_eval.text import did_you_mean, shown
 
 DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data set, in order of preference
 

@@ -12,7 +12,7 @@ from jaccard_eval.atomic import replace_folder
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_suffix
-from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.formats._yolo.sources import is_label_name
 from jaccard_eval.reading.writing import (
     below_shared_place,
@@ -21,6 +21,7 @@ from jaccard_eval.reading.writing import (
     report_rounded,
     require_file_names,
 )
+from jaccard_eval.text import shown
 
 CLASSES_FILE = "classes.txt"
 CARRIED = ("sizes", "images", "names")  # sizes: fractions need none

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.signature import FINGERPRINT_DIGITS
-from jaccard_eval.errors import FindingLog, Where, as_settings, shown
+from jaccard_eval.findings import FindingLog, Where, as_settings
 from jaccard_eval.reading import files
+from jaccard_eval.text import shown
 
 IntArray = npt.NDArray[np.int64]
 

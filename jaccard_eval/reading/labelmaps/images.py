@@ -12,8 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.errors import DataError, Where
-from jaccard_eval.features.pixels.compute import BLOCK
+from jaccard_eval.findings import DataError, Where
 from jaccard_eval.reading import files
 from jaccard_eval.reading.labelmaps import npy, png
 from jaccard_eval.reading.labelmaps.codec import Decoded, Rows
@@ -141,3 +140,6 @@ def _codec_of(path: Path, data: bytes) -> _Codec:
 def _too_large(where: Where, claim: str) -> DataError:
     fix = f"Label maps have at most {MAX_PIXELS:,} pixels, {MAX_SIDE:,} a side; cut it into tiles."
     return DataError.single("image-too-large", where, claim, fix=fix)
+
+
+BLOCK = 2**18  # pixels counted at once, so that what is made on the way stays in the cache

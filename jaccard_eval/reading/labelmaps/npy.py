@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.errors import DataError, Where, shown
+from jaccard_eval.findings import DataError, Where
 from jaccard_eval.reading.labelmaps.codec import Decoded
 from jaccard_eval.reading.npz import read_header
+from jaccard_eval.text import shown
 
 MAGIC = b"\x93NUMPY"
 _FIX = "Save it with numpy.save as a two-dimensional array of integers, (height, width)."

@@ -12,10 +12,11 @@ import numpy as np
 
 from jaccard_eval.data.dataset import ImageTable, unknown_sizes
 from jaccard_eval.data.imagekeys import NOWHERE, ImageMatch, match_by, path_ends, posix, without_suffix
-from jaccard_eval.errors import FindingLog, Severity, Where, as_settings, counted, shown
+from jaccard_eval.findings import FindingLog, Severity, Where, as_settings
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_readable
 from jaccard_eval.reading.labelmaps.images import SUFFIXES
+from jaccard_eval.text import counted, shown
 
 
 @dataclass(frozen=True, slots=True)

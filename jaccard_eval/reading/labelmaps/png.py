@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.errors import DataError, Where
+from jaccard_eval.findings import DataError, Where
 from jaccard_eval.reading.labelmaps.codec import Decoded
 
 if TYPE_CHECKING:

@@ -14,14 +14,15 @@ from urllib.parse import unquote
 import numpy as np
 
 from jaccard_eval.data.dataset import Key
-from jaccard_eval.errors import DataError, FindingLog, Where, shown
-from jaccard_eval.extras import require
+from jaccard_eval.errors import require
+from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import SPLIT_NAMES, choose_split, list_tree, scan_folder, split_of
 from jaccard_eval.reading.tabular.arrow_tables import EXTRA, ArrowColumn, Batch, flatten, is_wanted
 from jaccard_eval.reading.tabular.columns import count_known
 from jaccard_eval.reading.tabular.objects import OBJECTS, SINGULAR, Column, Table, ValueColumn, add_table
+from jaccard_eval.text import shown
 
 PARQUET_MAGIC = b"PAR1"
 ARROW_MAGIC = b"ARROW1"

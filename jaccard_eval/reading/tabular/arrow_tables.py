@@ -11,8 +11,8 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Key
-from jaccard_eval.errors import FindingLog, Severity, Where, shown
-from jaccard_eval.extras import require
+from jaccard_eval.errors import require
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.reading.draft import CodedKeys
 from jaccard_eval.reading.tabular.columns import count_known
 from jaccard_eval.reading.tabular.objects import (
@@ -27,6 +27,7 @@ from jaccard_eval.reading.tabular.objects import (
     read_key,
 )
 from jaccard_eval.reading.tabular.rows import Codes
+from jaccard_eval.text import shown
 
 EXTRA = "parquet"
 MAX_SHOWN_ENTRIES = 20  # of a list that a message repeats

@@ -11,8 +11,8 @@ import numpy as np
 from jaccard_eval.atomic import replace_file
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap
-from jaccard_eval.errors import FindingLog, Where
-from jaccard_eval.extras import require
+from jaccard_eval.errors import require
+from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.reading.tabular.arrow_files import OWN_KEY, dump_remarks
 from jaccard_eval.reading.tabular.arrow_tables import EXTRA
 from jaccard_eval.reading.tabular.rows import Codes

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
-from jaccard_eval.errors import FindingLog, Severity, Where, counted, shown
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.reading.draft import CodedKeys, Draft, Keys, RawBoxes
 from jaccard_eval.reading.tabular.columns import (
     SCORE,
@@ -27,6 +27,7 @@ from jaccard_eval.reading.tabular.columns import (
     split_packed,
 )
 from jaccard_eval.reading.tabular.rows import Codes, Named, Rows, Sheet
+from jaccard_eval.text import counted, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

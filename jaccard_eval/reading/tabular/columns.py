@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
-from jaccard_eval.errors import FindingLog, Where, shown
+from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.formats import ReadOptions
-from jaccard_eval.numerals import is_numeral
+from jaccard_eval.text import is_numeral, shown
 
 TextArray = npt.NDArray[np.object_]  # of str
 RowIndices = npt.NDArray[np.int64]

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Key
-from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.reading.draft import CodedKeys, Draft
 from jaccard_eval.reading.json import described_json
 from jaccard_eval.reading.tabular.boxes import (
@@ -25,6 +25,7 @@ from jaccard_eval.reading.tabular.boxes import (
 )
 from jaccard_eval.reading.tabular.columns import CLASS, CLASS_IDS, IMAGE, SCORE, Columns, position_of, resolve_columns
 from jaccard_eval.reading.tabular.rows import Codes, Named, first_names, pair_names
+from jaccard_eval.text import shown
 
 _KINDS = {bool: "a boolean", int: "a number", float: "a number", str: "text", dict: "an object", list: "a list"}
 _INT64 = range(-(2**63), 2**63)

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray
-from jaccard_eval.errors import Severity, Where, shown
-from jaccard_eval.numerals import is_numeral
+from jaccard_eval.findings import Severity, Where
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.tabular.boxes import looks_normalised
 from jaccard_eval.reading.tabular.columns import (
@@ -21,6 +20,7 @@ from jaccard_eval.reading.tabular.columns import (
     position_of_strings,
 )
 from jaccard_eval.reading.tabular.rows import Sheet
+from jaccard_eval.text import is_numeral, shown
 
 GROUPS = {
     6: ("class", "confidence", "xmin", "ymin", "xmax", "ymax"),  # VinBigData, SIIM-COVID-19, Open Images

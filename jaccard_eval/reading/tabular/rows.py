@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.dataset import Key, key_order
-from jaccard_eval.errors import DataError, FindingLog, Severity, Where, shown
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import CodedKeys
 from jaccard_eval.reading.tabular.columns import (
@@ -33,6 +33,7 @@ from jaccard_eval.reading.tabular.columns import (
     parse_integers,
     position_of,
 )
+from jaccard_eval.text import shown
 
 Codes = npt.NDArray[np.int64]
 

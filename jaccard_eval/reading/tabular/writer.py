@@ -11,11 +11,11 @@ import numpy as np
 from jaccard_eval.atomic import replace_file
 from jaccard_eval.data.boxtable import CORNER_ORDER, FloatArray
 from jaccard_eval.data.dataset import Dataset, ImageTable
-from jaccard_eval.delimited import inert, is_formula, quoted
-from jaccard_eval.errors import FindingLog, Severity, Where, shown
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.reading.tabular.boxes import looks_normalised
 from jaccard_eval.reading.tabular.columns import parse_integers
 from jaccard_eval.reading.writing import exact_coords, report_escaped, report_losses
+from jaccard_eval.text import inert, is_formula, quoted, shown
 
 BOX_COLUMNS = {
     "xywh": ("left", "top", "width", "height"),

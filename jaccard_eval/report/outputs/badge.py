@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from jaccard_eval.data.verdict import Status
-from jaccard_eval.errors import counted, printable
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.checks import GATES, checks_of, overall
 from jaccard_eval.report.measures import fixed, measures_of
+from jaccard_eval.text import counted, printable
 
 SUFFIXES = ()
 NAMES = ("badge.json",)

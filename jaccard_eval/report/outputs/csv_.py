@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import re
 
-from jaccard_eval.delimited import inert, quoted
-from jaccard_eval.errors import printable
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.model import Cell, Sheet, build_sheet
+from jaccard_eval.text import inert, printable, quoted
 
 SUFFIXES = (".csv",)
 ERRORS = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 
-from jaccard_eval.extras import require
+from jaccard_eval.errors import require
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.model import draw
 
@@ -48,8 +48,6 @@ def render_figure(result: Reportable, file_format: str) -> bytes:
 SUFFIXES = (".png",)
 REQUIRES = MODULES
 ERRORS = True
-
-__all__ = ["ERRORS", "EXTRA", "REQUIRES", "SUFFIXES", "render"]
 
 
 def render(result: Reportable, options: ReportOptions) -> bytes:

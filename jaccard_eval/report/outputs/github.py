@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 
 from jaccard_eval.data.verdict import GateVerdict, Status, counted_statuses
-from jaccard_eval.errors import printable
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.checks import FINDINGS, GATES, Check, checks_of, overall, requirement
 from jaccard_eval.report.measures import Measures, Number, measures_of, worst_classes
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Table
 from jaccard_eval.report.outputs.markdown import render, render_report
 from jaccard_eval.report.verdicts import signed_text, value_text
+from jaccard_eval.text import printable
 
 LEVELS = {Status.FAIL: "error", Status.WARN: "warning", Status.INFO: "notice"}
 MAX_PER_LEVEL = 10  # of a step; GitHub shows no more

@@ -6,10 +6,10 @@ import html
 import re
 from collections.abc import Iterable
 
-from jaccard_eval.errors import printable
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.model import Block, Cell, Drawing, Note, Report, Section, Table, build_report
 from jaccard_eval.report.numbers import metric_text
+from jaccard_eval.text import printable
 
 SUFFIXES = (".md", ".markdown")
 ERRORS = True

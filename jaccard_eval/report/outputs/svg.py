@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.report.outputs.figure import EXTRA, MODULES, render_figure
+from jaccard_eval.report.outputs.figure import MODULES, render_figure
 
 SUFFIXES = (".svg",)
 REQUIRES = MODULES
 ERRORS = True
-
-__all__ = ["ERRORS", "EXTRA", "REQUIRES", "SUFFIXES", "render"]
 
 
 def render(result: Reportable, options: ReportOptions) -> bytes:

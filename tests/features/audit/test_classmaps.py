@@ -8,9 +8,9 @@ import pytest
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import match_classes
 from jaccard_eval.data.dataset import LabelMap
-from jaccard_eval.errors import FindingLog, Where
 from jaccard_eval.features.audit.agreement import pair_by_place
 from jaccard_eval.features.audit.class_maps import Confusion, judge, option_text
+from jaccard_eval.findings import FindingLog, Where
 
 BOX = [0.0, 0.0, 10.0, 10.0]
 

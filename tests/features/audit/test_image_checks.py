@@ -7,10 +7,10 @@ from jaccard_eval import BoxTable, evaluate
 from jaccard_eval.data.alignment import AlignOptions, align
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
 from jaccard_eval.data.signature import row_hashes
-from jaccard_eval.errors import Finding, FindingLog, Severity, Where
 from jaccard_eval.features.audit.agreement import take_sample
 from jaccard_eval.features.audit.context import Evidence
 from jaccard_eval.features.audit.images import check_images
+from jaccard_eval.findings import Finding, FindingLog, Severity, Where
 
 LABELS = LabelMap((1, 2), ("dog", "cat"), named=True)
 

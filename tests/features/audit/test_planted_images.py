@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from jaccard_eval import DataError, EvaluationResult, evaluate
-from jaccard_eval.errors import Finding, Severity
+from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.reading.images import ImageFolder
 

@@ -11,7 +11,7 @@ import pytest
 from command_line import run_here, write_json
 
 from jaccard_eval import EvaluationResult, evaluate, load
-from jaccard_eval.errors import Finding, Severity
+from jaccard_eval.findings import Finding, Severity
 
 Record = dict[str, Any]
 Plant = Callable[["Pair"], None]

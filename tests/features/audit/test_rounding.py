@@ -8,8 +8,8 @@ import numpy.typing as npt
 import pytest
 
 from jaccard_eval import BoxTable, EvaluationResult, evaluate
-from jaccard_eval.errors import Finding, Severity
 from jaccard_eval.features.audit.box_places import decimal_step, least_iou
+from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 
 N = 40  # boxes of a scene

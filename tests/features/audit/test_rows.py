@@ -14,8 +14,8 @@ from jaccard_eval import evaluate as evaluate_sides
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap
 from jaccard_eval.data.protocol import COCO, AreaRange
-from jaccard_eval.errors import Finding, FindingLog, Severity
 from jaccard_eval.features.audit.duplicates import Repeats, check_repeats, near_duplicates, repeats_of
+from jaccard_eval.findings import Finding, FindingLog, Severity
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 
 DOG, CAT = "dog 0 0 10 10", "cat 0 0 10 10"

@@ -12,8 +12,8 @@ from pictures import Picture, curves, det, evaluate, gt
 from jaccard_eval import EvaluationResult, ReadOptions, load
 from jaccard_eval import evaluate as evaluate_files
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012, Protocol
-from jaccard_eval.errors import Finding, Severity
 from jaccard_eval.features.audit.scores import counted_detections, highest_reachable_ap
+from jaccard_eval.findings import Finding, Severity
 
 BOX = "dog 0 0 10 10"
 FAR = "dog 50 50 10 10"

@@ -12,7 +12,7 @@ from test_inputs import RESULTS, TRUTH
 
 import jaccard_eval
 from jaccard_eval import BoxTable, DataError
-from jaccard_eval.errors import Severity
+from jaccard_eval.findings import Severity
 
 
 def test_objects_in_one_place_and_classes_that_agree_are_counted() -> None:

@@ -8,11 +8,12 @@ import pytest
 from command_line import run_here, run_process, write_json, write_pair
 
 from jaccard_eval import Bootstrap, Slice, evaluate, verify
-from jaccard_eval.api.verifying import SavedBootstrap, SavedOptions, SavedProtocol, SavedReading, SavedSlice
+from jaccard_eval.api.verifying import SavedBootstrap, SavedOptions, SavedReading, SavedSlice
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.errors import DataError
 from jaccard_eval.evaluation import SideOptions
+from jaccard_eval.findings import DataError
 from jaccard_eval.formats import ReadOptions
+from jaccard_eval.runs import SavedProtocol
 
 
 @pytest.fixture

@@ -1,0 +1,485 @@
+"""Exceptions, exit codes and findings: how the project says what is wrong with an input.
+
+A *finding* is one kind of problem (code, severity, fix) with a count and its first few examples, each with its
+place. Loaders collect findings in a :class:`FindingLog`, so that all problems of an input are reported in one pass.
+Standard library only: every layer may import this module, and this module imports no layer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+from typing import Protocol as TypingProtocol
+
+from jaccard_eval.errors import ExitCode, JaccardEvalError, UsageError
+from jaccard_eval.text import Rows, aligned, printable
+
+MAX_EXAMPLES = 20  # examples kept per finding; the count goes on
+
+
+SHOWN_EXAMPLES = 5  # of these, a text shows the first few
+
+
+class SizedRows(TypingProtocol):
+    """Rows of a table: a list, a range or an array of integers."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Severity(enum.StrEnum):
+    """How much a finding matters: an error stops the run, a warning may change a number, a note explains one."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A place in an input: a file, then a record or a line, then a field."""
+
+    path: str
+    record: str | None = None
+    line: int | None = None
+    field: str | None = None
+
+    def __str__(self) -> str:
+        place = self.path if self.line is None else f"{self.path}:{self.line}"
+        inner = ".".join(part for part in (self.record, self.field) if part)
+        return printable(f"{place}: {inner}" if inner else place)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One occurrence of a finding: its place and what was found there."""
+
+    where: Where
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {printable(self.detail)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One kind of problem in an input, with its count, its first examples and how to mend it.
+
+    Parameters
+    ----------
+    severity : Severity
+    code : str
+        Stable key in kebab-case; each is explained in ``docs/findings.md``.
+    count : int
+    examples : tuple of Example
+        The first few.
+    fix : str
+        What to do about it.
+    summary : str
+        One line about all occurrences, where there is more to say than their first one says.
+    table : tuple of tuple of str
+        Evidence in rows, the first of them the header; shown below the message.
+    """
+
+    severity: Severity
+    code: str
+    count: int
+    examples: tuple[Example, ...]
+    fix: str = ""
+    summary: str = ""
+    table: Rows = ()
+
+    @property
+    def statement(self) -> str:
+        """Place, what is wrong, and how often, in one line."""
+        first = self.examples[0]
+        if not self.summary:
+            return str(first)
+        line = f"{printable(first.where.path)}: {printable(self.summary)}"
+        return f"{line}; first: {first}" if first.detail else line
+
+    @property
+    def message(self) -> str:
+        """The statement and the fix, in one line."""
+        if not self.fix:
+            return self.statement
+        ended = self.statement.endswith((".", "?"))  # a suggestion: "Did you mean 'AP'?"
+        return f"{self.statement}{'' if ended else '.'} {printable(self.fix)}"
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """Lines that follow the message: some more examples, and how many there are beyond these.
+
+        Notes have none, nor warnings that a summary counts: the first example is enough to look into.
+        """
+        if self.severity is Severity.NOTE or (self.summary and self.severity is not Severity.ERROR):
+            return ()
+        lines = [str(example) for example in self.examples[1:SHOWN_EXAMPLES]]
+        hidden = self.count - min(len(self.examples), SHOWN_EXAMPLES)
+        return (*lines, f"and {hidden:,} more") if hidden > 0 else tuple(lines)
+
+    def __str__(self) -> str:
+        below = (*self.further, *aligned(self.table))
+        return "\n".join([f"{self.severity}[{self.code}]: {self.message}", *(f"  {line}" for line in below)])
+
+
+@dataclass(slots=True)
+class _Group:
+    severity: Severity
+    code: str
+    fix: str
+    summary: str
+    table: Rows
+    count: int = 0
+    examples: list[Example] = field(default_factory=list)
+
+
+class FindingLog:
+    """Collects findings while an input is read; one group per severity, code, file and field."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[Severity, str, str, str], _Group] = {}
+
+    def error(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
+        """Record a problem that makes the data unusable."""
+        self._add(Severity.ERROR, code, [Example(where, detail)], fix, table=table)
+
+    def warning(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
+        """Record something that may change a number."""
+        self._add(Severity.WARNING, code, [Example(where, detail)], fix, table=table)
+
+    def note(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
+        """Record what was decided or assumed."""
+        self._add(Severity.NOTE, code, [Example(where, detail)], fix, table=table)
+
+    def add_rows(
+        self,
+        severity: Severity,
+        code: str,
+        rows: SizedRows,
+        describe: Callable[[int], tuple[Where, str]],
+        *,
+        fix: str = "",
+        summary: str = "",
+    ) -> None:
+        """Record one finding about many rows; only the first few are described."""
+        if len(rows):
+            examples = [Example(*describe(int(row))) for row in islice(rows, MAX_EXAMPLES)]
+            self._add(severity, code, examples, fix, summary, count=len(rows))
+
+    def extend(self, findings: Iterable[Finding]) -> None:
+        """Take over findings made elsewhere."""
+        for one in findings:
+            self._add(
+                one.severity, one.code, list(one.examples), one.fix, one.summary, table=one.table, count=one.count
+            )
+
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings so far: errors, then warnings, then notes, each in the order of arrival."""
+        rank = list(Severity)
+        groups = sorted(self._groups.values(), key=lambda group: rank.index(group.severity))
+        return tuple(Finding(g.severity, g.code, g.count, tuple(g.examples), g.fix, g.summary, g.table) for g in groups)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether any error was recorded."""
+        return any(group.severity is Severity.ERROR for group in self._groups.values())
+
+    def has(self, *codes: str) -> bool:
+        """Whether any finding of these codes was recorded."""
+        return any(group.code in codes for group in self._groups.values())
+
+    def raise_errors(self) -> None:
+        """Raise :class:`DataError` with everything found, when anything was an error."""
+        if self.has_errors:
+            raise DataError(self.findings())
+
+    def _add(
+        self,
+        severity: Severity,
+        code: str,
+        examples: list[Example],
+        fix: str,
+        summary: str = "",
+        *,
+        table: Rows = (),
+        count: int = 1,
+    ) -> None:
+        where = examples[0].where
+        field_name = (where.field or "").partition("[")[0]  # bbox[0] and bbox[3] are of one kind
+        key = (severity, code, where.path, field_name)
+        group = self._groups.setdefault(key, _Group(severity, code, fix, summary, table))
+        group.count += count
+        group.examples.extend(examples[: MAX_EXAMPLES - len(group.examples)])
+
+
+class DataError(JaccardEvalError):
+    """The data cannot be used (exit code 3); ``findings`` holds every problem found, warnings included."""
+
+    exit_code = ExitCode.DATA
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(map(str, self.findings)))
+
+    @classmethod
+    def single(cls, code: str, where: Where, detail: str, *, fix: str = "") -> DataError:
+        """Make the error of one problem."""
+        log = FindingLog()
+        log.error(code, where, detail, fix=fix)
+        return cls(log.findings())
+
+
+class SettingsError(UsageError, DataError):
+    """A file that sets up the run, and is not measured by it, cannot be used (exit code 2)."""
+
+
+@contextlib.contextmanager
+def as_settings() -> Iterator[None]:
+    """Take what is wrong with a file for a mistake in the settings of the run: it holds rules, names or groups."""
+    try:
+        yield
+    except DataError as error:
+        raise SettingsError(error.findings) from None
+
+
+def is_address(path: object) -> bool:
+    """Whether a path was written as an address: nothing is read from there, nor written."""
+    return _ADDRESS.match(str(path)) is not None
+
+
+def as_given(path: object) -> str:
+    """Return a path as it was written: of an address, ``Path`` keeps one slash of the two behind the scheme.
+
+    Examples
+    --------
+    >>> from pathlib import PurePosixPath
+    >>> as_given(PurePosixPath("s3://bucket/gt.json"))
+    's3://bucket/gt.json'
+    """
+    return _ADDRESS.sub(r"\1://", str(path))
+
+
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://?(?=[^/])")  # one letter is a drive
+
+
+def reason_of(error: OSError) -> str:
+    """Return why the system refused, for the end of a message."""
+    return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+CODES = frozenset(
+    {
+        "annotation-id-duplicate",
+        "annotations-unused",
+        "area-missing",
+        "area-negative",
+        "arrow-damaged",
+        "bbox-length",
+        "bbox-type",
+        "bootstrap-few",
+        "bootstrap-undefined",
+        "box-axes",
+        "box-empty",
+        "box-encoding",
+        "box-gigantic",
+        "box-negative",
+        "box-offset",
+        "box-outside",
+        "box-rounded",
+        "box-too-large",
+        "box-units",
+        "category-dummy",
+        "category-name-contradiction",
+        "category-name-duplicate",
+        "category-unnamed",
+        "class-duplicate",
+        "class-index",
+        "class-invalid",
+        "class-map",
+        "class-map-auto",
+        "class-mapping",
+        "class-none",
+        "class-spelling",
+        "class-unknown",
+        "class-unlisted",
+        "color-table",
+        "columns",
+        "columns-ambiguous",
+        "columns-assumed",
+        "comparison-unequal",
+        "coordinate-range",
+        "csv-bbox",
+        "csv-box-partial",
+        "csv-cell-empty",
+        "csv-centres",
+        "csv-column-duplicate",
+        "csv-column-missing",
+        "csv-columns-unused",
+        "csv-comment",
+        "csv-decimal-commas",
+        "csv-fields",
+        "csv-flag",
+        "csv-header",
+        "csv-names-unused",
+        "csv-normalised",
+        "csv-nothing-found",
+        "csv-number",
+        "csv-one-class",
+        "csv-prediction-string",
+        "csv-quote",
+        "csv-row-blank",
+        "csv-row-no-box",
+        "csv-row-zero",
+        "encoding",
+        "field-missing",
+        "fields-unused",
+        "file-empty",
+        "file-missing",
+        "file-name-contradiction",
+        "file-name-duplicate",
+        "file-unreadable",
+        "flag-null",
+        "flag-value",
+        "folder-too-large",
+        "folder-unreadable",
+        "format-ambiguous",
+        "format-unknown",
+        "gate-below-noise",
+        "gate-crossed-by-ties",
+        "group-missing",
+        "group-row",
+        "group-unknown",
+        "group-unused",
+        "gt-duplicate",
+        "gt-empty",
+        "gt-near-duplicate",
+        "gt-scores",
+        "gt-uncounted",
+        "gt-unmatchable",
+        "gzip",
+        "id-mixed",
+        "id-range",
+        "id-spelling",
+        "id-type",
+        "ignore-flag",
+        "image-ambiguous",
+        "image-coverage",
+        "image-duplicate",
+        "image-extra",
+        "image-listed-twice",
+        "image-mismatch",
+        "image-name-shared",
+        "image-names-adapted",
+        "image-names-alike",
+        "image-number",
+        "image-outside",
+        "image-position",
+        "image-shifted",
+        "image-size",
+        "image-size-conflict",
+        "image-size-transposed",
+        "image-too-large",
+        "image-unknown",
+        "image-unlisted",
+        "image-unreadable",
+        "image-without-label",
+        "images-mismatch",
+        "input-changed",
+        "json-depth",
+        "json-lines",
+        "json-syntax",
+        "key-duplicate",
+        "kitti-dontcare",
+        "label-twice",
+        "labels-missing",
+        "layout",
+        "map-background",
+        "map-class-extra",
+        "map-color",
+        "map-list",
+        "map-lossy",
+        "map-mode",
+        "map-none",
+        "map-palette",
+        "map-shape",
+        "map-size",
+        "map-type",
+        "map-undecided",
+        "map-unpaired",
+        "map-value",
+        "map-void",
+        "max-dets",
+        "names-comment",
+        "names-count",
+        "names-duplicate",
+        "names-invalid",
+        "names-missing",
+        "names-unusable",
+        "not-a-file",
+        "not-a-folder",
+        "npz-array",
+        "npz-damaged",
+        "npz-score-low",
+        "npz-unused",
+        "number-invalid",
+        "number-not-finite",
+        "number-type",
+        "objects-type",
+        "origin-unused",
+        "other-files",
+        "outline",
+        "outline-encoding",
+        "path-missing",
+        "pred-duplicate",
+        "pred-empty",
+        "record-type",
+        "result-differs",
+        "result-invalid",
+        "result-version",
+        "score-assumed",
+        "score-constant",
+        "score-missing",
+        "score-percent",
+        "score-range",
+        "score-thresholded",
+        "score-ties",
+        "score-ties-interval",
+        "section-empty",
+        "section-missing",
+        "section-type",
+        "shape-unused",
+        "sides-swapped",
+        "size-unknown",
+        "split-chosen",
+        "split-invalid",
+        "split-missing",
+        "split-train",
+        "split-unannotated",
+        "text-type",
+        "track-ids",
+        "track-outside",
+        "units-mixed",
+        "voc-filename",
+        "write-formula",
+        "write-loss",
+        "write-name",
+        "write-origin",
+        "write-pixels",
+        "write-rounded",
+        "wrong-content",
+        "xml-dtd",
+        "xml-root",
+        "xml-syntax",
+        "yaml-content",
+        "yaml-key",
+        "yaml-syntax",
+        "yaml-unsafe",
+    }
+)

@@ -1,0 +1,149 @@
+"""Text for people: users' values made inert, numbers with their nouns, aligned columns, near words, plain numerals."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
+
+SHOWN_VALUE_LENGTH = 80  # characters of a user's value repeated in a message
+
+
+Rows = tuple[tuple[str, ...], ...]  # of text, the first one the header
+
+
+def printable(text: str) -> str:
+    r"""Return `text` with every character that could act on a terminal or reorder a line escaped.
+
+    Control characters (C0, C1, DEL), bidirectional marks, line and paragraph separators and lone surrogates become
+    backslash escapes; everything else, in any script, stays as it is.
+
+    Examples
+    --------
+    >>> print(printable("cat\x1b[2J"))
+    cat\x1b[2J
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_escape(c) if unicodedata.category(c) in _INERT_CATEGORIES else c for c in text)
+
+
+_INERT_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def shown(value: object) -> str:
+    """Return a user's value for a message: quoted if text, escaped, at most 80 characters."""
+    return _shortened(value, repr if isinstance(value, str) else str)
+
+
+def shown_json(value: object) -> str:
+    """Return a value of a file for a message, as JSON writes it; texts as Python writes them."""
+    import json
+
+    return (
+        shown(value)
+        if isinstance(value, str)
+        else _shortened(value, partial(json.dumps, ensure_ascii=False, default=str))
+    )
+
+
+def _shortened(value: object, write: Callable[[Any], str]) -> str:
+    try:
+        text = printable(write(value))
+    except RecursionError:
+        text = f"a {type(value).__name__}, nested too deeply to be shown"
+    return text if len(text) <= SHOWN_VALUE_LENGTH else f"{text[: SHOWN_VALUE_LENGTH - 1]}…"
+
+
+def example_keys(keys: Iterable[object], limit: int = 3) -> str:
+    """Return the first few keys for a message."""
+    return ", ".join(shown(key) for key in islice(keys, limit))
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def aligned(table: Rows) -> list[str]:
+    r"""Return the rows of a table as escaped lines with aligned columns: numbers to the right, all else to the left.
+
+    Examples
+    --------
+    >>> print(*aligned((("map", "agreement"), ("as given", ".012"))), sep="\n")
+    map       agreement
+    as given       .012
+    """
+    rows = [[printable(cell) for cell in row] for row in table]
+    columns = [_padded(column, numeric=is_numeric(column[1:])) for column in zip(*rows, strict=True)]
+    return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
+
+
+def is_numeric(cells: Iterable[str]) -> bool:
+    """Return whether every cell is a number, such as "1,204", ".742" or "12.5 %"; a column of them aligns right."""
+    return all(_NUMBER.fullmatch(cell) for cell in cells)
+
+
+_NUMBER = re.compile(r"[+-]?[\d.,]+ ?%?|n/a|", re.ASCII)
+
+
+def columns_of(text: str) -> int:
+    """Return how many columns of a terminal a text takes: two per wide character, none per combining one."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else not unicodedata.combining(c) for c in text)
+
+
+def _padded(cells: Sequence[str], *, numeric: bool) -> list[str]:
+    widest = max(map(columns_of, cells))
+    blanks = [" " * (widest - columns_of(cell)) for cell in cells]
+    return [blank + cell if numeric else cell + blank for blank, cell in zip(blanks, cells, strict=True)]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" when a known word is close to `word`, else an empty text."""
+    import difflib
+
+    close = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=0.6)
+    return f" Did you mean {' or '.join(shown(one) for one in close)}?" if close else ""
+
+
+_NUMERAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def is_numeral(text: str) -> bool:
+    """Return whether the whole of a text is one number."""
+    return _NUMERAL.fullmatch(text) is not None
+
+
+# What a spreadsheet takes for a formula (OWASP, CSV injection); the last four are full-width signs.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+SPREADSHEET_MARKS = ",;\t"  # which of them separates the cells of a .csv depends on the country of the spreadsheet
+
+
+def quoted(cell: str, delimiter: str = ",") -> str:
+    """Quote as RFC 4180 says, blanks at an end, and any mark that a spreadsheet could separate cells by.
+
+    The csv module leaves a lone carriage return bare.
+    """
+    special = (delimiter, *SPREADSHEET_MARKS, '"', "\r", "\n")
+    if not any(character in cell for character in special) and cell == cell.strip():
+        return cell
+    return '"' + cell.replace('"', '""') + '"'
+
+
+def inert(text: str) -> str:
+    """Keep a spreadsheet from running a text."""
+    return f"'{text}" if is_formula(text) else text
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet takes a text for a formula."""
+    return text.startswith(FORMULA_STARTS)
