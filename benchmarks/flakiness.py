@@ -18,11 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.intervals import Bootstrap, Resamples
+from jaccard_eval.data.intervals import Resamples
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.features.bootstrap.compute import paired_deltas, percentile_interval, resample, significant_drop
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.options import Bootstrap
 
 CLASSES = ("a", "b", "c")
 PROTOCOL = COCO.with_options(iou_thresholds=(0.5, 0.75), areas=COCO.areas[:1], max_dets=(100,))

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from jaccard_eval.api.verifying import verify
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.dataset import Dataset
-    from jaccard_eval.data.intervals import Bootstrap
     from jaccard_eval.data.metricref import MetricRef
     from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
     from jaccard_eval.data.result import EvaluationResult
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.compare.result import ComparisonResult
     from jaccard_eval.features.errors.result import ErrorReport
     from jaccard_eval.features.explain.result import ExplanationResult
-    from jaccard_eval.features.gates.rules import Gates, Rule, Slice
+    from jaccard_eval.features.gates.rules import Gates, Rule
     from jaccard_eval.features.inspect.result import Inspection
     from jaccard_eval.features.nms.compute import nms, soft_nms, weighted_nms
     from jaccard_eval.features.pixels.compute import ConfusionCounts, pixel_metrics
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
     from jaccard_eval.features.scale.result import ScaleOptions
     from jaccard_eval.features.verify.result import Verification
     from jaccard_eval.findings import DataError
-    from jaccard_eval.formats import ReadOptions
     from jaccard_eval.frames import to_frame
+    from jaccard_eval.options import Bootstrap, ReadOptions, Slice
     from jaccard_eval.similarity.encoding import clip, scale
     from jaccard_eval.similarity.grid import decode_grid
     from jaccard_eval.similarity.iou import (
@@ -57,7 +56,7 @@ __version__ = "0.2.0.dev0"
 
 _HOMES = {
     "AreaRange": "data.protocol",
-    "Bootstrap": "data.intervals",
+    "Bootstrap": "options",
     "BoxTable": "data.boxtable",
     "CompareOptions": "api.comparing",
     "ComparisonResult": "features.compare.result",
@@ -74,10 +73,10 @@ _HOMES = {
     "MetricRef": "data.metricref",
     "PixelsResult": "features.pixels.result",
     "Protocol": "data.protocol",
-    "ReadOptions": "formats",
+    "ReadOptions": "options",
     "Rule": "features.gates.rules",
     "ScaleOptions": "features.scale.result",
-    "Slice": "features.gates.rules",
+    "Slice": "options",
     "UsageError": "errors",
     "Verification": "features.verify.result",
     "box_ciou": "similarity.iou",

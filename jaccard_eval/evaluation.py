@@ -24,15 +24,15 @@ from jaccard_eval.features.audit.class_maps import best_class_map
 from jaccard_eval.features.audit.compute import audit
 from jaccard_eval.features.audit.duplicates import repeats_of, without_rows
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
-from jaccard_eval.formats import ReadOptions, read_dataset
+from jaccard_eval.formats import read_dataset
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
-    from jaccard_eval.data.intervals import Bootstrap
     from jaccard_eval.features.errors.result import ErrorReport
-    from jaccard_eval.features.gates.rules import Slice
+    from jaccard_eval.options import Bootstrap, Slice
 
 DEFAULT_EXTRA_IMAGES = "error"
 
@@ -62,11 +62,11 @@ def restore_options(recorded: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("gt_options", "pred_options"):
         restored[name] = _read_options(recorded.get(name, {}))
     if "bootstrap" in recorded:
-        from jaccard_eval.data.intervals import Bootstrap
+        from jaccard_eval.options import Bootstrap
 
         restored["bootstrap"] = Bootstrap(**recorded["bootstrap"])
     if "slices" in recorded:
-        from jaccard_eval.features.gates.rules import Slice
+        from jaccard_eval.options import Slice
 
         restored["slices"] = tuple(Slice(**one | {"patterns": tuple(one["patterns"])}) for one in recorded["slices"])
     return restored
@@ -84,8 +84,7 @@ def _recorded(value: Any) -> Any:
     if is_dataclass(value):
         given = {field.name: getattr(value, field.name) for field in fields(value)}
         return {name: _recorded(one) for name, one in given.items() if one is not None}
-    root = getattr(value, "root", None)  # of a folder of images
-    return value if root is None else str(root)
+    return str(Path(value)) if isinstance(value, os.PathLike) else value
 
 
 _DEFAULTS = {field.name: getattr(ReadOptions(), field.name) for field in fields(ReadOptions)}
@@ -100,10 +99,6 @@ def _read_options(recorded: Mapping[str, Any]) -> ReadOptions:
     changes = dict(recorded)
     if "names" in changes:
         changes["names"] = tuple(changes["names"])
-    if "images" in changes:
-        from jaccard_eval.reading.images import ImageFolder
-
-        changes["images"] = ImageFolder(changes["images"])
     return ReadOptions(**changes)
 
 
@@ -558,7 +553,7 @@ def bootstrap_settings(bootstrap: Bootstrap | int | None) -> Bootstrap | None:
     """Return how to resample; a number says how often."""
     if not isinstance(bootstrap, int):
         return bootstrap
-    from jaccard_eval.data.intervals import Bootstrap
+    from jaccard_eval.options import Bootstrap
 
     return Bootstrap(n_resamples=bootstrap)
 

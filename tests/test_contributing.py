@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval import DataError
-from jaccard_eval.formats import FormatModule, ReadOptions
+from jaccard_eval.formats import FormatModule
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 
 ROOT = Path(__file__).parents[1]

@@ -26,7 +26,7 @@ from jaccard_eval.evaluation import (
 from jaccard_eval.evaluation import (
     load as load,
 )
-from jaccard_eval.formats import ReadOptions
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from jaccard_eval.api.comparing import CompareOptions
-    from jaccard_eval.data.intervals import Bootstrap
     from jaccard_eval.evaluation import Source
     from jaccard_eval.features.compare.result import ComparisonResult
-    from jaccard_eval.features.gates.rules import Slice
     from jaccard_eval.features.inspect.result import Inspection
     from jaccard_eval.features.pixels.result import PixelsResult
     from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
+    from jaccard_eval.options import Bootstrap, Slice
 
 
 def evaluate(

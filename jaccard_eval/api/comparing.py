@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.intervals import Bootstrap
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields, without_fields
 from jaccard_eval.errors import UsageError
@@ -26,9 +25,9 @@ from jaccard_eval.features.compare.compute import (
 )
 from jaccard_eval.features.compare.noise import Noise, resample_comparison
 from jaccard_eval.features.compare.result import ComparisonResult
-from jaccard_eval.features.gates.rules import Slice
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import shown
 
 if TYPE_CHECKING:

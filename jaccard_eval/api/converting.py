@@ -11,7 +11,8 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import Input, read_alone
 from jaccard_eval.findings import Finding
-from jaccard_eval.formats import ReadOptions, format_for_path, format_writer, write_dataset
+from jaccard_eval.formats import format_for_path, format_writer, write_dataset
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import shown
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from jaccard_eval.data.intervals import Bootstrap
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import BESIDE_METRICS, without_fields
 from jaccard_eval.data.verdict import GateVerdict
@@ -17,6 +16,7 @@ from jaccard_eval.features.compare.compute import detection_metrics
 from jaccard_eval.features.gates.noise import PairedRuns, weigh_noise
 from jaccard_eval.features.gates.rules import Gates
 from jaccard_eval.findings import Finding, FindingLog, Where
+from jaccard_eval.options import Bootstrap
 from jaccard_eval.reading.files import is_there
 from jaccard_eval.runs import is_saved_run, load_run, run_beside
 from jaccard_eval.text import shown

@@ -29,11 +29,11 @@ from jaccard_eval.text import printable, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.api.gating import Gating
-    from jaccard_eval.data.intervals import Bootstrap
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.data.verdict import GateVerdict
     from jaccard_eval.features.gates.rules import Gates, Rule
     from jaccard_eval.features.pixels.result import PixelsResult
+    from jaccard_eval.options import Bootstrap
     from jaccard_eval.report.write import Output
 
     Judged = TypeVar("Judged", EvaluationResult, PixelsResult)
@@ -219,7 +219,7 @@ def _drawn(gates: Gates, options: dict[str, Any]) -> Bootstrap | None:
     asked = read_bootstrap(options)
     if asked or not gates.asks_noise or not given_settings(options):
         return asked or gates.bootstrap
-    from jaccard_eval.data.intervals import Bootstrap
+    from jaccard_eval.options import Bootstrap
 
     return adjusted(gates.bootstrap or Bootstrap(), options)
 

@@ -30,9 +30,8 @@ from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.text import shown, shown_json
 
 if TYPE_CHECKING:
-    from jaccard_eval.data.intervals import Bootstrap
     from jaccard_eval.data.protocol import AreaRange
-    from jaccard_eval.features.gates.rules import Slice
+    from jaccard_eval.options import Bootstrap, Slice
 
 PATH = AnyPath()
 BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
@@ -292,7 +291,7 @@ FIELDS = {  # by the names of the options
 
 def is_group_file(group_by: str | None) -> bool:
     """Whether images are grouped by a file."""
-    from jaccard_eval.data.intervals import BY_FOLDER
+    from jaccard_eval.options import BY_FOLDER
 
     return group_by not in (None, BY_FOLDER)
 
@@ -323,7 +322,7 @@ def read_bootstrap(options: dict[str, Any]) -> Bootstrap | None:
     """Return how to resample for intervals; None where they were not asked for."""
     if options["bootstrap"] is None:
         return None
-    from jaccard_eval.data.intervals import Bootstrap
+    from jaccard_eval.options import Bootstrap
 
     return adjusted(Bootstrap(), options)
 
@@ -375,8 +374,8 @@ def read_slices(options: dict[str, Any]) -> tuple[Slice, ...]:
     path = options["slices"]
     if path is None and not options["slice"]:
         return ()
-    from jaccard_eval.features.gates.rules import Slice
     from jaccard_eval.metrics.slices import require_names
+    from jaccard_eval.options import Slice
 
     named: dict[str, list[str]] = {}
     for name, glob in options["slice"]:
@@ -389,7 +388,7 @@ def read_slices(options: dict[str, Any]) -> tuple[Slice, ...]:
 
 def _read_file(path: Path) -> tuple[Slice, ...]:
     from jaccard_eval.cli.config import read_toml
-    from jaccard_eval.features.gates.rules import Slice
+    from jaccard_eval.options import Slice
 
     content = read_toml(path)
     table = content.get(TABLE)

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from jaccard_eval.findings import FindingLog
 
 if TYPE_CHECKING:
-    from jaccard_eval.formats import ReadOptions
+    from jaccard_eval.options import ReadOptions
     from jaccard_eval.reading.images import ImageFolder
 
 ROLES = ("gt", "pred")
@@ -72,7 +72,7 @@ def pair_arguments(options: dict[str, Any], log: FindingLog) -> dict[str, Any]:
 
 def read_options(options: dict[str, Any], log: FindingLog) -> tuple[ReadOptions, ReadOptions]:
     """Return how to read ground truth and predictions; what is odd about a list of names goes to `log`."""
-    from jaccard_eval.formats import ReadOptions
+    from jaccard_eval.options import ReadOptions
 
     names = {role: options[f"{role}_names"] or options["names"] for role in ROLES}
     folders = {role: options[f"{role}_images"] or options["images"] for role in ROLES}

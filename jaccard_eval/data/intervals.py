@@ -2,45 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.errors import UsageError
+from jaccard_eval.options import Bootstrap
 
 Interval = tuple[float, float]
-BY_FOLDER = "folder"  # what images may be grouped by, beside a file
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bootstrap:
-    """How images are resampled.
-
-    Parameters
-    ----------
-    n_resamples : int
-        How many resamples are drawn.
-    confidence_level : float
-        Of the intervals, between 0 and 1.
-    rng : int
-        Seed; each resample is drawn from the seed and its own number, whoever computes it.
-    group_by : str, optional
-        "folder", or the path of a CSV file with the rows ``image,group``: groups of images are drawn as a whole, as the
-        frames of a video have to be.
-    """
-
-    n_resamples: int = 1000
-    confidence_level: float = 0.95
-    rng: int = 0
-    group_by: str | None = None
-
-    def __post_init__(self) -> None:
-        _require(_is_whole(self.n_resamples, 2), "n_resamples", "a whole number from 2 on", self.n_resamples)
-        _require(0 < self.confidence_level < 1, "confidence_level", "between 0 and 1", self.confidence_level)
-        _require(_is_whole(self.rng, 0), "rng", "a whole number from 0 on", self.rng)
-        if self.group_by is not None:
-            object.__setattr__(self, "group_by", os.fspath(self.group_by))  # documents keep it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -122,12 +90,3 @@ class PairedDelta:
     probability: float
     detectable: float
     n_resamples: int
-
-
-def _is_whole(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _require(holds: bool, name: str, expected: str, value: object) -> None:
-    if not holds:
-        raise UsageError(f"{name} must be {expected}, got {value}")

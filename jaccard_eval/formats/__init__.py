@@ -11,7 +11,6 @@ formats. Third parties add formats through the entry-point group
 from __future__ import annotations
 
 import importlib
-import os
 import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,12 +20,12 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import did_you_mean, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.reading.draft import Draft
-    from jaccard_eval.reading.images import ImageFolder
 
 ENTRY_POINT_GROUP = "jaccard_eval.formats"
 
@@ -61,48 +60,6 @@ class Format:
     carries: tuple[str, ...]
     suffixes: tuple[str, ...] = ()
     member: str = ".txt"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOptions:
-    """How to read one side; None means: find out by looking.
-
-    Parameters
-    ----------
-    role : {"gt", "pred"}
-    box : {"xywh", "xyxy", "cxcywh", "xxyy", "yxyx"}, optional
-        What the four numbers of a box are.
-    units : {"px", "norm"}, optional
-    names : tuple of str, optional
-        Class names by index.
-    images : path or ImageFolder, optional
-        The folder of pictures, for their list and sizes.
-    columns : str, optional
-        Column layout of text files.
-    split : str
-        Which split is read of a data set that has splits: by its description, or by the names of its folders or files.
-    assume_score : float, optional
-        Score of predictions that carry none.
-    origin : {0, 1}
-        What the file calls the first pixel: 0, or 1 as in PASCAL VOC and MATLAB. It is subtracted from x and y of boxes
-        in pixels.
-    """
-
-    role: str = "gt"
-    box: str | None = None
-    units: str | None = None
-    names: tuple[str, ...] | None = None
-    images: ImageFolder | None = None
-    columns: str | None = None
-    split: str = "val"
-    assume_score: float | None = None
-    origin: int = 0
-
-    def __post_init__(self) -> None:
-        if isinstance(self.images, str | os.PathLike):
-            from jaccard_eval.reading.images import ImageFolder
-
-            object.__setattr__(self, "images", ImageFolder(self.images))
 
 
 class FormatModule(Protocol):

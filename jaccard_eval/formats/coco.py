@@ -7,7 +7,8 @@ from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import record_keys

@@ -11,7 +11,8 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
 from jaccard_eval.findings import Severity, Where
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
 from jaccard_eval.reading.tabular.columns import parse_numbers
@@ -55,7 +56,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.reading.xml import parse_xml
 
     file = _file_of(path)
-    read_tree(file, parse_xml(file, ROOT), draft, options)
+    read_tree(file, parse_xml(file, ROOT), draft)
 
 
 def _file_of(path: Path) -> Path:
@@ -126,7 +127,7 @@ class _Tree:
         self.shapes.update(one.tag for one in element if one.tag in SHAPES)
 
 
-def read_tree(path: Path, root: Element, draft: Draft, options: ReadOptions) -> None:
+def read_tree(path: Path, root: Element, draft: Draft) -> None:
     """Add the images, classes and boxes of a tree to the draft."""
     tree = _Tree(path)
     for element in root.iterfind("image"):
@@ -134,7 +135,7 @@ def read_tree(path: Path, root: Element, draft: Draft, options: ReadOptions) -> 
     for number, track in enumerate(root.iterfind("track")):
         tree.add_track(number, track)
     _check_names(tree, draft)
-    _set_images(tree, root, draft, options)
+    _set_images(tree, root, draft)
     declared = [text_of(label, "name") for label in root.iterfind("meta//labels/label")]
     names = [name for name in dict.fromkeys((*declared, *sorted(set(tree.labels)))) if name]
     draft.set_classes(names, names)
@@ -151,7 +152,7 @@ def read_tree(path: Path, root: Element, draft: Draft, options: ReadOptions) -> 
     _mention_left_out(tree, draft)
 
 
-def _set_images(tree: _Tree, root: Element, draft: Draft, options: ReadOptions) -> None:
+def _set_images(tree: _Tree, root: Element, draft: Draft) -> None:
     """Name the images; a video lists no frames but those with boxes, and one size for all of them."""
     frames = sorted(set(tree.image) - set(tree.images))
     sizes = [*tree.sizes, *([text_of(root, f"meta//original_size/{side}") for side in SIDES] * len(frames))]
@@ -159,8 +160,7 @@ def _set_images(tree: _Tree, root: Element, draft: Draft, options: ReadOptions) 
     numbers = parse_numbers(np.array([text or "0" for text in sizes], dtype=np.object_))[0].reshape(-1, 2)
     known = ((numbers > 0) & (numbers <= MAX_IMAGE_SIDE)).all(axis=1, keepdims=True)
     table = np.where(known, numbers, np.nan)
-    if options.images is not None:
-        options.images.fill_sizes(table, keys, draft.findings)
+    draft.fill_sizes(table, keys)
     draft.set_images(keys, sizes=table, listed=not frames)
 
 

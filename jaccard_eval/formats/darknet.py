@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.documents import listed_records, looks_like
 from jaccard_eval.reading.draft import Draft
@@ -69,4 +70,4 @@ def read_list(path: Path, draft: Draft, options: ReadOptions) -> None:
             box = one.record("relative_coordinates")
             coords = [box.number(side) for side in _SIDES]
             scene.add_box(image, one.text("name"), coords, one.where, score=one.number("confidence"))
-    scene.hand_over(options, encoding="cxcywh", units="norm", listed=True)
+    scene.hand_over(encoding="cxcywh", units="norm", listed=True)

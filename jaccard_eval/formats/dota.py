@@ -13,8 +13,9 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.findings import Where
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
 from jaccard_eval.formats._yolo.reader import add_label_images
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading import files as _files
 from jaccard_eval.reading.draft import Draft, RawBoxes
@@ -53,7 +54,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     # not needed to look for a format
 
     if result_files(path):
-        read_results(path, draft, options)
+        read_results(path, draft)
     else:
         read_labels(label_folder(path), draft, options)
 
@@ -129,9 +130,9 @@ def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:
     _set_boxes(lines, numbers, draft, difficult=np.array(difficult, dtype=np.bool_))
 
 
-def read_results(path: Path, draft: Draft, options: ReadOptions) -> None:
+def read_results(path: Path, draft: Draft) -> None:
     """Add the images, classes and boxes of the result files in a folder to the draft."""
-    lines, numbers = read_class_files(path, result_files(path), RESULTS, draft, options)
+    lines, numbers = read_class_files(path, result_files(path), RESULTS, draft)
     _set_boxes(lines, numbers[:, 1:], draft, score=numbers[:, 0])
 
 

@@ -11,7 +11,8 @@ import re
 from pathlib import Path
 
 from jaccard_eval.findings import Where
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.documents import Record, find_metadata, looks_like
 from jaccard_eval.reading.draft import Draft

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from jaccard_eval.findings import Severity, Where
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
 from jaccard_eval.formats._yolo.reader import add_label_images
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
 from jaccard_eval.reading.files import read_each, read_lines

@@ -12,7 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.findings import Where
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.documents import Record, listed_records, looks_like
 from jaccard_eval.reading.draft import Draft
@@ -87,7 +88,7 @@ def read_tasks(path: Path, draft: Draft, options: ReadOptions) -> None:
     units = "px" if any(map(_names_size, tasks)) else "norm"  # older exports name no sizes
     for task, key in zip(tasks, _keys(addresses, draft), strict=True):
         _add_task(scene, task, key, left_out, role=options.role, units=units)
-    scene.hand_over(options, encoding="xywh", units=units, listed=True)
+    scene.hand_over(encoding="xywh", units=units, listed=True)
     for kind, count in left_out.items():
         draft.ignored[kind] += count
     if left_out:

@@ -23,7 +23,8 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Severity, Where
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, Keys, RawBoxes
 from jaccard_eval.reading.npz import Archive, load_archive

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from jaccard_eval.findings import Where
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.documents import Record, documents, looks_like
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.records import UNKNOWN_SIZE, Scene
@@ -57,7 +58,7 @@ def read_responses(path: Path, draft: Draft, options: ReadOptions) -> None:
     scene = Scene(draft)
     for key, file, value in documents(path, draft):
         _add_response(scene, key, Record.of(value, Where(str(file)), draft.findings))
-    scene.hand_over(options, encoding="cxcywh", listed=False)
+    scene.hand_over(encoding="cxcywh", listed=False)
 
 
 def _add_response(scene: Scene, key: str, response: Record) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from jaccard_eval.findings import Severity, Where
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.documents import Record, looks_like
 from jaccard_eval.reading.draft import Draft
@@ -64,7 +65,7 @@ def read_manifest(path: Path, draft: Draft, options: ReadOptions) -> None:
         else:
             scene.add_image(line.text(_IMAGE))
             unlabelled.append(line.where)
-    scene.hand_over(options, encoding="xywh", listed=True)
+    scene.hand_over(encoding="xywh", listed=True)
     draft.findings.add_rows(
         Severity.WARNING,
         "image-without-label",

@@ -6,7 +6,8 @@ import math
 from pathlib import Path
 
 from jaccard_eval.findings import Where
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.documents import Record, documents, looks_like
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.records import Scene
@@ -58,7 +59,7 @@ def read_files(path: Path, draft: Draft, options: ReadOptions) -> None:
     for name, file, value in documents(path, draft, besides=_META):
         key = "/".join(part for part in name.split("/") if part != _FOLDER)
         _add_file(scene, key, Record.of(value, Where(str(file)), draft.findings))
-    scene.hand_over(options, encoding="xyxy", listed=True)
+    scene.hand_over(encoding="xyxy", listed=True)
 
 
 def _add_file(scene: Scene, key: str, record: Record) -> None:

@@ -9,7 +9,8 @@ import math
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Key
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.documents import Record, listed_records, looks_like
 from jaccard_eval.reading.draft import Draft
@@ -65,7 +66,7 @@ def read_rows(path: Path, draft: Draft, options: ReadOptions) -> None:
         scored = row.values.get("confidence") not in (None, "")  # empty where the detections have none
         score = row.number("confidence") if scored else math.nan
         scene.add_box(_image(row), _label(row), coords, row.where, score=score)
-    scene.hand_over(options, encoding="xyxy", listed=False)
+    scene.hand_over(encoding="xyxy", listed=False)
 
 
 def _image(row: Record) -> Key:

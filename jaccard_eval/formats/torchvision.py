@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from jaccard_eval.data.dataset import Key
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.documents import Record, looks_like
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.records import Scene, outputs
@@ -65,7 +66,7 @@ def read_outputs(path: Path, draft: Draft, options: ReadOptions) -> None:
     for image, output, where in outputs(path, draft, _has_boxes):
         scene.add_image(image)
         _add_boxes(scene, image, Record.of(output, where, draft.findings))
-    scene.hand_over(options, encoding="xyxy", listed=False)
+    scene.hand_over(encoding="xyxy", listed=False)
 
 
 def _has_boxes(value: Any) -> bool:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.findings import Where
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.documents import Record, looks_like
 from jaccard_eval.reading.draft import Draft
@@ -124,7 +125,7 @@ def read_lines(path: Path, draft: Draft, options: ReadOptions) -> None:
     scene = Scene(draft)
     for line in _of_split(images, path, draft):
         _add_image(scene, line)
-    scene.hand_over(options, encoding="cxcywh", units="norm", listed=True)
+    scene.hand_over(encoding="cxcywh", units="norm", listed=True)
     if names:
         draft.set_classes(list(names), list(names.values()))
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from jaccard_eval.findings import DataError, Where
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.documents import Record, looks_like
 from jaccard_eval.reading.draft import Draft
@@ -92,7 +93,7 @@ def read_json(path: Path, text: str, draft: Draft, options: ReadOptions) -> None
     """Add the images, classes and rectangles of JSON."""
     document = Record.of(parse_json(path, text), Where(str(path)), draft.findings)
     if is_project_of_three(set(document.values)):
-        _hand_over(_export_of_three(document), draft, options)
+        _hand_over(_export_of_three(document), draft)
         return
     files = document.record(_PROJECT) if document.has(_PROJECT) else document
     export = _Export()
@@ -101,7 +102,7 @@ def read_json(path: Path, text: str, draft: Draft, options: ReadOptions) -> None
         image = file.text("filename")
         export.images.append(image)
         export.regions += [(image, region) for region in _regions(file)]
-    _hand_over(export, draft, options)
+    _hand_over(export, draft)
 
 
 def _export_of_three(project: Record) -> _Export:
@@ -131,7 +132,7 @@ def read_csv(path: Path, text: str, draft: Draft, options: ReadOptions) -> None:
     except csv.Error as error:
         where = Where(str(path), line=rows.line_num + 1)  # where the row begins
         draft.findings.error("csv-quote", where, f"not readable as CSV: {error}", fix="Export the file again.")
-    _hand_over(export, draft, options)
+    _hand_over(export, draft)
 
 
 def _cell(record: Record, name: str) -> Any:
@@ -152,7 +153,7 @@ def _regions(file: Record) -> Iterator[Record]:
         yield from file.records("regions")
 
 
-def _hand_over(export: _Export, draft: Draft, options: ReadOptions) -> None:
+def _hand_over(export: _Export, draft: Draft) -> None:
     scene = Scene(draft)
     for image in export.images:
         scene.add_image(image, file_name=image)
@@ -168,7 +169,7 @@ def _hand_over(export: _Export, draft: Draft, options: ReadOptions) -> None:
     for image, region, shape in boxes:
         coords = [shape.number(side) for side in _SIDES]
         scene.add_box(image, _class_name(region, name), coords, region.where)
-    scene.hand_over(options, encoding="xywh", listed=True)
+    scene.hand_over(encoding="xywh", listed=True)
 
 
 def _class_attribute(regions: list[Record], draft: Draft) -> str:

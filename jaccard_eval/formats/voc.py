@@ -10,8 +10,9 @@ from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog
-from jaccard_eval.formats import Format, ReadOptions
+from jaccard_eval.formats import Format
 from jaccard_eval.formats._voc import ROOT
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.xml import root_name
@@ -62,9 +63,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     )
 
     if files.is_folder(path) and result_files(path):
-        read_results(path, draft, options)
+        read_results(path, draft)
     else:
-        read_annotations(path, draft, options)
+        read_annotations(path, draft)
 
 
 def reads_name(name: str) -> bool:

@@ -12,8 +12,8 @@ from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef, split_ref, suggest_metric
 from jaccard_eval.data.result import EvaluationResult, Measured
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.gates.rules import Slice
 from jaccard_eval.features.pixels.result import OF_CLASS, OVERALL, PixelsResult
+from jaccard_eval.options import Slice
 from jaccard_eval.text import did_you_mean, shown
 
 SHOWN_NAMES = 3

@@ -11,8 +11,8 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import USUAL_IOU, Protocol
 from jaccard_eval.data.result import Measured, SliceRow
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.gates.rules import Slice
 from jaccard_eval.metrics.metric_lookup import chosen_images, slice_digest
+from jaccard_eval.options import Slice
 from jaccard_eval.text import shown
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +25,11 @@ from jaccard_eval.data.boxtable import (
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, Reading, unknown_sizes
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.formats import ReadOptions
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import counted, shown
+
+if TYPE_CHECKING:
+    from jaccard_eval.reading.images import ImageFolder
 
 DENSE_KEY_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
 
@@ -248,12 +252,18 @@ class Draft:
         self.path = path
         self.format_name = format_name
         self.options = options
+        self.pictures = _pictures(options)
         self.findings = FindingLog()
         self.ignored: Counter[str] = Counter()
         self.details: list[str] = []
         self._images: _Images | None = None
         self._classes: tuple[list[Key], list[str], bool] | None = None
         self._boxes: RawBoxes | None = None
+
+    def fill_sizes(self, sizes: FloatArray, names: Sequence[str]) -> None:
+        """Set the sizes (n, 2) that are not known (NaN) from the folder of pictures, where one is given."""
+        if self.pictures is not None:
+            self.pictures.fill_sizes(sizes, names, self.findings)
 
     def set_images(
         self,
@@ -478,3 +488,12 @@ def _make_table(raw: RawBoxes, score: FloatArray | None, xywh: FloatArray, area:
 
 def _flag(values: BoolArray | None, n: int) -> BoolArray:
     return np.zeros(n, dtype=np.bool_) if values is None else values
+
+
+def _pictures(options: ReadOptions) -> ImageFolder | None:
+    if options.images is None:
+        return None
+    from jaccard_eval.reading.images import ImageFolder  # most inputs come without pictures
+
+    # One that was listed already is kept: both sides share it.
+    return options.images if isinstance(options.images, ImageFolder) else ImageFolder(options.images)

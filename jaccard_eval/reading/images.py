@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import struct
 import warnings
 from collections import Counter
@@ -48,11 +49,14 @@ class ImageFolder:
         When there is no such folder.
     """
 
-    def __init__(self, root: str | Path) -> None:
+    def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root)
         self.findings = FindingLog()
         self._by_tier: dict[Callable[[str], str], dict[str, list[str]]] = {}
         require_folder(self.root, "the folder of images")
+
+    def __fspath__(self) -> str:
+        return str(self.root)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

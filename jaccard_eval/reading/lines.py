@@ -12,7 +12,6 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.formats import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import MAX_ENTRIES, read_each, read_lines, scan_folder
 from jaccard_eval.reading.tabular.columns import parse_numbers
@@ -97,7 +96,7 @@ class Layout:
 
 
 def read_class_files(
-    folder: Path, files: Mapping[str, Sequence[Path]], layout: Layout, draft: Draft, options: ReadOptions
+    folder: Path, files: Mapping[str, Sequence[Path]], layout: Layout, draft: Draft
 ) -> tuple[TextBoxes, FloatArray]:
     """Add the images and classes of result files, by class, to the draft; an empty one is a class without boxes.
 
@@ -114,8 +113,7 @@ def read_class_files(
                 _add_line(lines, (str(path), number), label, fields, layout)
     images = sorted(set(lines.images))
     sizes = unknown_sizes(len(images))
-    if options.images is not None:
-        options.images.fill_sizes(sizes, images, draft.findings)
+    draft.fill_sizes(sizes, images)
     draft.set_images(images, sizes=sizes, listed=False)
     draft.set_classes(list(files), list(files))
     mention_other_files(folder, _others(folder, files), draft)

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.findings import Severity, Where
-from jaccard_eval.formats import ReadOptions
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.documents import Record, documents
 from jaccard_eval.reading.draft import Draft, RawBoxes
 from jaccard_eval.text import shown
@@ -60,14 +60,11 @@ class Scene:
         """Count a box that was turned, and is read as the upright box around it."""
         self._n_rotated += 1
 
-    def hand_over(
-        self, options: ReadOptions, *, encoding: str, units: str = "px", listed: bool, names: Sequence[str] = ()
-    ) -> None:
+    def hand_over(self, *, encoding: str, units: str = "px", listed: bool, names: Sequence[str] = ()) -> None:
         """Give everything to the draft.
 
         Parameters
         ----------
-        options : ReadOptions
         encoding, units : str
             Of the boxes.
         listed : bool
@@ -76,8 +73,7 @@ class Scene:
             Classes that the input declares; those that only boxes name follow.
         """
         sizes = np.array(self._sizes, dtype=np.float64).reshape(-1, 2)
-        if options.images is not None:
-            options.images.fill_sizes(sizes, [str(key) for key in self._images], self._draft.findings)
+        self._draft.fill_sizes(sizes, [str(key) for key in self._images])
         self._draft.set_images(self._images, file_names=_sole(self._file_names), sizes=sizes, listed=listed)
         if all(isinstance(label, str) for label in self._labels):
             known = list(dict.fromkeys((*names, *sorted({str(label) for label in self._labels}))))
@@ -193,4 +189,4 @@ def read_object_lists(
         scene.add_image(image)
         for one in Record.list_of(output, where, draft.findings):
             add_object(scene, image, one)
-    scene.hand_over(options, encoding="xyxy", listed=False)
+    scene.hand_over(encoding="xyxy", listed=False)

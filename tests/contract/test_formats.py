@@ -7,7 +7,8 @@ import pytest
 
 from jaccard_eval import BoxTable, DataError
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.formats import ReadOptions, format_module, format_names, read_dataset, write_dataset
+from jaccard_eval.formats import format_module, format_names, read_dataset, write_dataset
+from jaccard_eval.options import ReadOptions
 
 NAMES = format_names()
 WRITTEN = [name for name in NAMES if hasattr(format_module(name), "write")]

@@ -11,7 +11,8 @@ import pytest
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import DataError, Severity
-from jaccard_eval.formats import ReadOptions, coco, detect_format, read_dataset
+from jaccard_eval.formats import coco, detect_format, read_dataset
+from jaccard_eval.options import ReadOptions
 
 Load = Callable[..., Dataset]
 Refuse = Callable[..., str]

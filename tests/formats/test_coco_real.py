@@ -6,7 +6,8 @@ import pytest
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import DataError
-from jaccard_eval.formats import ReadOptions, coco, read_dataset
+from jaccard_eval.formats import coco, read_dataset
+from jaccard_eval.options import ReadOptions
 
 FASTER = "faster-coco-eval/tests/dataset"
 PADILLA = "padilla-review/tests/test_coco_eval"

@@ -16,7 +16,8 @@ from PIL import Image
 from jaccard_eval import evaluate
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import DataError
-from jaccard_eval.formats import ReadOptions, csv_, detect_format, read_dataset
+from jaccard_eval.formats import csv_, detect_format, read_dataset
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.images import ImageFolder
 
 Load = Callable[..., Dataset]

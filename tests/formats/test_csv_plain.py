@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jaccard_eval import BoxTable, DataError, Dataset
 from jaccard_eval.findings import Where
-from jaccard_eval.formats import ReadOptions
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.tabular.boxes import add_boxes, read_cells
 from jaccard_eval.reading.tabular.columns import resolve_columns

@@ -11,7 +11,8 @@ import pytest
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError
-from jaccard_eval.formats import ReadOptions, detect_format, format_module, format_names, read_dataset
+from jaccard_eval.formats import detect_format, format_module, format_names, read_dataset
+from jaccard_eval.options import ReadOptions
 
 COCO = {"images": [{"id": 1}], "annotations": [], "categories": [{"id": 1, "name": "dog"}]}
 

@@ -85,10 +85,10 @@ def test_boxes_within_some_image_are_no_news_where_sizes_are_unknown(tmp_path: P
 def test_a_folder_of_images_may_be_named_by_its_path(sample_data: Path) -> None:
     folder, labels = sample_data / "yolo/images", sample_data / "yolo/labels"
     sizes = [
-        load(labels, options=ReadOptions(images=images)).images.sizes  # type: ignore[arg-type]
+        load(labels, options=ReadOptions(images=images)).images.sizes
         for images in (str(folder), folder, ImageFolder(folder))
     ]
     assert np.array_equal(sizes[0], sizes[2])
     assert np.array_equal(sizes[1], sizes[2])
     with pytest.raises(DataError, match="no such file or directory"):
-        ReadOptions(images="nowhere")  # type: ignore[arg-type]
+        load(labels, options=ReadOptions(images="nowhere"))

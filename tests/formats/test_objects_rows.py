@@ -6,7 +6,7 @@ import pytest
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import DataError, Where
-from jaccard_eval.formats import ReadOptions
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.tabular.objects import add_object_rows
 

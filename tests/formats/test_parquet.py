@@ -20,7 +20,8 @@ from jaccard_eval import BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap
 from jaccard_eval.errors import MachineError
 from jaccard_eval.findings import DataError
-from jaccard_eval.formats import ReadOptions, detect_format, read_dataset, write_dataset
+from jaccard_eval.formats import detect_format, read_dataset, write_dataset
+from jaccard_eval.options import ReadOptions
 
 BOX = [10.0, 20.0, 30.0, 40.0]  # left, top, width, height
 CORNERS = {"xmin": [10.0], "ymin": [20.0], "xmax": [40.0], "ymax": [60.0]}

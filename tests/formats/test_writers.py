@@ -14,7 +14,8 @@ from jaccard_eval import BoxTable, DataError, UsageError, load
 from jaccard_eval.data.boxtable import to_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
 from jaccard_eval.findings import Severity
-from jaccard_eval.formats import ReadOptions, format_module, format_names, format_writer, write_dataset
+from jaccard_eval.formats import format_module, format_names, format_writer, write_dataset
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.images import ImageFolder
 from jaccard_eval.reading.writing import exact_coords
 

@@ -12,7 +12,8 @@ from PIL import Image
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Severity
-from jaccard_eval.formats import ReadOptions, detect_format, read_dataset, yolo
+from jaccard_eval.formats import detect_format, read_dataset, yolo
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.images import ImageFolder
 
 Files = Mapping[str, str | bytes]

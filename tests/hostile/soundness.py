@@ -10,7 +10,8 @@ from inertness import active_characters
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Severity
-from jaccard_eval.formats import ReadOptions, read_dataset
+from jaccard_eval.formats import read_dataset
+from jaccard_eval.options import ReadOptions
 
 SECONDS_EACH = 2.0  # of processor time, for an input of a few kilobytes
 

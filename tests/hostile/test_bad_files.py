@@ -18,7 +18,8 @@ from valid_inputs import write_example
 
 from jaccard_eval.cli import run
 from jaccard_eval.findings import DataError
-from jaccard_eval.formats import ReadOptions, format_module, format_names, read_dataset
+from jaccard_eval.formats import format_module, format_names, read_dataset
+from jaccard_eval.options import ReadOptions
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX files")
 

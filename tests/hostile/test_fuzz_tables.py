@@ -13,7 +13,7 @@ import pytest
 from damage import EDITS, damaged, flip
 from soundness import require_sound_or_refused
 
-from jaccard_eval.formats import ReadOptions
+from jaccard_eval.options import ReadOptions
 
 N_MUTANTS = 60  # of each file
 SECONDS = 0.5  # for all of them; what is left of them on a slow machine is drawn another day

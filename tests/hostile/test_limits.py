@@ -13,7 +13,8 @@ import pytest
 from command_line import box, command, environment, write_json, write_pair
 
 from jaccard_eval.cli import run
-from jaccard_eval.formats import ReadOptions, read_dataset
+from jaccard_eval.formats import read_dataset
+from jaccard_eval.options import ReadOptions
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX limits, pipes and devices")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jaccard_eval.data.dataset import Dataset, Reading
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Severity, Where
-from jaccard_eval.formats import ReadOptions
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft, Keys, RawBoxes
 
 BOX = (10.0, 20.0, 30.0, 40.0)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval.findings import DataError, FindingLog, Severity
-from jaccard_eval.formats import ReadOptions, read_dataset
+from jaccard_eval.formats import read_dataset
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import open_regular, unchanging
 

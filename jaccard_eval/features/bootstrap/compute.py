@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.intervals import Bootstrap, Interval, PairedDelta, Resamples
+from jaccard_eval.data.intervals import Interval, PairedDelta, Resamples
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.signature import FINGERPRINT_DIGITS
 from jaccard_eval.errors import UsageError
@@ -25,6 +25,7 @@ from jaccard_eval.metrics.averages import AVERAGES, Averages
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.metrics.weighted import WeightedPlan
 from jaccard_eval.metrics.weightedpoints import WeightedPoint
+from jaccard_eval.options import Bootstrap
 from jaccard_eval.text import shown
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.intervals import BY_FOLDER, Bootstrap, Interval, Resamples
+from jaccard_eval.data.intervals import Interval, Resamples
 from jaccard_eval.data.metricref import MetricRef, qualified
 from jaccard_eval.data.result import ClassRow, EvaluationResult
 from jaccard_eval.data.signature import with_choices
@@ -20,6 +20,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.compute import Run, intervals, resample
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.options import BY_FOLDER, Bootstrap
 from jaccard_eval.reading.files import read_lines
 from jaccard_eval.text import shown
 

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from jaccard_eval.data.intervals import Bootstrap, Interval
+from jaccard_eval.data.intervals import Interval
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import quoted, with_choices
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.features.bootstrap.compute import Run, intervals
 from jaccard_eval.features.bootstrap.intervals import FEW_UNITS, count_units, resample_alike
-from jaccard_eval.features.gates.rules import Slice
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.metric_lookup import slice_digest
 from jaccard_eval.metrics.slices import measure_slices
+from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import shown
 
 SHOWN_SLICES = 3  # of those whose intervals are doubtful

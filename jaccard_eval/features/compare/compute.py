@@ -15,7 +15,6 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.compare.result import BoxState, Change, ChangeKind, Contender, Delta, SliceDeltas, Versus
-from jaccard_eval.features.gates.rules import Slice
 from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.greedy import LARGEST_THRESHOLD, NO_PAIR
 from jaccard_eval.matching.matchtable import MatchTable
@@ -23,6 +22,7 @@ from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_o
 from jaccard_eval.metrics.counts import ALL_SIZES, best_f1_points
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import measure_slices
+from jaccard_eval.options import Slice
 from jaccard_eval.similarity.boxes import Corners
 from jaccard_eval.text import shown
 

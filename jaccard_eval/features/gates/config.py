@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from jaccard_eval.data.intervals import Bootstrap
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.gates.rules import (
     AGGREGATES,
@@ -17,10 +16,10 @@ from jaccard_eval.features.gates.rules import (
     SIGNIFICANCES,
     Gates,
     Rule,
-    Slice,
     refuse,
 )
 from jaccard_eval.findings import Where
+from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import did_you_mean, is_numeral, shown, shown_json
 
 NUMBER, WHOLE, TEXT, TEXTS, TABLE, TABLES = "number", "whole number", "text", "text or list of texts", "table", "tables"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.intervals import Bootstrap, PairedDelta, Resamples
+from jaccard_eval.data.intervals import PairedDelta, Resamples
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.verdict import GateVerdict, Spread, Status
 from jaccard_eval.features.bootstrap.compute import non_inferior, paired_deltas, percentile_interval, significant_drop
@@ -25,11 +25,12 @@ from jaccard_eval.features.gates.compute import (
     nearest_level,
     undefined_status,
 )
-from jaccard_eval.features.gates.rules import AGAINST_BASELINE, NON_INFERIOR, Gates, Rule, Slice, refuse
+from jaccard_eval.features.gates.rules import AGAINST_BASELINE, NON_INFERIOR, Gates, Rule, refuse
 from jaccard_eval.findings import Finding, FindingLog, Where
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import part_of
 from jaccard_eval.metrics.ties import WIDEST, TieBounds, has_ties
+from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import shown
 
 MOVING_SCORE = "best-f1"  # with other images it would be another one

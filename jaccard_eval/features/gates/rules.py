@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from jaccard_eval.data.metricref import qualified, split_ref
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Where
+from jaccard_eval.options import Slice
 from jaccard_eval.text import did_you_mean, shown
 
 if TYPE_CHECKING:
-    from jaccard_eval.data.intervals import Bootstrap
+    from jaccard_eval.options import Bootstrap
 
 CHECKS = ("min", "max", "max-drop", "max-drop-relative", "max-rise", "max-rise-relative")
 AGAINST_BASELINE = CHECKS[2:]
@@ -36,24 +37,6 @@ class Limit:
     check: str
     error: float | None
     warn: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
-    """Some of the images.
-
-    Parameters
-    ----------
-    name : str
-    patterns : tuple of str
-        Names of images, or globs of names, in which ``*`` also stands for slashes.
-    exact : bool
-        Whether the patterns are names and nothing else, as those of a file are.
-    """
-
-    name: str
-    patterns: tuple[str, ...]
-    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

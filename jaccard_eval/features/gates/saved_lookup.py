@@ -13,10 +13,11 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO, AreaRange
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.gates.rules import EXTERNAL, Slice
+from jaccard_eval.features.gates.rules import EXTERNAL
 from jaccard_eval.features.pixels.result import OF_CLASS, PixelsResult
 from jaccard_eval.metrics.averages import Axes
 from jaccard_eval.metrics.metric_lookup import Answers, pixel_key, slice_digest
+from jaccard_eval.options import Slice
 from jaccard_eval.text import shown
 
 KINDS = (EvaluationResult.kind, PixelsResult.kind)

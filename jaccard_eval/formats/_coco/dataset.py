@@ -14,7 +14,6 @@ from msgspec import UNSET
 
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key
 from jaccard_eval.findings import Severity, SizedRows, Where
-from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._coco.columns import (
     CategoryRecord,
     Content,
@@ -30,6 +29,7 @@ from jaccard_eval.formats._coco.columns import (
     truth_columns,
 )
 from jaccard_eval.formats._coco.strict import decode_plain_results, decode_results, decode_truth
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import CodedKeys, Draft, Keys, RawBoxes
 from jaccard_eval.text import shown

@@ -16,7 +16,6 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
-from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._voc import ROOT
 from jaccard_eval.reading.draft import Draft, RawBoxes
 from jaccard_eval.reading.files import (
@@ -205,7 +204,7 @@ class _Files:
         return Where(str(self.paths[self.file[row]]), record=f"object[{self.number[row]}]", field=name)
 
 
-def read_annotations(path: Path, draft: Draft, options: ReadOptions) -> None:
+def read_annotations(path: Path, draft: Draft) -> None:
     """Add the images, classes and boxes of annotation files to the draft.
 
     Raises
@@ -218,8 +217,7 @@ def read_annotations(path: Path, draft: Draft, options: ReadOptions) -> None:
     split = take_split(kit, paths, draft)
     files = _read_files(paths if split is None else split, draft)
     sizes = _sizes(files, draft)
-    if options.images is not None:
-        options.images.fill_sizes(sizes, files.keys, draft.findings)
+    draft.fill_sizes(sizes, files.keys)
     draft.set_images(files.keys, file_names=_file_names(files, draft), sizes=sizes, listed=split is not None)
     labels = _labels(files, draft)
     names = sorted(set(labels))
@@ -348,12 +346,12 @@ LAYOUT = Layout(
 )
 
 
-def read_results(path: Path, draft: Draft, options: ReadOptions) -> None:
+def read_results(path: Path, draft: Draft) -> None:
     """Add the images, classes and boxes of the result files in a folder to the draft.
 
     Problems of files and lines are among the draft's findings.
     """
-    lines, numbers = read_class_files(path, result_files(path), LAYOUT, draft, options)
+    lines, numbers = read_class_files(path, result_files(path), LAYOUT, draft)
     draft.set_boxes(
         RawBoxes(
             image=lines.images,

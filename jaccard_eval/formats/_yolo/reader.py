@@ -12,7 +12,6 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
-from jaccard_eval.formats import ReadOptions
 from jaccard_eval.formats._yolo.boxes import KnownNames, LineReporter, add_boxes
 from jaccard_eval.formats._yolo.lines import read_label_files, uses_names
 from jaccard_eval.formats._yolo.sources import (
@@ -22,6 +21,7 @@ from jaccard_eval.formats._yolo.sources import (
     labels_of_folder,
     require_labels,
 )
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.images import ImageFolder
 from jaccard_eval.reading.lines import mention_other_files
@@ -45,26 +45,26 @@ class ImageList:
         return np.asarray(known[[rows.get(key, -1) for key in keys]]).reshape(-1, 2)
 
 
-def list_images(source: LabelSource, options: ReadOptions, findings: FindingLog) -> ImageList:
+def list_images(source: LabelSource, draft: Draft) -> ImageList:
     """Return the images that belong to the labels of `source`.
 
     The pictures that the user named go before those of the source. One that cannot be read is an error in the former,
     and a warning in the latter: nobody asked for their sizes.
     """
-    pictures = options.images or source.folder
+    findings, pictures = draft.findings, draft.pictures or source.folder
     if pictures is not None:
         _warn_equal_stems(pictures, findings)
     if source.images is not None:
         keys, names = list(source.images), list(source.images.values())
         found: list[str | None] = [None] * len(keys) if pictures is None else pictures.match(names)
     elif pictures is not None:
-        images = _pair(list(source.files), pictures, options.role, findings)
+        images = _pair(list(source.files), pictures, draft.options.role, findings)
         keys, names = list(images), list(images.values())
         found = [*names]
     else:
         keys = list(source.files)
         return ImageList(keys=keys, file_names=[None] * len(keys), sizes=unknown_sizes(len(keys)), is_complete=False)
-    severity = Severity.WARNING if options.images is None else Severity.ERROR
+    severity = Severity.WARNING if draft.pictures is None else Severity.ERROR
     sizes = unknown_sizes(len(keys)) if pictures is None else pictures.read_sizes(found, findings, severity=severity)
     return ImageList(keys=keys, file_names=[*names], sizes=sizes, is_complete=True)
 
@@ -79,7 +79,7 @@ def add_label_images(path: Path, draft: Draft, options: ReadOptions) -> dict[str
     """
     source = folder_source(path, draft.findings)
     require_labels(source, options.role, draft.findings)
-    images = list_images(source, options, draft.findings)
+    images = list_images(source, draft)
     draft.set_images(images.keys, file_names=images.file_names, sizes=images.sizes, listed=images.is_complete)
     mention_other_files(source.root, source.other_files, draft)
     return source.files
@@ -136,7 +136,7 @@ def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:
     source = _find_source(path, draft, options)
     paths = list(source.files.values())
     reporter = LineReporter(read_label_files(paths, draft.findings), paths, options.role, draft.findings)
-    images = list_images(source, options, draft.findings)
+    images = list_images(source, draft)
     draft.set_images(images.keys, file_names=images.file_names, sizes=images.sizes, listed=images.is_complete)
     known = _known_names(source, draft, options, search=not uses_names(reporter.lines))
     if len(reporter.lines):

@@ -271,8 +271,8 @@ def add_boxes(table: Rows, columns: Columns, cells: BoxCells, draft: Draft) -> N
     image_codes = row_codes[cells.rows]
     units = _decide_units(table, cells.coords, draft)
     names = [images.names.get(key, str(key)) for key in keys]
-    if units == "norm" and draft.options.images is not None:
-        draft.options.images.fill_sizes(sizes, names, draft.findings)
+    if units == "norm":
+        draft.fill_sizes(sizes, names)
     draft.set_images(keys, file_names=[images.names.get(key) for key in keys], sizes=sizes, listed=table.listed)
     classes = table.classes(columns, cells.rows)
     beside = (images.beside, classes.beside)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.findings import FindingLog, Where
-from jaccard_eval.formats import ReadOptions
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import is_numeral, shown
 
 TextArray = npt.NDArray[np.object_]  # of str

@@ -19,7 +19,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.findings import FindingLog, Where
-from jaccard_eval.formats import ReadOptions
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import CodedKeys, Draft
 from jaccard_eval.reading.tabular.boxes import BoxCells, add_boxes, check_image_sizes, mention_unused_scores
 from jaccard_eval.reading.tabular.columns import (

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.intervals import Bootstrap
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import VOC2012
 from jaccard_eval.features.bootstrap.compute import percentile_interval, resample
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.options import Bootstrap
 
 N_SETS = 100
 SETTINGS = Bootstrap(n_resamples=120)

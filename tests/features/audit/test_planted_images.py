@@ -14,7 +14,7 @@ from PIL import Image
 
 from jaccard_eval import DataError, EvaluationResult, evaluate
 from jaccard_eval.findings import Finding, Severity
-from jaccard_eval.formats import ReadOptions
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.images import ImageFolder
 
 Truth = dict[str, Any]

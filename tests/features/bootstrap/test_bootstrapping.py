@@ -11,10 +11,10 @@ from resampled import as_drawn, draw_scene
 
 from jaccard_eval import compare, evaluate, to_frame, verify
 from jaccard_eval.cli import run
-from jaccard_eval.data.intervals import Bootstrap
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.intervals import image_groups, resample_alike, with_intervals
 from jaccard_eval.findings import DataError
+from jaccard_eval.options import Bootstrap
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs import csv_, markdown
 

@@ -9,7 +9,7 @@ import pytest
 from pictures import det, gt, metrics
 from resampled import as_drawn, difference, draw_scene, repeat_images
 
-from jaccard_eval.data.intervals import Bootstrap, Resamples
+from jaccard_eval.data.intervals import Resamples
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
@@ -23,6 +23,7 @@ from jaccard_eval.features.bootstrap.compute import (
     significant_drop,
 )
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.options import Bootstrap
 
 FEW = Bootstrap(n_resamples=20, rng=7)
 DROP = difference(0.5, 0.47, (-0.05, -0.01), probability=0.99, detectable=0.03)

@@ -9,9 +9,9 @@ from pictures import det, evaluate, gt
 import jaccard_eval
 from jaccard_eval import BoxTable, DataError, Dataset, Slice, UsageError, compare
 from jaccard_eval.api.comparing import CompareOptions, compare_inputs, compare_results
-from jaccard_eval.data.intervals import Bootstrap
 from jaccard_eval.evaluation import Input
 from jaccard_eval.features.compare.result import ComparisonResult
+from jaccard_eval.options import Bootstrap
 
 TRUTH = [gt("dog 0 0 10 10"), gt("dog 50 50 10 10"), gt("cat 20 20 10 10", "b")]
 DOG, OTHER_DOG = det("dog 0 0 10 10", 0.9), det("dog 50 50 10 10", 0.8)

@@ -8,7 +8,6 @@ import jsonschema
 import pytest
 
 from jaccard_eval import Gates, UsageError
-from jaccard_eval.data.intervals import Bootstrap
 from jaccard_eval.features.gates.config import (
     BOOTSTRAP_KEYS,
     GATES_KEYS,
@@ -18,6 +17,7 @@ from jaccard_eval.features.gates.config import (
     parse_config,
 )
 from jaccard_eval.features.gates.rules import Rule
+from jaccard_eval.options import Bootstrap
 
 EVERYTHING = """
 [gates]

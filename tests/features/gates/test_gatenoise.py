@@ -14,7 +14,7 @@ from pictures import det, evaluate, gt
 from resampled import as_drawn, difference, draw_scene, repeat_images
 
 from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, UsageError, gate
-from jaccard_eval.data.intervals import Bootstrap, Resamples
+from jaccard_eval.data.intervals import Resamples
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.verdict import Status
 from jaccard_eval.features.bootstrap.compute import draw_weights, percentile_interval
@@ -24,6 +24,7 @@ from jaccard_eval.features.gates.noise import PairedRuns, drop_breaks, drop_marg
 from jaccard_eval.features.gates.rules import SIGNIFICANCES
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.metric_lookup import answers_of
+from jaccard_eval.options import Bootstrap
 
 FEW = Bootstrap(n_resamples=20, rng=7)
 

@@ -9,9 +9,9 @@ from pictures import det, evaluate, gt
 from resampled import difference
 
 from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, gate
-from jaccard_eval.data.intervals import Bootstrap
 from jaccard_eval.data.verdict import Spread, Status
 from jaccard_eval.features.gates.noise import gate_findings
+from jaccard_eval.options import Bootstrap
 
 DRAWN = {"confidence_level": 0.95, "n_units": 40, "unit": "image"}
 DELTA = difference(0.5, 0.49, (-0.03, 0.02), probability=0.3, detectable=0.04)

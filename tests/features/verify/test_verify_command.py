@@ -12,7 +12,7 @@ from jaccard_eval.api.verifying import SavedBootstrap, SavedOptions, SavedReadin
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.evaluation import SideOptions
 from jaccard_eval.findings import DataError
-from jaccard_eval.formats import ReadOptions
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.runs import SavedProtocol
 
 
