@@ -145,7 +145,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Way:
+class ImageMatchTrial:
     """One way to match images, and what it achieves.
 
     Parameters
@@ -199,7 +199,7 @@ def chance_agreement(sample: Sample) -> Agreement:
     )
 
 
-def ways_to_match(gt: Dataset, pred: Dataset, names: Iterable[str]) -> list[Way]:
+def ways_to_match(gt: Dataset, pred: Dataset, names: Iterable[str]) -> list[ImageMatchTrial]:
     """Try ways to match images; those that are not one to one, or match nothing, are left out."""
     used = np.zeros(len(pred.images), dtype=np.bool_)
     used[pred.boxes.image] = True
@@ -217,7 +217,7 @@ def unflagged(gt: BoxTable) -> BoolArray:
     return ~(gt.crowd | gt.difficult | gt.group_of | gt.ignore)
 
 
-def _try_way(gt: Dataset, pred: Dataset, name: str, used: BoolArray) -> Way | None:
+def _try_way(gt: Dataset, pred: Dataset, name: str, used: BoolArray) -> ImageMatchTrial | None:
     match = match_by("id-text" if name == "id" else name, gt.images, pred.images)
     matched = int(np.count_nonzero(match.rows[used] >= 0))
     if not matched or not match.one_to_one:
@@ -229,7 +229,7 @@ def _try_way(gt: Dataset, pred: Dataset, name: str, used: BoolArray) -> Way | No
         agreement = Agreement(0, 0, 0)
     else:
         agreement = place_agreement(take_sample(placed.gt, placed.pred, len(placed.images.table)))
-    return Way(name, match.rows, matched, int(np.count_nonzero(used)), agreement)
+    return ImageMatchTrial(name, match.rows, matched, int(np.count_nonzero(used)), agreement)
 
 
 def _images_of_both(sample: Sample) -> IntArray:

@@ -22,7 +22,7 @@ from jaccard_eval.features.audit.agreement import (
     take_sample,
 )
 from jaccard_eval.features.audit.box_places import image_sizes, leaving
-from jaccard_eval.features.audit.context import Evidence, average_precision
+from jaccard_eval.features.audit.context import AuditContext, average_precision
 from jaccard_eval.findings import FindingLog, Where
 
 DOUBTED = 0.5  # share of objects in the place of a prediction below which readings are tried; sound sets reach .63
@@ -47,9 +47,9 @@ class _View:
     units: str
 
     @classmethod
-    def of(cls, evidence: Evidence, gt: BoxTable, pred: BoxTable) -> _View:
-        readings = {side.role: side.reading for side in (evidence.gt, evidence.pred)}
-        return cls(gt, pred, readings, image_sizes(evidence), evidence.aligned.units)
+    def of(cls, context: AuditContext, gt: BoxTable, pred: BoxTable) -> _View:
+        readings = {side.role: side.reading for side in (context.gt, context.pred)}
+        return cls(gt, pred, readings, image_sizes(context), context.aligned.units)
 
     def numbers(self, role: str) -> FloatArray:
         """Return the four numbers of each box as the file has them, up to rounding; NaN where that needs a size."""
@@ -98,28 +98,28 @@ class _Trial:
         return self.view.readings[self.role]
 
 
-def check_readings(evidence: Evidence, findings: FindingLog) -> None:
+def check_readings(context: AuditContext, findings: FindingLog) -> None:
     """Warn of boxes that look like another encoding or other units than they were read as."""
-    view = _View.of(evidence, evidence.sample.gt, evidence.sample.pred)
-    if place_agreement(evidence.sample).share >= DOUBTED:
+    view = _View.of(context, context.sample.gt, context.sample.pred)
+    if place_agreement(context.sample).share >= DOUBTED:
         if all(view.leaving(role) > LEAVING or _are_fractions(view, role) for role in ("gt", "pred")):
-            _check_alone(evidence, view, findings)  # both sides are wrong alike
+            _check_alone(context, view, findings)  # both sides are wrong alike
         return
-    best = _best_trial(evidence)
-    if best is None or not _confirm(evidence, best, findings):
-        _check_alone(evidence, view, findings)
+    best = _best_trial(context)
+    if best is None or not _confirm(context, best, findings):
+        _check_alone(context, view, findings)
 
 
-def _best_trial(evidence: Evidence) -> _Trial | None:
+def _best_trial(context: AuditContext) -> _Trial | None:
     """Return the reading of one side under which predictions lie on far more objects; None where there is none.
 
     Two readings can agree alike, as mirrored boxes agree with mirrored objects: then fewer boxes outside the images
     decide, then that predictions are more often exported wrongly.
     """
-    placed = evidence.aligned.placement
+    placed = context.aligned.placement
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table), limit=TRIAL_BOXES)
     present = place_agreement(sample)
-    view = _View.of(evidence, sample.gt, sample.pred)
+    view = _View.of(context, sample.gt, sample.pred)
     trials = [_try(view, role, reading) for role in ("pred", "gt") for reading in _readings(view, role)]
     if not trials:
         return None
@@ -161,27 +161,27 @@ def _possible_units(view: _View, role: str) -> list[str]:
     return [present, "px" if present == "norm" else "norm"] if plausible else [present]
 
 
-def _confirm(evidence: Evidence, trial: _Trial, findings: FindingLog) -> bool:
+def _confirm(context: AuditContext, trial: _Trial, findings: FindingLog) -> bool:
     """Match all boxes as given and as the trial reads them, and report a clear gain."""
-    aligned = evidence.aligned
-    view = _View.of(evidence, aligned.gt, aligned.pred)
+    aligned = context.aligned
+    view = _View.of(context, aligned.gt, aligned.pred)
     other = view.reread(trial.role, trial.reading)
     for pooled in (False, True):  # where classes do not correspond either, places alone can tell
-        given, reread = (average_precision(evidence, one.gt, one.pred, iou=IOU, pooled=pooled) for one in (view, other))
+        given, reread = (average_precision(context, one.gt, one.pred, iou=IOU, pooled=pooled) for one in (view, other))
         if reread - given >= CLEAR_GAIN:
             is_units = trial.reading.encoding == view.readings[trial.role].encoding
             name = UNITS[trial.reading.units] if is_units else trial.reading.encoding
             classes = " (classes pooled)" if pooled else ""
             text = f"AP50{classes} {given:.3f} as given, {reread:.3f} as {name}"
-            _report(_side(evidence, trial.role), trial.reading, text, findings)
+            _report(_side(context, trial.role), trial.reading, text, findings)
             return True
     return False
 
 
-def _check_alone(evidence: Evidence, view: _View, findings: FindingLog) -> None:
+def _check_alone(context: AuditContext, view: _View, findings: FindingLog) -> None:
     """Look at each side for itself: numbers that can only be fractions, and boxes that leave their images."""
     for role in ("gt", "pred"):
-        side, n = _side(evidence, role), len(view.boxes(role))
+        side, n = _side(context, role), len(view.boxes(role))
         if n < FEWEST_BOXES:
             continue
         if _are_fractions(view, role):
@@ -219,8 +219,8 @@ def _reading_inside(view: _View, role: str) -> tuple[Reading, float] | None:
     return None
 
 
-def _side(evidence: Evidence, role: str) -> Dataset:
-    return evidence.gt if role == "gt" else evidence.pred
+def _side(context: AuditContext, role: str) -> Dataset:
+    return context.gt if role == "gt" else context.pred
 
 
 def _report(side: Dataset, reading: Reading, text: str, findings: FindingLog) -> None:

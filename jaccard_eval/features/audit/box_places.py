@@ -12,7 +12,7 @@ from jaccard_eval.data.alignment import common_sizes
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze, from_xywh
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Dataset
 from jaccard_eval.features.audit.agreement import IntArray
-from jaccard_eval.features.audit.context import MISREAD, Evidence, average_precision
+from jaccard_eval.features.audit.context import MISREAD, AuditContext, average_precision
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.text import counted
 
@@ -24,28 +24,28 @@ FIX = "Check the encoding and units of the boxes, and that the sizes are those o
 EDGES = ("left", "top", "right", "bottom")
 
 
-def check_outside(evidence: Evidence, findings: FindingLog) -> None:
+def check_outside(context: AuditContext, findings: FindingLog) -> None:
     """Count the boxes that leave their image; warn of many, and of ground truth whose centre lies outside."""
-    sizes = image_sizes(evidence)
+    sizes = image_sizes(context)
     if findings.has(*MISREAD):
         return
     sizes = np.where(np.isnan(sizes), MAX_IMAGE_SIDE, sizes)  # whatever their size, no images are larger
-    placed, sample = evidence.aligned.placement, evidence.sample
-    for side, boxes in ((evidence.gt, placed.gt), (evidence.pred, sample.pred)):  # all objects, some predictions
+    placed, sample = context.aligned.placement, context.sample
+    for side, boxes in ((context.gt, placed.gt), (context.pred, sample.pred)):  # all objects, some predictions
         is_sample = boxes is sample.pred and sample.share < 1
-        images = _Images(side, sizes, evidence.aligned.image_names, placed.units, is_sample)
+        images = _Images(side, sizes, context.aligned.image_names, placed.units, is_sample)
         outside = images.outside(boxes)
         if len(outside):
             _report_outside(images, boxes, outside, findings)
             _report_large(images, boxes, outside, findings)
 
 
-def image_sizes(evidence: Evidence) -> FloatArray:
+def image_sizes(context: AuditContext) -> FloatArray:
     """Return width and height of the common images (n, 2) in the units of the boxes; NaN where they are not known."""
-    placed = evidence.aligned.placement
+    placed = context.aligned.placement
     if placed.units == "norm":
         return np.ones((len(placed.images.table), 2))
-    sizes = common_sizes(evidence.pred, placed.images)
+    sizes = common_sizes(context.pred, placed.images)
     return np.where(sizes > 0, sizes, np.nan)  # exporters write 0 for a size they do not know
 
 
@@ -154,26 +154,26 @@ PATTERNS = (
 STEPS = (1.0, 0.5)  # px
 
 
-def check_offsets(evidence: Evidence, findings: FindingLog) -> None:
+def check_offsets(context: AuditContext, findings: FindingLog) -> None:
     """Say when the boxes of the predictions are all shifted by the same half or whole pixel."""
-    if evidence.aligned.units != "px" or findings.has(*MISREAD):
+    if context.aligned.units != "px" or findings.has(*MISREAD):
         return
-    medians = _edge_medians(evidence)
+    medians = _edge_medians(context)
     if medians is None:
         return
     for pattern in PATTERNS:
         step = _step_of(medians, pattern)
         if step:
-            _report(evidence, pattern, step, medians, findings)
+            _report(context, pattern, step, medians, findings)
             return
 
 
-def _edge_medians(evidence: Evidence) -> FloatArray | None:
+def _edge_medians(context: AuditContext) -> FloatArray | None:
     """Return the medians of prediction minus ground truth at left, top, right, bottom; None where they say nothing."""
-    pred_row, gt_row = evidence.sample.objects()
+    pred_row, gt_row = context.sample.objects()
     if len(pred_row) < FEWEST_OBJECTS:
         return None
-    difference = _edges(evidence.sample.pred.xywh[pred_row]) - _edges(evidence.sample.gt.xywh[gt_row])  # (n, 4)
+    difference = _edges(context.sample.pred.xywh[pred_row]) - _edges(context.sample.gt.xywh[gt_row])  # (n, 4)
     medians = np.median(difference, axis=0)
     spread = np.median(np.abs(difference - medians), axis=0)
     error = MEDIAN_ERROR * NORMAL_SPREAD * spread / math.sqrt(len(difference))
@@ -194,17 +194,17 @@ def _step_of(medians: FloatArray, pattern: _Pattern) -> float:
     return 0.0
 
 
-def _report(evidence: Evidence, pattern: _Pattern, step: float, medians: FloatArray, findings: FindingLog) -> None:
-    aligned = evidence.aligned
+def _report(context: AuditContext, pattern: _Pattern, step: float, medians: FloatArray, findings: FindingLog) -> None:
+    aligned = context.aligned
     mended = _moved(aligned.pred, -step * pattern.near, -step * pattern.far)
-    given, undone = (average_precision(evidence, aligned.gt, one, iou=STRICT_IOU) for one in (aligned.pred, mended))
+    given, undone = (average_precision(context, aligned.gt, one, iou=STRICT_IOU) for one in (aligned.pred, mended))
     edges = {(1, 1): "in x and y", (0, 1): "at the right and bottom", (1, 0): "at the left and top"}
     listed = ", ".join(f"{value:+.2f}" for value in medians)
     detail = (
         f"boxes are shifted by {step:+g} px {edges[pattern.near, pattern.far]} against the ground truth (medians "
         f"left, top, right, bottom: {listed}): {pattern.cause}; AP75 {given:.3f} as given, {undone:.3f} without"
     )
-    where, fix = Where(evidence.pred.path, field="box"), _rerun(evidence, pattern, step) or _repair(pattern, step)
+    where, fix = Where(context.pred.path, field="box"), _rerun(context, pattern, step) or _repair(pattern, step)
     if undone - given >= NOTICEABLE:
         findings.warning("box-offset", where, detail, fix=fix)
     else:
@@ -216,11 +216,11 @@ def _moved(boxes: BoxTable, near: float, far: float) -> BoxTable:
     return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
 
 
-def _rerun(evidence: Evidence, pattern: _Pattern, step: float) -> str:
+def _rerun(context: AuditContext, pattern: _Pattern, step: float) -> str:
     """Name the option that counts the pixels of a side as the other side does, if one does."""
     if (pattern.near, pattern.far, abs(step)) != (1, 1, 1.0):
         return ""
-    moved, still = (evidence.pred, evidence.gt) if step > 0 else (evidence.gt, evidence.pred)
+    moved, still = (context.pred, context.gt) if step > 0 else (context.gt, context.pred)
     if still.reading.origin:
         return f"Rerun with --{still.role}-origin 0. It leaves x and y of {_SIDES[still.role]} as they are."
     if moved.reading.origin or moved.reading.units != "px" or moved.format == "arrays":
@@ -268,19 +268,19 @@ class Step:
         return f"{what} with {counted(self.decimals, 'decimal')}{steps}"
 
 
-def check_rounding(evidence: Evidence, findings: FindingLog) -> None:
+def check_rounding(context: AuditContext, findings: FindingLog) -> None:
     """Report boxes of one side that are rounded while those of the other are not."""
-    placed = evidence.aligned.placement
+    placed = context.aligned.placement
     if min(len(placed.gt), len(placed.pred)) < FEWEST:
         return
     gt, pred = (
-        _step_of_of_rounding(evidence, evidence.gt, placed.gt),
-        _step_of_of_rounding(evidence, evidence.pred, placed.pred),
+        _step_of_of_rounding(context, context.gt, placed.gt),
+        _step_of_of_rounding(context, context.pred, placed.pred),
     )
     if pred is not None and _coarser(pred, gt):
-        _report_of_rounding(evidence, evidence.pred, pred, findings)
+        _report_of_rounding(context, context.pred, pred, findings)
     elif gt is not None and _coarser(gt, pred):
-        _report_of_rounding(evidence, evidence.gt, gt, findings)
+        _report_of_rounding(context, context.gt, gt, findings)
 
 
 def least_iou(sides: FloatArray, step: npt.ArrayLike) -> FloatArray:
@@ -321,13 +321,13 @@ def decimal_step(coords: FloatArray, max_decimals: int) -> int | None:
     return None
 
 
-def _step_of_of_rounding(evidence: Evidence, side: Dataset, boxes: BoxTable) -> Step | None:
+def _step_of_of_rounding(context: AuditContext, side: Dataset, boxes: BoxTable) -> Step | None:
     """Find the step of one side in the fractions of its file, else in pixels."""
-    placed = evidence.aligned.placement
+    placed = context.aligned.placement
     in_pixels = placed.units == "px"
     if side.reading.units == "norm":
         n_images = len(placed.images.table)
-        sizes = common_sizes(evidence.pred, placed.images) if in_pixels else np.ones((n_images, 2))
+        sizes = common_sizes(context.pred, placed.images) if in_pixels else np.ones((n_images, 2))
         size = sizes[boxes.image]
         decimals = _decimals(from_xywh(boxes.xywh / np.tile(size, 2), side.reading.encoding), "norm")
         if decimals is not None:
@@ -347,9 +347,9 @@ def _coarser(one: Step, other: Step | None) -> bool:
     return other is None or max(one.length) > FINER * max(other.length)
 
 
-def _report_of_rounding(evidence: Evidence, side: Dataset, step: Step, findings: FindingLog) -> None:
+def _report_of_rounding(context: AuditContext, side: Dataset, step: Step, findings: FindingLog) -> None:
     """Say what the rounding of one side can cost at the sizes of the objects present."""
-    sides = evidence.aligned.gt.xywh[~evidence.aligned.gt.crowd, 2:]
+    sides = context.aligned.gt.xywh[~context.aligned.gt.crowd, 2:]
     sides = sides[(sides > 0).all(axis=1)]
     if len(sides) == 0:
         return

@@ -17,7 +17,7 @@ from jaccard_eval.data.boxtable import RowArray
 from jaccard_eval.data.classmaps import NAMED_MAPS, NOWHERE, match_classes, rows_of_named, rows_of_pairs
 from jaccard_eval.data.dataset import Dataset, LabelMap
 from jaccard_eval.features.audit.agreement import IntArray, Sample, take_sample
-from jaccard_eval.features.audit.context import MISREAD, Evidence
+from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.matching.order import lengths_of_runs, starts_of_runs
 
@@ -98,17 +98,17 @@ class Verdict:
         return (("class map", "classes agree"), ("as given", f"{self.given:.3f}"), *rows)
 
 
-def check_classes(evidence: Evidence, findings: FindingLog) -> None:
+def check_classes(context: AuditContext, findings: FindingLog) -> None:
     """Warn where the classes of objects in one place speak for another map than the one in use."""
-    if evidence.metrics.protocol.class_agnostic or findings.has(*MISREAD):
+    if context.metrics.protocol.class_agnostic or findings.has(*MISREAD):
         return
-    gt, pred = evidence.gt.labels, evidence.pred.labels
-    verdict = judge(gt, pred, Confusion.of(evidence.sample), evidence.aligned.classes.rows)
+    gt, pred = context.gt.labels, context.pred.labels
+    verdict = judge(gt, pred, Confusion.of(context.sample), context.aligned.classes.rows)
     if verdict.better is None:
         return
     detail = f"classes do not mean the same on both sides: {verdict.evidence()}"
     fix = f"Rerun with --class-map {option_text(verdict.better.class_map)}."
-    findings.warning("class-mapping", Where(evidence.pred.path, field="class"), detail, fix=fix, table=verdict.table())
+    findings.warning("class-mapping", Where(context.pred.path, field="class"), detail, fix=fix, table=verdict.table())
 
 
 def best_class_map(gt: Dataset, pred: Dataset, placed: Placement, findings: FindingLog) -> ClassMap | None:

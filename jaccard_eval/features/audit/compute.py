@@ -15,14 +15,14 @@ from jaccard_eval.features.audit.agreement import take_sample
 from jaccard_eval.features.audit.box_encoding import check_readings
 from jaccard_eval.features.audit.box_places import check_offsets, check_outside, check_rounding
 from jaccard_eval.features.audit.class_maps import check_classes
-from jaccard_eval.features.audit.context import Evidence
+from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.duplicates import check_repeats, check_rows
 from jaccard_eval.features.audit.images import check_images
 from jaccard_eval.features.audit.scores import check_scores, check_ties
 from jaccard_eval.findings import Finding, FindingLog
 from jaccard_eval.metrics.detection import DetectionMetrics
 
-Check = Callable[[Evidence, FindingLog], None]
+Check = Callable[[AuditContext, FindingLog], None]
 
 # Where check_readings explains poor agreement by the boxes, the others do not blame classes or images for it; what
 # check_outside and check_rows tell is not told again by check_rows and check_scores.
@@ -47,13 +47,13 @@ def audit(
     Parameters
     ----------
     gt, pred, aligned, metrics
-        See `Evidence`.
+        See `AuditContext`.
     hashes : pair of ndarray of uint64
         Hashes of the rows of the aligned ground truth and predictions.
     """
     placed = aligned.placement
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table))
-    evidence = Evidence(
+    context = AuditContext(
         gt=gt,
         pred=pred,
         aligned=aligned,
@@ -64,7 +64,7 @@ def audit(
     )
     findings = FindingLog()
     for check in CHECKS:
-        check(evidence, findings)
+        check(context, findings)
     return findings.findings()
 
 

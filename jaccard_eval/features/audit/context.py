@@ -17,7 +17,7 @@ MISREAD = ("box-encoding", "box-units", "box-axes")  # codes of boxes read wrong
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Evidence:
+class AuditContext:
     """What the checks look at.
 
     Parameters
@@ -43,7 +43,9 @@ class Evidence:
     pred_hashes: Words
 
 
-def average_precision(evidence: Evidence, gt: BoxTable, pred: BoxTable, *, iou: float, pooled: bool = False) -> float:
+def average_precision(
+    context: AuditContext, gt: BoxTable, pred: BoxTable, *, iou: float, pooled: bool = False
+) -> float:
     """Match again at one threshold and return AP; NaN without ground truth.
 
     Parameters
@@ -56,7 +58,7 @@ def average_precision(evidence: Evidence, gt: BoxTable, pred: BoxTable, *, iou: 
     pooled : bool
         Whether boxes of different classes may match.
     """
-    rules, aligned = evidence.metrics.protocol, evidence.aligned
+    rules, aligned = context.metrics.protocol, context.aligned
     rules = rules.with_options(
         iou_thresholds=(iou,),
         areas=rules.areas[:1],

@@ -12,7 +12,7 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.signature import Words, row_hashes
-from jaccard_eval.features.audit.context import MISREAD, Evidence
+from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.matching.order import stable_order
@@ -78,14 +78,14 @@ def without_rows(boxes: BoxTable, rows: IntArray) -> BoxTable:
     return boxes.take(kept)
 
 
-def check_rows(evidence: Evidence, findings: FindingLog) -> None:
+def check_rows(context: AuditContext, findings: FindingLog) -> None:
     """Warn of repeated rows, with the AP without them, and of ground truth that nothing can match."""
-    aligned = evidence.aligned
-    gt, pred = Repeats.of(aligned.gt, evidence.gt_hashes), Repeats.of(aligned.pred, evidence.pred_hashes)
+    aligned = context.aligned
+    gt, pred = Repeats.of(aligned.gt, context.gt_hashes), Repeats.of(aligned.pred, context.pred_hashes)
     if len(gt.rows) or len(pred.rows):
-        _report_repeats(evidence, gt, pred, findings)
-    _check_near_duplicates(evidence, gt, findings)
-    _check_unmatchable(evidence, findings)
+        _report_repeats(context, gt, pred, findings)
+    _check_near_duplicates(context, gt, findings)
+    _check_unmatchable(context, findings)
 
 
 def check_repeats(side: Dataset, findings: FindingLog) -> None:
@@ -114,18 +114,18 @@ class _Described:
         return Where(self.path, record=f"image {shown(image)}"), box
 
 
-def _sides(evidence: Evidence) -> tuple[_Described, _Described]:
-    aligned = evidence.aligned
+def _sides(context: AuditContext) -> tuple[_Described, _Described]:
+    aligned = context.aligned
     names = aligned.image_names, aligned.class_names
-    gt, pred = evidence.gt.path, evidence.pred.path
+    gt, pred = context.gt.path, context.pred.path
     return _Described(gt, "gt", aligned.gt, *names), _Described(pred, "pred", aligned.pred, *names)
 
 
-def _report_repeats(evidence: Evidence, gt: Repeats, pred: Repeats, findings: FindingLog) -> None:
-    given = evidence.metrics.value(MetricRef(name="AP")).value
-    clean = _apwithout_rows(evidence, gt.rows, pred.rows)
+def _report_repeats(context: AuditContext, gt: Repeats, pred: Repeats, findings: FindingLog) -> None:
+    given = context.metrics.value(MetricRef(name="AP")).value
+    clean = _apwithout_rows(context, gt.rows, pred.rows)
     effect = "" if np.isnan(given) else f"; AP {given:.4f} as given, {clean:.4f} without repeated rows"
-    ours, theirs = _sides(evidence)
+    ours, theirs = _sides(context)
     harmless = clean == given and pred.times == 1
     _add_repeats(ours, gt, findings, effect=effect)
     _add_repeats(theirs, pred, findings, severity=Severity.NOTE if harmless else Severity.WARNING, effect=effect)
@@ -151,9 +151,9 @@ def _times(n: int) -> str:
     return "twice" if n == 2 else f"{n:,} times"
 
 
-def _apwithout_rows(evidence: Evidence, gt_rows: IntArray, pred_rows: IntArray) -> float:
+def _apwithout_rows(context: AuditContext, gt_rows: IntArray, pred_rows: IntArray) -> float:
     """Match again without some rows of either side."""
-    aligned, metrics = evidence.aligned, evidence.metrics
+    aligned, metrics = context.aligned, context.metrics
     gt, pred = without_rows(aligned.gt, gt_rows), without_rows(aligned.pred, pred_rows)
     n_images, n_labels = len(aligned.image_names), len(aligned.class_names)
     table = match_boxes(gt, pred, metrics.protocol, n_images=n_images, n_labels=n_labels)
@@ -161,9 +161,9 @@ def _apwithout_rows(evidence: Evidence, gt_rows: IntArray, pred_rows: IntArray) 
     return again.value(MetricRef(name="AP")).value
 
 
-def _check_near_duplicates(evidence: Evidence, repeats: Repeats, findings: FindingLog) -> None:
+def _check_near_duplicates(context: AuditContext, repeats: Repeats, findings: FindingLog) -> None:
     """Tell of ground truth that was drawn twice, and warn where it is not rare; exact repeats are told already."""
-    gt = evidence.aligned.gt
+    gt = context.aligned.gt
     single = ~gt.crowd
     single[repeats.rows] = False
     rows = np.flatnonzero(single)
@@ -174,7 +174,7 @@ def _check_near_duplicates(evidence: Evidence, repeats: Repeats, findings: Findi
     )
     fix = "Keep one box per object: merged annotations and overlapping tiles leave two."
     severity = Severity.NOTE if len(near) <= RARE * len(gt) else Severity.WARNING
-    findings.add_rows(severity, "gt-near-duplicate", rows[near], _sides(evidence)[0], summary=summary, fix=fix)
+    findings.add_rows(severity, "gt-near-duplicate", rows[near], _sides(context)[0], summary=summary, fix=fix)
 
 
 def near_duplicates(boxes: BoxTable) -> IntArray:
@@ -219,13 +219,13 @@ def _by_place(boxes: BoxTable) -> IntArray:
     return order[stable_order(boxes.image[order])]
 
 
-def _check_unmatchable(evidence: Evidence, findings: FindingLog) -> None:
+def _check_unmatchable(context: AuditContext, findings: FindingLog) -> None:
     """Say which ground truth no detection can match, and which counts nowhere."""
-    gt, table = evidence.aligned.gt, evidence.metrics.table
+    gt, table = context.aligned.gt, context.metrics.table
     counts = ~table.gt_ignored[0]
     threshold = table.protocol.iou_thresholds[0]
-    beyond = counts & (inside_share(evidence) < threshold) & (not findings.has(*MISREAD))
-    if not any(finding.code in CANNOT_MATCH for finding in evidence.gt.findings):
+    beyond = counts & (inside_share(context) < threshold) & (not findings.has(*MISREAD))
+    if not any(finding.code in CANNOT_MATCH for finding in context.gt.findings):
         beyond |= counts & (gt.xywh[:, 2:] <= 0).any(axis=1)
     lost = np.flatnonzero(beyond)
     summary = (
@@ -233,20 +233,20 @@ def _check_unmatchable(evidence: Evidence, findings: FindingLog) -> None:
         f"outside the image that no box within it reaches IoU {threshold:g}; each lowers recall"
     )
     fix = "Cut boxes at the border of the image, and check its width and height in the ground truth."
-    describe = _sides(evidence)[0]
+    describe = _sides(context)[0]
     severity = Severity.NOTE if findings.has(*OUTSIDE) else Severity.WARNING
     findings.add_rows(severity, "gt-unmatchable", lost, describe, summary=summary, fix=fix)
-    nowhere = np.flatnonzero(table.gt_ignored.all(axis=0) & ~_flagged(evidence))
+    nowhere = np.flatnonzero(table.gt_ignored.all(axis=0) & ~_flagged(context))
     summary = f"{counted(len(nowhere), 'ground-truth box', 'ground-truth boxes')} outside every area range: not counted"
     findings.add_rows(Severity.NOTE, "gt-uncounted", nowhere, describe, summary=summary)
 
 
-def inside_share(evidence: Evidence) -> FloatArray:
+def inside_share(context: AuditContext) -> FloatArray:
     """Return the share of each ground-truth box that lies in its image, shape (m,): the IoU that a box within reaches.
 
     1 where the size of the image is not known, or the box has no area.
     """
-    aligned = evidence.aligned
+    aligned = context.aligned
     size = np.ones(2) if aligned.units == "norm" else aligned.placement.images.table.sizes[aligned.gt.image]
     low = aligned.gt.xywh[:, :2]
     high = low + aligned.gt.xywh[:, 2:]
@@ -257,8 +257,8 @@ def inside_share(evidence: Evidence) -> FloatArray:
     return np.where(known, shares, 1.0)
 
 
-def _flagged(evidence: Evidence) -> BoolArray:
-    gt = evidence.aligned.gt
-    flags = [getattr(gt, flag) for flag in evidence.metrics.protocol.ignored_flags]
+def _flagged(context: AuditContext) -> BoolArray:
+    gt = context.aligned.gt
+    flags = [getattr(gt, flag) for flag in context.metrics.protocol.ignored_flags]
     flagged: BoolArray = np.logical_or.reduce([np.zeros(len(gt), dtype=np.bool_), *flags])
     return flagged

@@ -11,7 +11,7 @@ from jaccard_eval.data.alignment import AlignOptions, align_images, place
 from jaccard_eval.data.classmaps import match_classes
 from jaccard_eval.data.dataset import Dataset, ImageTable
 from jaccard_eval.data.imagekeys import OVERLOOKED, WAYS, match_by, posix, stem_of
-from jaccard_eval.features.audit.agreement import LOW_AGREEMENT, Way, is_better, take_sample, ways_to_match
+from jaccard_eval.features.audit.agreement import LOW_AGREEMENT, ImageMatchTrial, is_better, take_sample, ways_to_match
 from jaccard_eval.features.audit.class_maps import Confusion, judge, option_text
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.text import shown
@@ -64,18 +64,18 @@ def _taken_way(gt: Dataset, pred: Dataset, options: AlignOptions) -> str | None:
         return None
 
 
-def _distinct(ways: Sequence[Way]) -> list[Way]:
+def _distinct(ways: Sequence[ImageMatchTrial]) -> list[ImageMatchTrial]:
     """Keep the first of the ways that match alike."""
     return list({way.rows.tobytes(): way for way in reversed(ways)}.values())[::-1]
 
 
-def _best(ways: Sequence[Way]) -> Way | None:
+def _best(ways: Sequence[ImageMatchTrial]) -> ImageMatchTrial | None:
     """Return the way by which most images match and lie in place; by which most match, where none lies in place."""
     telling = any(way.agreement.share >= TELLING_AGREEMENT for way in ways)
     return max(ways, key=lambda way: way.matched * (way.agreement.share if telling else 1.0), default=None)
 
 
-def _may_replace(best: Way, present: Way | None, gt: Dataset, pred: Dataset) -> bool:
+def _may_replace(best: ImageMatchTrial, present: ImageMatchTrial | None, gt: Dataset, pred: Dataset) -> bool:
     """Whether a way may be named: what numbers alone suggest must be confirmed by the boxes."""
     confirmed = best.agreement.found >= FEWEST_OBJECTS and best.agreement.share >= LOW_AGREEMENT
     if present is not None:
@@ -85,7 +85,9 @@ def _may_replace(best: Way, present: Way | None, gt: Dataset, pred: Dataset) -> 
     return confirmed or not (is_shift or is_contradicted)  # equal ids are refused where file names contradict them
 
 
-def _with_repair(finding: Finding, best: Way, present: Way | None, gt: Dataset, pred: Dataset) -> Finding:
+def _with_repair(
+    finding: Finding, best: ImageMatchTrial, present: ImageMatchTrial | None, gt: Dataset, pred: Dataset
+) -> Finding:
     row = int(np.flatnonzero(best.rows >= 0)[0])
     ours, theirs = (_called(images, at, best) for images, at in ((gt.images, best.rows[row]), (pred.images, row)))
     why = _DIFFERENCE.get(best.name, "")
@@ -99,7 +101,7 @@ def _with_repair(finding: Finding, best: Way, present: Way | None, gt: Dataset, 
     return _extended(finding, f"{why}: {pair}" if why else pair, f"Rerun with {best.flag}: {proof}.")
 
 
-def _called(images: ImageTable, row: int, way: Way) -> str:
+def _called(images: ImageTable, row: int, way: ImageMatchTrial) -> str:
     """Show what a way goes by: the id, with the name beside it if there is one, or the name."""
     key, name = images.keys[row], images.file_names[row]
     if not way.name.startswith("id"):

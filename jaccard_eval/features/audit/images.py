@@ -13,14 +13,14 @@ from jaccard_eval.data.imagekeys import posix, without_suffix
 from jaccard_eval.features.audit.agreement import (
     LOW_AGREEMENT,
     Agreement,
-    Way,
+    ImageMatchTrial,
     chance_agreement,
     is_better,
     place_agreement,
     unflagged,
     ways_to_match,
 )
-from jaccard_eval.features.audit.context import MISREAD, Evidence
+from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.text import counted, example_keys, shown
 
@@ -44,22 +44,22 @@ NUMBERINGS = ("id", "id+1", "id-1", "number")  # that match other images silentl
 _NAMES_REPORTED = frozenset({"file-name-duplicate", "image-ambiguous", "image-names-alike"})
 
 
-def check_images(evidence: Evidence, findings: FindingLog) -> None:
+def check_images(context: AuditContext, findings: FindingLog) -> None:
     """Check that predictions cover the images, lie on their own ones, and that names and sizes are sound.
 
     Run after the checks of boxes: where those name a wrong reading of boxes, nothing is claimed about images.
     """
-    _check_coverage(evidence, findings)
-    for side in (evidence.gt, evidence.pred):
+    _check_coverage(context, findings)
+    for side in (context.gt, context.pred):
         _check_names(side, findings)
-    _check_sizes(evidence, findings)
-    if not findings.has(*MISREAD) and not any(one.code == "units-mixed" for one in evidence.aligned.findings):
-        _check_place(evidence, findings)
+    _check_sizes(context, findings)
+    if not findings.has(*MISREAD) and not any(one.code == "units-mixed" for one in context.aligned.findings):
+        _check_place(context, findings)
 
 
-def _check_coverage(evidence: Evidence, findings: FindingLog) -> None:
+def _check_coverage(context: AuditContext, findings: FindingLog) -> None:
     """Warn of images with objects of a predicted class but without any prediction."""
-    aligned, placed = evidence.aligned, evidence.aligned.placement
+    aligned, placed = context.aligned, context.aligned.placement
     if not len(placed.pred):
         return  # the loader has said so
     gt = aligned.gt
@@ -74,11 +74,11 @@ def _check_coverage(evidence: Evidence, findings: FindingLog) -> None:
     names = example_keys(aligned.image_names[row] for row in without)
     findings.warning(
         "image-coverage",
-        Where(evidence.pred.path, field="image"),
+        Where(context.pred.path, field="image"),
         f"{len(without):,} of {counted(total, 'image')} with objects ({len(without) / total:.0%}) have no prediction at"
         f" all: {names}",
         fix="Is this a partial run, another split, a wrong --images folder, or a high score threshold? Predict every "
-        f"image of {evidence.gt.path}.",
+        f"image of {context.gt.path}.",
     )
 
 
@@ -106,11 +106,11 @@ def _check_names(side: Dataset, findings: FindingLog) -> None:
     )
 
 
-def _check_sizes(evidence: Evidence, findings: FindingLog) -> None:
+def _check_sizes(context: AuditContext, findings: FindingLog) -> None:
     """Warn of images whose listed width and height have changed places."""
-    placed, gt, pred = evidence.aligned.placement, evidence.gt, evidence.pred
+    placed, gt, pred = context.aligned.placement, context.gt, context.pred
     by_other_side = _transposed_between(placed, pred)
-    by_boxes = _transposed_by_boxes(placed) if evidence.aligned.units == "px" else np.zeros_like(by_other_side)
+    by_boxes = _transposed_by_boxes(placed) if context.aligned.units == "px" else np.zeros_like(by_other_side)
     table = placed.images.table
 
     def describe(row: int) -> tuple[Where, str]:
@@ -159,30 +159,30 @@ def _beyond(ends: FloatArray, sizes: FloatArray) -> BoolArray:
     return outside
 
 
-def _check_place(evidence: Evidence, findings: FindingLog) -> None:
+def _check_place(context: AuditContext, findings: FindingLog) -> None:
     """Warn when predictions lie on their images no better than on others: name the right images, or doubt the split."""
-    own = place_agreement(evidence.sample)
+    own = place_agreement(context.sample)
     if own.possible < FEWEST_OBJECTS or own.share >= LOW_AGREEMENT:
         return
-    used = evidence.aligned.correspondence.image_strategy
-    ways = ways_to_match(evidence.gt, evidence.pred, (name for name in NUMBERINGS if name != used))
+    used = context.aligned.correspondence.image_strategy
+    ways = ways_to_match(context.gt, context.pred, (name for name in NUMBERINGS if name != used))
     better = [way for way in ways if way.agreement.found >= FEWEST_OBJECTS and is_better(way.agreement, own)]
     if better:
-        _warn_numbering(evidence, own, max(better, key=lambda way: way.agreement.share), findings)
+        _warn_numbering(context, own, max(better, key=lambda way: way.agreement.share), findings)
     elif own.possible >= MIN_OBJECTS and own.images >= MIN_IMAGES:
-        _warn_mismatch(evidence, own, findings)
+        _warn_mismatch(context, own, findings)
 
 
-def _warn_mismatch(evidence: Evidence, own: Agreement, findings: FindingLog) -> None:
-    chance = chance_agreement(evidence.sample)
+def _warn_mismatch(context: AuditContext, own: Agreement, findings: FindingLog) -> None:
+    chance = chance_agreement(context.sample)
     if _is_chance(own, chance):
         findings.warning(
             "image-mismatch",
-            Where(evidence.pred.path, field="image"),
+            Where(context.pred.path, field="image"),
             f"predictions lie on {own.found:,} of the {own.possible:,} objects that they could find ({own.share:.1%}, "
             f"whatever the class), and on {chance.share:.1%} when moved to other images: they seem made on other "
             "pictures",
-            fix=f"Check that they were made on the images of {evidence.gt.path}: splits may use the same ids or names.",
+            fix=f"Check that they were made on the images of {context.gt.path}: splits may use the same ids or names.",
         )
 
 
@@ -192,9 +192,9 @@ def _is_chance(own: Agreement, chance: Agreement) -> bool:
     return few or own.share <= CHANCE_FACTOR * chance.share
 
 
-def _warn_numbering(evidence: Evidence, own: Agreement, way: Way, findings: FindingLog) -> None:
-    used = evidence.aligned.correspondence.image_strategy
-    where = Where(evidence.pred.path, field="image")
+def _warn_numbering(context: AuditContext, own: Agreement, way: ImageMatchTrial, findings: FindingLog) -> None:
+    used = context.aligned.correspondence.image_strategy
+    where = Where(context.pred.path, field="image")
     proof = f"predictions lie on {own.share:.1%} of the objects by {used} (as matched), on {way.agreement.share:.1%} by"
     fix = f"Rerun with {way.flag}."
     if way.name in ("id+1", "id-1"):

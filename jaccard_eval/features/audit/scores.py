@@ -6,7 +6,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.features.audit.context import Evidence
+from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.curves import MatchCurves
@@ -29,58 +29,58 @@ TOOLS = {  # score threshold -> tools that have it as default
 TOOL_MARGIN = 0.02  # how far above a threshold the lowest score may lie
 
 
-def check_scores(evidence: Evidence, findings: FindingLog) -> None:
+def check_scores(context: AuditContext, findings: FindingLog) -> None:
     """Report scores on another scale, all alike, cut off or tied in bulk, and detections beyond the cap."""
-    _note_cap(evidence, findings)
-    score = evidence.pred.boxes.score
+    _note_cap(context, findings)
+    score = context.pred.boxes.score
     if score is None or len(score) == 0:
         return
     lowest, highest = float(score.min()), float(score.max())
     if lowest == highest:
-        _check_constant(evidence, highest, findings)
+        _check_constant(context, highest, findings)
         return
     percent = _is_percent(score, lowest, highest)
     if percent:
-        _warn_percent(evidence, lowest, highest, findings)
+        _warn_percent(context, lowest, highest, findings)
     elif lowest < 0 or highest > ALMOST_ONE:
-        _report_range(evidence, score, findings)
+        _report_range(context, score, findings)
         return
     if (lowest / 100 if percent else lowest) >= CUT:
-        _report_threshold(evidence, lowest, findings)
-    _note_ties(evidence, score, findings)
+        _report_threshold(context, lowest, findings)
+    _note_ties(context, score, findings)
 
 
-def _note_cap(evidence: Evidence, findings: FindingLog) -> None:
-    table = evidence.metrics.table
-    cut = len(evidence.aligned.pred) - len(table)
+def _note_cap(context: AuditContext, findings: FindingLog) -> None:
+    table = context.metrics.table
+    cut = len(context.aligned.pred) - len(table)
     if cut:
         cap = table.protocol.max_dets[-1]
         findings.note(
             "max-dets",
-            Where(evidence.pred.path),
+            Where(context.pred.path),
             f"{cut:,} detections beyond the cap of {cap:,} per image and class left out, in "
-            f"{counted(_crowded_images(evidence, cap), 'image')}",
+            f"{counted(_crowded_images(context, cap), 'image')}",
             fix="They have the lowest scores of their image; --max-dets none counts all.",
         )
 
 
-def _crowded_images(evidence: Evidence, cap: int) -> int:
+def _crowded_images(context: AuditContext, cap: int) -> int:
     """Count the images with more than `cap` detections of a class."""
-    pred, n_images = evidence.aligned.pred, len(evidence.aligned.image_names)
-    label = 0 if evidence.metrics.protocol.class_agnostic else pred.label.astype(np.int64)
+    pred, n_images = context.aligned.pred, len(context.aligned.image_names)
+    label = 0 if context.metrics.protocol.class_agnostic else pred.label.astype(np.int64)
     key = np.sort(label * n_images + pred.image)
     beyond = key[cap:][key[cap:] == key[:-cap]] % n_images  # equal keys `cap` rows apart: a group of more than `cap`
     return int(np.count_nonzero(np.bincount(beyond, minlength=n_images)))
 
 
-def _check_constant(evidence: Evidence, score: float, findings: FindingLog) -> None:
+def _check_constant(context: AuditContext, score: float, findings: FindingLog) -> None:
     """Warn of equal scores, unless the user gave them."""
-    n = len(evidence.pred.boxes)
-    assumed = any(finding.code == "score-assumed" for finding in evidence.pred.findings)
+    n = len(context.pred.boxes)
+    assumed = any(finding.code == "score-assumed" for finding in context.pred.findings)
     if n >= FEWEST_EQUAL and not assumed:
         findings.warning(
             "score-constant",
-            Where(evidence.pred.path, field="score"),
+            Where(context.pred.path, field="score"),
             f"all {n:,} scores are equal ({score:g}): the ranking is that of the file, and AP depends on it",
             fix="Export the confidence of each detection; without any, read precision and recall instead of AP.",
         )
@@ -91,20 +91,20 @@ def _is_percent(score: FloatArray, lowest: float, highest: float) -> bool:
     return in_hundreds and 2 * int(np.count_nonzero(score > 1)) > len(score)
 
 
-def _warn_percent(evidence: Evidence, lowest: float, highest: float, findings: FindingLog) -> None:
+def _warn_percent(context: AuditContext, lowest: float, highest: float, findings: FindingLog) -> None:
     findings.warning(
         "score-percent",
-        Where(evidence.pred.path, field="score"),
+        Where(context.pred.path, field="score"),
         f"scores run from {lowest:g} to {highest:g}: they look like percent, not fractions of 1; the ranking and AP "
         "stay the same, but --score and --score-min count in percent",
         fix="Divide the scores by 100 in the export.",
     )
 
 
-def _report_range(evidence: Evidence, score: FloatArray, findings: FindingLog) -> None:
+def _report_range(context: AuditContext, score: FloatArray, findings: FindingLog) -> None:
     """Note another scale; warn of single scores that are out of range."""
     outside = int(np.count_nonzero((score < 0) | (score > ALMOST_ONE)))
-    where = Where(evidence.pred.path, field="score")
+    where = Where(context.pred.path, field="score")
     text = f"{outside:,} of {len(score):,} scores lie outside 0 to 1; they run from {score.min():g} to {score.max():g}"
     if outside <= ISOLATED * len(score):
         findings.warning(
@@ -115,21 +115,21 @@ def _report_range(evidence: Evidence, score: FloatArray, findings: FindingLog) -
     findings.note("score-range", where, f"{text}: raw outputs (logits)? Only their order counts for AP", fix=fix)
 
 
-def _report_threshold(evidence: Evidence, lowest: float, findings: FindingLog) -> None:
+def _report_threshold(context: AuditContext, lowest: float, findings: FindingLog) -> None:
     """Say what AP may be missing where low scores were cut off before the file was written."""
-    by_user = "score-min" in evidence.pred.ignored
-    if by_user or len(evidence.metrics.table) < FEWEST:
+    by_user = "score-min" in context.pred.ignored
+    if by_user or len(context.metrics.table) < FEWEST:
         return
-    now = evidence.metrics.value(MetricRef(name="AP")).value
+    now = context.metrics.value(MetricRef(name="AP")).value
     if np.isnan(now):
         return
-    most = highest_reachable_ap(evidence.metrics.curves)
+    most = highest_reachable_ap(context.metrics.curves)
     text = (
         f"no score is below {lowest:.4g}{_tool(lowest)}: what lies below was cut off, and AP with it: "
         f"{now:.4f} as given, at most {most:.4f} if every further detection were a hit"
     )
     report = findings.warning if most - now > WORTH_A_WARNING else findings.note
-    where = Where(evidence.pred.path, field="score")
+    where = Where(context.pred.path, field="score")
     report("score-thresholded", where, text, fix="Predict again with a score threshold of 0.001 or none.")
 
 
@@ -189,9 +189,9 @@ def _area_above(curves: MatchCurves, final: FloatArray) -> FloatArray:
     return np.reshape(areas, final.shape)
 
 
-def _note_ties(evidence: Evidence, score: FloatArray, findings: FindingLog) -> None:
+def _note_ties(context: AuditContext, score: FloatArray, findings: FindingLog) -> None:
     """Note that many detections share their score with another one of their class."""
-    table = evidence.metrics.table
+    table = context.metrics.table
     if len(table) < FEWEST or findings.has("pred-duplicate"):  # a repeated row has its score twice
         return
     equal = (table.score[1:] == table.score[:-1]) & (table.label[1:] == table.label[:-1])
@@ -203,7 +203,7 @@ def _note_ties(evidence: Evidence, score: FloatArray, findings: FindingLog) -> N
         order = "images" if table.protocol.score_ties == "image" else "the file"
         findings.note(
             "score-ties",
-            Where(evidence.pred.path, field="score"),
+            Where(context.pred.path, field="score"),
             f"{share:.0%} of the detections share their score with another one of their class{_decimals(score)}; "
             f"among equal scores the order of {order} decides, and AP with it",
             fix="Export scores with all their digits.",
@@ -218,16 +218,16 @@ def _decimals(score: FloatArray) -> str:
     return ""
 
 
-def check_ties(evidence: Evidence, findings: FindingLog) -> None:
+def check_ties(context: AuditContext, findings: FindingLog) -> None:
     """Note between which values AP lies over all orders of equal scores."""
-    metrics = evidence.metrics
+    metrics = context.metrics
     if len(metrics.table) < FEWEST or findings.has("pred-duplicate") or not has_ties(metrics.table):
         return
     low, high = tie_interval(metrics.curves, metrics.axes, MetricRef(name="AP"))
     if high - low > WIDEST:
         findings.note(
             "score-ties-interval",
-            Where(evidence.pred.path, field="score"),
+            Where(context.pred.path, field="score"),
             f"AP lies between {low:.6f} and {high:.6f}, as equal scores are ordered",
             fix="Export scores with all their digits; take differences within these bounds for none.",
         )

@@ -8,7 +8,7 @@ from jaccard_eval.data.alignment import AlignOptions, align
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
 from jaccard_eval.data.signature import row_hashes
 from jaccard_eval.features.audit.agreement import take_sample
-from jaccard_eval.features.audit.context import Evidence
+from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.images import check_images
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
 
@@ -49,10 +49,10 @@ def _one_each(n: int, *, left: float = 0) -> list[tuple[int, Box]]:
     return [(image, (left + 20.0 * image, 0, 10, 10)) for image in range(n)]
 
 
-def _evidence(gt: Dataset, pred: Dataset) -> Evidence:
+def _evidence(gt: Dataset, pred: Dataset) -> AuditContext:
     aligned = align(gt, pred, AlignOptions())
     placed = aligned.placement
-    return Evidence(
+    return AuditContext(
         gt=gt,
         pred=pred,
         aligned=aligned,
