@@ -1,8 +1,11 @@
 # Needs make, a Python of at least 3.11 and a package registry; everything else is built in .venv.
 #
-#   make demo    evaluate the sample
-#   make test    lint, types, import contracts, tests
-#   make clean   remove what these built
+#   make demo      evaluate the sample
+#   make check     lint, types, import contracts, fast tests: before each commit
+#   make test      lint, types, import contracts, all tests with their coverage
+#   make oldest    fast tests with the oldest versions that pyproject.toml allows
+#   make plain     fast tests without the optional packages
+#   make clean     remove what these built
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,11 +13,18 @@ SAMPLE := sample_data
 CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
 RECENT := import sys, venv; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for one in $(CANDIDATES); do "$$one" -c '$(RECENT)' 2>/dev/null && echo "$$one" && break; done)
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := python -m pip --quiet --disable-pip-version-check
+INSTALL := $(BIN)/$(PIP) install
+VENVS := build/venvs
+# A file stays on one worker: what its tests share is made once. The folder of temporary files has a short name, for
+# messages cut long paths.
+RUN := scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT &&
+PARALLEL := pytest -n auto --dist loadfile --basetemp="$$scratch"
+FAST := $(PARALLEL) -m 'not slow'
 
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: help demo test clean
+.PHONY: help demo lint check test full oldest plain clean
 .DEFAULT_GOAL := help
 
 help:
@@ -26,15 +36,29 @@ demo: $(VENV)/.installed
 	# YOLO's predictions against ground truth in CSV: the same numbers as COCO JSON gave for the better model.
 	$(BIN)/jaccard-eval evaluate $(SAMPLE)/csv/gt.csv $(SAMPLE)/yolo/better
 
-test: $(VENV)/.installed-for-tests
+lint: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+
+check: lint
+	$(RUN) $(BIN)/$(FAST)
+
+test: lint full
+
+full: $(VENV)/.installed-for-tests
+	$(RUN) $(BIN)/$(PARALLEL) --cov=jaccard_eval --cov-report= --cov-fail-under=95
+
+# Old packages warn of what the newest of those below them deprecate.
+oldest: $(VENVS)/oldest/.installed
+	$(RUN) $(VENVS)/oldest/bin/$(FAST) -W ignore::DeprecationWarning
+
+plain: $(VENVS)/plain/.installed
+	$(RUN) $(VENVS)/plain/bin/$(FAST)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .*_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .*_cache .hypothesis .coverage*
 
 $(VENV)/.made:
 	@test -n "$(PYTHON)" || { echo "No Python of at least 3.11 with venv among: $(CANDIDATES)." \
@@ -49,3 +73,22 @@ $(VENV)/.installed: $(VENV)/.made pyproject.toml
 $(VENV)/.installed-for-tests: $(VENV)/.made pyproject.toml
 	$(INSTALL) --editable '.[test]'
 	@touch $@ $(VENV)/.installed
+
+# numpy 1.26 and its like have wheels for 3.11 and 3.12 only, so the first of these that there is.
+$(VENVS)/oldest/.installed: pyproject.toml
+	$$(for one in python3.11 python3.12 $(PYTHON); do $$one -c pass 2>/dev/null && echo $$one && break; done) \
+	  -m venv --clear $(@D)
+	$(@D)/bin/python -c '$(OLDEST)' > $(@D)/oldest.txt
+	$(@D)/bin/$(PIP) install --constraint $(@D)/oldest.txt --editable '.[test]'
+	@touch $@
+
+OLDEST := import tomllib; \
+  project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+  extras = [wanted for name, wanted in project["optional-dependencies"].items() if name != "test"]; \
+  print(*[one.replace(">=", "==") for one in sum(extras, project["dependencies"])], sep="\n")
+
+$(VENVS)/plain/.installed: pyproject.toml
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/$(PIP) install --editable '.[test]'
+	$(@D)/bin/$(PIP) uninstall --yes matplotlib pyarrow
+	@touch $@

@@ -1,7 +1,9 @@
 """Shared fixtures: the folders beside the checkout, and how hypothesis draws."""
 
+import importlib.util
 import json
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from planting import SETS, Pair
 
 ROOT = Path(__file__).parents[1]
+OPTIONAL = {"pyarrow": ("arrow", "parquet", "feather"), "matplotlib": (".png", ".svg")}  # package -> names that need it
 
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
@@ -18,10 +21,27 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 for variable in ("GITHUB_ACTIONS", "GITHUB_WORKSPACE", "GITLAB_CI", "CI_PROJECT_DIR"):
     os.environ.pop(variable, None)  # what the tests run must not tell the CI system that they run in
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Shells start background jobs so, and the processes of the tests would inherit it: no Ctrl-C would end them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The switch of `golden/test_outputs.py`."""
     parser.addoption("--update-golden", action="store_true", help="write what commands print now into tests/golden")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs an optional package that is not installed: by its name or parameters, or marked `needs`."""
+    for package, words in OPTIONAL.items():
+        if importlib.util.find_spec(package) is not None:
+            continue
+        for item in items:
+            parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+            text = " ".join(map(str, (item.name, *parameters)))
+            marked = any(package in marker.args for marker in item.iter_markers("needs"))
+            if marked or any(word in text for word in words):
+                item.add_marker(pytest.mark.skip(f"needs {package}"))
 
 
 @pytest.fixture(scope="session")

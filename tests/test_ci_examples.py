@@ -18,6 +18,8 @@ import pytest
 import yaml
 from workflow_parser import parse_log
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -10,6 +10,8 @@ import pytest
 from command_line import run_process
 from test_readme import NOT_RUN, Block, read_blocks, read_commands, run_shell
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/newcomer.md"
 

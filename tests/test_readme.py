@@ -70,6 +70,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_block_of_a_page_runs_as_it_stands(block: Block, scratch: Path) -> None:
     assert block.language in {"console", "python"}, f"{block}: not a language that this test runs"

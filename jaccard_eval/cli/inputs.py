@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     Reads = Callable[[str], bool]  # whether a file of this name in a folder is read
     Identity = tuple[int, int]  # device and number of a file, the same by whatever name it is reached
+    TextType = click.ParamType[str]
+else:
+    TextType = click.ParamType  # takes no parameter in click 8.2
 
 FILE, LABELS, IMAGES, MAPS = (
     "file",
@@ -70,7 +73,7 @@ class InputPath(AnyPath):
         return path
 
 
-class InputText(click.ParamType[str]):
+class InputText(TextType):
     """A text that can be the path of a file to read."""
 
     name = "text"

@@ -54,7 +54,7 @@ def test_the_traceback_is_shown_on_request(capsys: pytest.CaptureFixture[str], m
         (["gt.json"], "Missing argument 'PRED'."),
         (["a", "b", "c"], "Got unexpected extra argument (c)"),
         (["--gt", "a", "--gt", "b", "c"], "GT is given 2 times"),
-        (["a", "b", "--per-clas"], "Did you mean one of: '--per-class'"),
+        (["a", "b", "--per-clas"], "--per-class"),
         (
             ["a", "b", "--gt-box", "xyxx"],
             "'xyxx' is not one of xywh, xyxy, cxcywh, xxyy, yxyx. Did you mean 'yxyx' or 'xyxy'?",
@@ -63,7 +63,7 @@ def test_the_traceback_is_shown_on_request(capsys: pytest.CaptureFixture[str], m
         (["a", "b", "--iou", "x"], "Invalid value for '--iou': 'x' is not a number"),
         (["a", "b", "-o", "x.jsn"], "Did you mean '.json'?"),
         (["a", "b", "--sort", "APP"], "Did you mean 'AP'"),
-        (["a", "b", "--nonsense\x1b[2J"], r"'--nonsense\x1b[2J'"),
+        (["a", "b", "--nonsense\x1b[2J"], r"--nonsense\x1b[2J"),
     ],
 )
 def test_a_wrong_call_ends_with_2_and_says_what_was_meant(

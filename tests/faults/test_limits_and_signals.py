@@ -20,7 +20,10 @@ from faulty_runs import (
     write_many,
 )
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and the limits of Linux")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and the limits of Linux"),
+]
 DELAYS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # seconds after signals are handled
 SCRIPT = str(Path(sys.executable).with_name("jaccard-eval"))
 N_IMAGES = 20_000

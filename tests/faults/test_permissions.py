@@ -10,9 +10,12 @@ import pytest
 from command_line import write_pair
 from faulty_runs import run_unprivileged
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or not shutil.which("setpriv"), reason="needs somebody whom permissions stop"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        sys.platform != "linux" or not shutil.which("setpriv"), reason="needs somebody whom permissions stop"
+    ),
+]
 
 
 @pytest.fixture

@@ -62,6 +62,7 @@ def test_every_format_recognises_its_own_example_and_reads_it(name: str, tmp_pat
     assert len(read_dataset(path, ReadOptions()).boxes) > 0
 
 
+@pytest.mark.needs("pyarrow")
 @pytest.mark.parametrize("name", format_names())
 def test_no_format_claims_the_example_of_another(name: str, tmp_path: Path) -> None:
     for other in format_names():

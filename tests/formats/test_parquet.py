@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.feather as feather
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,6 +19,10 @@ from jaccard_eval.errors import MachineError
 from jaccard_eval.findings import DataError
 from jaccard_eval.formats import detect_format, read_dataset, write_dataset
 from jaccard_eval.options import ReadOptions
+
+pa = pytest.importorskip("pyarrow")
+feather = pytest.importorskip("pyarrow.feather")
+pq = pytest.importorskip("pyarrow.parquet")
 
 BOX = [10.0, 20.0, 30.0, 40.0]  # left, top, width, height
 CORNERS = {"xmin": [10.0], "ymin": [20.0], "xmax": [40.0], "ymax": [60.0]}
@@ -111,7 +112,10 @@ TEXTS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8
 
 @pytest.mark.parametrize("kind", TEXTS, ids=str)
 def test_names_are_read_from_texts_of_every_type(kind: pa.DataType, tmp_path: Path) -> None:
-    names = {name: pa.array(DOG[name]).cast(kind) for name in ("image", "class")}
+    try:
+        names = {name: pa.array(DOG[name]).cast(kind) for name in ("image", "class")}
+    except pa.ArrowNotImplementedError:
+        pytest.skip(f"this version of pyarrow makes no texts of type {kind}")
     save_file(pa.table({**names, **CORNERS}), tmp_path / "gt.arrow")
     assert boxes(read_dataset(tmp_path / "gt.arrow", ReadOptions())) == [("a.jpg", "dog", BOX)]
 
@@ -473,6 +477,7 @@ def datasets(draw: st.DrawFn) -> Dataset:
     return Dataset("x", "x", "pred", shown, LabelMap(tuple(classes), titles, named), table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.parquet", "x.arrow", "x.arrows"])
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(dataset=datasets())

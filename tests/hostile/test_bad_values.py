@@ -10,6 +10,8 @@ import pytest
 
 from jaccard_eval.cli import run
 
+pytestmark = pytest.mark.slow
+
 # Written value -> what the message says of it.
 NO_NUMBERS = {
     '"abc"': "number",

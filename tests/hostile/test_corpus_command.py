@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from overruled import overruled
 
+pytestmark = pytest.mark.slow
+
 SHARE = 5  # one entry in so many; all of them go through the public call in test_bad_inputs
 EVALUATE = [sys.executable, "-m", "jaccard_eval", "evaluate", "--gt", "{gt}", "--pred", "{pred}"]
 YOLO = ["--images", "{images}", "--names", "{names}"]

@@ -10,6 +10,8 @@ from command_line import write_json
 from jaccard_eval.cli import run
 from jaccard_eval.data.boxtable import MAX_AREA, MAX_COORDINATE, MAX_SCORE
 
+pytestmark = pytest.mark.slow
+
 N_SCENES = 40
 PLACES = (0, 1, -1, 10, 99.5, 0.1, 1e-20, 1e-300, 5e-324, 1e20, 1e75, MAX_COORDINATE, -MAX_COORDINATE)
 SIZES = (1, 10, 30, 0, -1, *PLACES[5:12])

@@ -12,6 +12,8 @@ from inertness import active_characters
 
 from jaccard_eval.cli import run
 
+pytestmark = pytest.mark.slow
+
 N_MUTANTS = 250  # of each pair
 SECONDS = 4.0
 SECONDS_EACH = 3.0  # of processor time

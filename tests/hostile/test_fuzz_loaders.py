@@ -16,6 +16,8 @@ from valid_inputs import Input, copy_inputs, write_example
 from jaccard_eval.formats import format_names
 from jaccard_eval.options import ReadOptions
 
+pytestmark = pytest.mark.slow
+
 N_MUTANTS = 400  # of each format and role
 SECONDS = 1.5  # for all of them, twice what it takes; what is left of them on a slow machine is drawn another day
 

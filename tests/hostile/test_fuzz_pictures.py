@@ -12,6 +12,8 @@ from PIL import Image
 from jaccard_eval.findings import DataError
 from jaccard_eval.reading.images import ImageFolder
 
+pytestmark = pytest.mark.slow
+
 N_MUTANTS = 300  # of each format
 SECONDS = 2.0
 KINDS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "ICO", "TGA", "EPS", "DDS", "PCX")  # by content, not name

@@ -7,13 +7,16 @@ import random
 import time
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from damage import EDITS, damaged, flip
 from soundness import require_sound_or_refused
 
 from jaccard_eval.options import ReadOptions
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+pytestmark = pytest.mark.slow
 
 N_MUTANTS = 60  # of each file
 SECONDS = 0.5  # for all of them; what is left of them on a slow machine is drawn another day

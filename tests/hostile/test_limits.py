@@ -16,7 +16,7 @@ from jaccard_eval.cli import run
 from jaccard_eval.formats import read_dataset
 from jaccard_eval.options import ReadOptions
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX limits, pipes and devices")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="POSIX limits, pipes and devices")]
 
 GIGABYTE = 1 << 30
 DEPTH = 100_000

@@ -22,6 +22,7 @@ MIXED = [kind for kind in cocoscenes.KINDS if kind.name in ("plain", "crowds and
 AREAS = {"all": (0.0, 1e10), "tiny": (0.0, 64.0), "little": (64.0, 256.0)}
 
 
+@pytest.mark.slow
 @KINDS
 def test_arrays_and_summary_are_those_of_pycocotools(kind: cocoscenes.Kind, tmp_path: Path) -> None:
     for seed in SEEDS:

@@ -57,6 +57,7 @@ def test_annotation_ids_decide_nothing(oracle_cases: Path) -> None:
             assert same_bits(got[quantity], renumbered[quantity]), (folder.name, quantity)
 
 
+@pytest.mark.slow
 def test_the_published_driver_finds_no_difference(shared_oracle: Path, oracle_cases: Path) -> None:
     command = [sys.executable, "diff_run.py", "--cases", str(oracle_cases), "--impl", "py:adapter:evaluate_files"]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -17,6 +17,8 @@ import pytest
 from exact import decode
 from mutants import MUTANTS, PACKAGE, Mutant, module_as_it_is
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 AS_IT_IS = "the engine as it is"
 RULES = {f"R{number}" for number in range(5, 24)} | {"VOC"}

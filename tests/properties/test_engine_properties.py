@@ -19,6 +19,8 @@ from jaccard_eval.matching.matchtable import MatchTable, concat, match_boxes
 from jaccard_eval.metrics.curves import MatchCurves
 from jaccard_eval.metrics.detection import DetectionMetrics, summary_refs
 
+pytestmark = pytest.mark.slow
+
 N_IMAGES, N_LABELS = 4, 3
 MEGABYTE = 1 << 20
 PROTOCOLS = (

@@ -60,7 +60,9 @@ def test_twelve_numbers_and_every_class_are_those_of_pycocotools(
 ) -> None:
     entry = expected[pair]
     result = evaluate(shared_data / entry["gt"], shared_data / entry["dets"])
-    assert _twelve(result) == entry["pycocotools"]
+    # The last bit of a mean is NumPy's; the expected numbers were computed with NumPy 2.
+    exactly = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
+    assert _twelve(result) == (entry["pycocotools"] if exactly else pytest.approx(entry["pycocotools"], abs=1e-15))
     assert _ap_and_ap50_by_class(result) == entry["per_class_AP_AP50"]
 
 

@@ -16,6 +16,8 @@ from jaccard_eval.api import pixels
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.json_ import render
 
+pytestmark = pytest.mark.slow
+
 ENVIRONMENTS = (
     {"PYTHONHASHSEED": "0"},
     {"PYTHONHASHSEED": "4242"},

@@ -36,7 +36,8 @@ def render_figure(result: Reportable, file_format: str) -> bytes:
     figures = require("matplotlib.figure", extra=EXTRA)
     file = io.BytesIO()
     with matplotlib.rc_context(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # it is drawn as a box, and names vary
+        # It is drawn as a box, and names vary; matplotlib 3.8 says "current font".
+        warnings.filterwarnings("ignore", "Glyph .* missing from (current )?font")
         matplotlib.rcdefaults()  # a user's matplotlibrc changes no picture
         matplotlib.rcParams.update(_STYLE)
         figure = figures.Figure(layout="constrained")

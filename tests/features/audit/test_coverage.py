@@ -14,6 +14,8 @@ from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import Bootstrap
 
+pytestmark = pytest.mark.slow
+
 N_SETS = 100
 SETTINGS = Bootstrap(n_resamples=120)
 N_IMAGES, BOXES_PER_IMAGE = 60, 4

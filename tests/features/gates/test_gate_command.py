@@ -98,7 +98,7 @@ def test_a_reference_with_equals_signs_is_split_at_the_last(bench: Bench) -> Non
         (["--fail-under", "AP50"], "expected METRIC=VALUE, such as AP50=0.5; got 'AP50'"),
         (["--fail-under", "recall[iou=0.5]"], "expected METRIC=VALUE"),
         (["--fail-under", "AP50=half"], "'half' is not a number"),
-        (["--fail-undr", "AP50=0.5"], "'--fail-under'?"),
+        (["--fail-undr", "AP50=0.5"], "--fail-under"),
         (["--fail-drop", "AP=0.01"], "compares with a baseline; name one with --baseline FILE"),
         (["--fail-drop", "AP=0.01", "--baseline", "no.json"], "baseline 'no.json' does not exist"),
         (["--baseline", "no.json"], "--baseline needs rules"),

@@ -53,6 +53,7 @@ def test_boxes_of_an_image_of_two_inputs(tmp_path: Path, capsys: pytest.CaptureF
     assert json.loads(capsys.readouterr().out)["metrics"]["edge_error"] == 4
 
 
+@pytest.mark.needs("matplotlib")
 def test_every_output_is_written_and_the_same_again(tmp_path: Path) -> None:
     names = ("pair.svg", "pair.png", "pair.md", "pair.csv", "pair.json", "pair.txt")
     runs = []
@@ -64,6 +65,7 @@ def test_every_output_is_written_and_the_same_again(tmp_path: Path) -> None:
     assert runs[0][2].count(b"```") == 2
 
 
+@pytest.mark.needs("matplotlib")
 def test_a_class_whose_name_is_mathematics_is_drawn_as_it_is(tmp_path: Path) -> None:
     gt = {
         "images": [{"id": 1, "file_name": "a.jpg"}],

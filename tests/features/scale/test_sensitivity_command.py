@@ -51,6 +51,8 @@ def test_classes_are_listed_on_request(pair: tuple[Path, Path], capsys: pytest.C
         assert ("\n  cat " in capsys.readouterr().out) is listed
 
 
+@pytest.mark.needs("matplotlib")
+@pytest.mark.slow
 def test_every_output_is_the_same_on_every_run(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     folder, runs = pair[0].parent, []
     for _ in range(2):
@@ -62,6 +64,8 @@ def test_every_output_is_the_same_on_every_run(pair: tuple[Path, Path], capsys: 
     assert b"<dc:date>" not in runs[0][-2]
 
 
+@pytest.mark.needs("matplotlib")
+@pytest.mark.slow
 def test_the_same_picture_comes_out_of_another_process(pair: tuple[Path, Path]) -> None:
     for name in ("one.svg", "two.svg"):
         command = [sys.executable, "-m", "jaccard_eval", "sensitivity", *pair, "-o", pair[0].parent / name]
@@ -97,6 +101,7 @@ def test_a_picture_without_matplotlib_says_what_to_install_before_anything_is_re
     assert "missing-gt" not in shown
 
 
+@pytest.mark.needs("matplotlib")
 def test_a_kind_without_a_picture_says_so(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     out = pair[0].parent / "inspection.svg"
     assert _run.run(["inspect", *map(str, pair), "-o", str(out)]) == 2
@@ -122,6 +127,7 @@ def test_options_that_make_no_sense_are_usage_errors(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.needs("matplotlib")
 def test_none_leaves_a_table_empty(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*pair, "--pixels", "none", "--noise", "none", "-o", pair[0].parent / "scale.svg") == 0
     assert "What each size loses" in capsys.readouterr().out
