@@ -47,7 +47,7 @@ class Workshop:
         return self.root / "sample_data/coco/better.json"
 
     def create(self, name: str, text: str, *, beside: str) -> None:
-        """Add a module to the folder of another one, given as FOLDER/NAME.py."""
+        """Add a module to the folder of another one, whatever folder that is."""
         homes = list((self.root / PACKAGE).glob(f"**/{beside}"))
         if len(homes) != 1:
             raise BrokenError(f"{len(homes)} modules are called {beside}")
@@ -153,7 +153,7 @@ METRIC = Addition(
     "metric",
     target=2,
     edits=(
-        ('"FN", "FPPI")\nQUALIFIERS', '"FN", "FPPI", "missrate")\nQUALIFIERS'),
+        ('"TP", "FP", "FN", "FPPI")\n', '"TP", "FP", "FN", "FPPI", "missrate")\n'),
         (
             '    if name == "FPPI":\n',
             '    if name == "missrate":\n        return 1 - point.recall\n    if name == "FPPI":\n',
@@ -270,7 +270,7 @@ def boxlist_reads_its_example(shop: Workshop) -> None:
 FORMAT = Addition(
     "format",
     target=1,
-    new_files=(("boxlist.py", "formats/kitti.py", format_of_the_guide),),
+    new_files=(("boxlist.py", "kitti.py", format_of_the_guide),),
     proofs={"listed": boxlist_is_listed, "reads its example": boxlist_reads_its_example},
 )
 
@@ -303,7 +303,7 @@ def headline_is_in_the_help(shop: Workshop) -> None:
 REPORTER = Addition(
     "reporter",
     target=1,
-    new_files=(("headline.py", "report/badge.py", HEADLINE),),
+    new_files=(("headline.py", "badge.py", HEADLINE),),
     edits=(("by its suffix: .json .csv", "by its suffix: .headline .json .csv"),),
     proofs={"written by -o": headline_is_written, "named by --help": headline_is_in_the_help},
 )
