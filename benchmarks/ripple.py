@@ -153,12 +153,14 @@ METRIC = Addition(
     "metric",
     target=2,
     edits=(
-        ('"TP", "FP", "FN", "FPPI")\n', '"TP", "FP", "FN", "FPPI", "missrate")\n'),
+        (
+            '    Metric("mIoU",',
+            '    Metric("missrate", "ratio", (BOXES,), "1 - recall", higher_is_better=False),\n    Metric("mIoU",',
+        ),
         (
             '    if name == "FPPI":\n',
             '    if name == "missrate":\n        return 1 - point.recall\n    if name == "FPPI":\n',
         ),
-        ('LOWER_IS_BETTER = ("FP", "FN", "FPPI")', 'LOWER_IS_BETTER = ("FP", "FN", "FPPI", "missrate")'),
     ),
     proofs={
         "printed": miss_rate_is_printed,

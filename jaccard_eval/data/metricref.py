@@ -7,12 +7,65 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.text import did_you_mean, shown
 
-METRIC_NAMES = ("AP", "AR", "precision", "recall", "F1", "TP", "FP", "FN", "FPPI")
-SHARES = ("AP", "AR", "precision", "recall", "F1")  # of these; the others are counts and their means
+BOXES, MAPS, MAP_CLASS = "boxes", "label maps", "a class of label maps"  # what a metric can be taken of
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What is known of a metric before anything is measured.
+
+    Averages are taken of curves; ratios, counts and mean counts of what is counted at one operating point, or of
+    pixels. A number behind the name stands for `number`: AP50 is at IoU 0.5, AR100 with at most 100 detections.
+    `aliases` are other tools' names.
+    """
+
+    name: str
+    kind: Literal["average", "ratio", "count", "mean count"]
+    of: tuple[str, ...]
+    meaning: str
+    higher_is_better: bool = True
+    number: Literal["iou", "max_dets"] | None = None
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the largest value."""
+        return 0.0, 1.0 if self.kind in ("average", "ratio") else math.inf
+
+
+_ALL = (
+    Metric("AP", "average", (BOXES,), "area under the interpolated precision-recall curve, mean over thresholds and"
+           " classes", number="iou", aliases=("mAP", "mean average precision")),
+    Metric("AR", "average", (BOXES,), "recall over all detections, mean over thresholds and classes",
+           number="max_dets", aliases=("mAR", "mean average recall")),
+    Metric("IoU", "ratio", (MAP_CLASS,), "TP / (TP + FP + FN), of pixels", aliases=("Jaccard index",)),
+    Metric("precision", "ratio", (BOXES, MAP_CLASS), "TP / (TP + FP)", aliases=("positive predictive value",)),
+    Metric("recall", "ratio", (BOXES, MAP_CLASS), "TP / (TP + FN)", aliases=("sensitivity", "true positive rate")),
+    Metric("Dice", "ratio", (MAP_CLASS,), "2 TP / (2 TP + FP + FN), of pixels"),
+    Metric("F1", "ratio", (BOXES,), "2 TP / (2 TP + FP + FN)", aliases=("F-score",)),
+    Metric("TP", "count", (BOXES,), "detections that match an object", aliases=("true positives",)),
+    Metric("FP", "count", (BOXES,), "detections that match none", higher_is_better=False,
+           aliases=("false positives",)),
+    Metric("FN", "count", (BOXES,), "objects that no detection matches", higher_is_better=False,
+           aliases=("false negatives",)),
+    Metric("FPPI", "mean count", (BOXES,), "FP / images", higher_is_better=False,
+           aliases=("FP per image", "false positives per image")),
+    Metric("mIoU", "ratio", (MAPS,), "mean IoU of the classes", aliases=("mean IoU",)),
+    Metric("fwIoU", "ratio", (MAPS,), "mean IoU of the classes, weighted by their ground truth"),
+    Metric("pixel_accuracy", "ratio", (MAPS,), "pixels of the right class / pixels that count", aliases=("aAcc",)),
+    Metric("mean_accuracy", "ratio", (MAPS,), "mean recall of the classes", aliases=("mAcc",)),
+)  # fmt: skip
+# The one list: what is known, in which bounds it lies, whether a drop is a loss, and the order of columns.
+METRICS = {metric.name: metric for metric in _ALL}
+BOX_METRICS, MAP_METRICS, MAP_CLASS_METRICS = (
+    tuple(metric.name for metric in _ALL if subject in metric.of) for subject in (BOXES, MAPS, MAP_CLASS)
+)
+EXTERNAL = "external."  # before the name of a value that is measured elsewhere
 QUALIFIERS = ("iou", "area", "max_dets", "score", "class")
 COCO_SUMMARY = (
     "AP",
@@ -32,11 +85,16 @@ COCO_SUMMARY = (
 IOU_DIGITS = 9  # thresholds that differ beyond are one: 0.9 is 0.8999999999999999 among COCO's
 
 _AREA_SUFFIX = re.compile(r"[A-Za-z]\w*")
-_HEAD = re.compile(rf"(?P<name>{'|'.join(METRIC_NAMES)})(?P<number>\d+)?(?:_(?P<area>{_AREA_SUFFIX.pattern}))?")
+_HEAD = re.compile(rf"(?P<name>{'|'.join(BOX_METRICS)})(?P<number>\d+)?(?:_(?P<area>{_AREA_SUFFIX.pattern}))?")
 _ITEM = re.compile(r'\s*(?P<key>\w+)\s*=\s*(?P<value>"(?:[^"\\]|\\.)*"|[^,"]*?)\s*(?:,|$)')
 _FULL_RANGE = re.compile(r"@?0?\.50?:0?\.95|50-95")  # of the thresholds that plain AP stands for
 _AT_IOU = re.compile(r"@0?\.(\d)(\d?)")
-_SAME = {"fpperimage": "fppi"}
+_SEPARATORS = re.compile(r"[^a-z0-9]")
+_NAME_BY_ALIAS = {
+    _SEPARATORS.sub("", alias.casefold()): _SEPARATORS.sub("", metric.name.casefold())
+    for metric in _ALL
+    for alias in metric.aliases
+}
 _PLAIN_VALUE = re.compile(r"[^\s\[\],=\"]+(?: [^\s\[\],=\"]+)*")
 
 
@@ -47,7 +105,7 @@ class MetricRef:
     Parameters
     ----------
     name : str
-        One of `METRIC_NAMES`.
+        One of `METRICS`, or of a value that is measured elsewhere, with ``external.`` before it.
     iou : float, optional
         One IoU threshold, kept to 9 decimals; None averages over all of the protocol's.
     area : str, optional
@@ -104,11 +162,12 @@ class MetricRef:
     def _head(self) -> tuple[str, set[str]]:
         """Return the name with the number and area that its short form can hold, and which fields those are."""
         text, hidden = self.name, set()
-        if self.name == "AP" and self.iou is not None and self.iou < 1 and self.iou == round(self.iou * 100) / 100:
-            text, hidden = f"AP{round(self.iou * 100):02d}", {"iou"}
-        if self.name == "AR" and self.max_dets is not None:
-            text, hidden = f"AR{self.max_dets}", {"max_dets"}
-        if self.name in ("AP", "AR") and not hidden and _AREA_SUFFIX.fullmatch(self.area or ""):
+        number = METRICS[self.name].number if self.name in METRICS else None
+        if number == "iou" and self.iou is not None and self.iou < 1 and self.iou == round(self.iou * 100) / 100:
+            text, hidden = f"{self.name}{round(self.iou * 100):02d}", {"iou"}
+        if number == "max_dets" and self.max_dets is not None:
+            text, hidden = f"{self.name}{self.max_dets}", {"max_dets"}
+        if number and not hidden and _AREA_SUFFIX.fullmatch(self.area or ""):
             text, hidden = f"{text}_{self.area}", {"area"}
         return text, hidden
 
@@ -155,10 +214,10 @@ def metric_bounds(text: str) -> tuple[float, float]:
     >>> metric_bounds("AP50[class=dog]"), metric_bounds("FPPI"), metric_bounds("external.fps")
     ((0.0, 1.0), (0.0, inf), (-inf, inf))
     """
-    match = _HEAD.fullmatch(text.partition("[")[0].strip())
-    if match is None:
-        return -math.inf, math.inf
-    return 0.0, 1.0 if match["name"] in SHARES else math.inf
+    head = text.partition("[")[0].strip()
+    match = _HEAD.fullmatch(head)
+    metric = METRICS.get(match["name"] if match else head)
+    return metric.bounds if metric else (-math.inf, math.inf)
 
 
 def suggest_metric(word: str, known: Sequence[str]) -> str:
@@ -169,28 +228,30 @@ def suggest_metric(word: str, known: Sequence[str]) -> str:
     >>> suggest_metric("map50", COCO_SUMMARY), suggest_metric("mAP@0.5:0.95", COCO_SUMMARY)
     (" Did you mean 'AP50'?", " Did you mean 'AP'?")
     """
-    alike = [one for one in known if _bare(one) == _bare(word)]
+    alike = [name for name in known if _bare(name) == _bare(word)]
     return f" Did you mean {shown(alike[0])}?" if alike else did_you_mean(word, known)
 
 
 def _bare(name: str) -> str:
-    """Spell a metric without what tools differ in: case, separators, an m for mean, how thresholds are written."""
+    """Spell a metric without what tools differ in: case, separators, their own names, how thresholds are written."""
     text = _AT_IOU.sub(lambda match: match[1] + (match[2] or "0"), _FULL_RANGE.sub("", name.casefold()))
-    bare = re.sub(r"[^a-z0-9]", "", text.removeprefix("class."))
-    return _SAME.get(bare, re.sub(r"^m(?=a[pr])", "", bare))
+    bare = _SEPARATORS.sub("", text.removeprefix("class."))
+    # An alias may have a threshold or an area behind it: map50, mapsmall. The longest one that fits is meant.
+    alias = max((alias for alias in _NAME_BY_ALIAS if bare.startswith(alias)), key=len, default="")
+    return _NAME_BY_ALIAS.get(alias, "") + bare.removeprefix(alias)
 
 
 def _parse_head(head: str, text: str) -> dict[str, str | float | int | None]:
     match = _HEAD.fullmatch(head)
-    if match is None or (match["number"] and match["name"] not in ("AP", "AR")):
-        known = (*METRIC_NAMES, *COCO_SUMMARY)
+    number = METRICS[match["name"]].number if match else None
+    if match is None or (match["number"] and number is None):
+        known = (*BOX_METRICS, *COCO_SUMMARY)
         raise UsageError(
-            f"unknown metric {shown(text)}; known are {', '.join(METRIC_NAMES)}.{suggest_metric(head, known)}"
+            f"unknown metric {shown(text)}; known are {', '.join(BOX_METRICS)}.{suggest_metric(head, known)}"
         )
     fields: dict[str, str | float | int | None] = {"name": match["name"], "area": match["area"]}
-    if match["number"]:
-        number = int(match["number"])
-        fields |= {"iou": number / 100} if match["name"] == "AP" else {"max_dets": number}
+    if number and match["number"]:
+        fields[number] = int(match["number"]) / 100 if number == "iou" else int(match["number"])
     return fields
 
 

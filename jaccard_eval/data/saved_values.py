@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from jaccard_eval.data.metricref import metric_bounds
+from jaccard_eval.data.metricref import MAP_CLASS_METRICS, metric_bounds
 from jaccard_eval.data.signature import signature_fields
-from jaccard_eval.features.pixels.result import OF_CLASS, OVERALL, PixelsResult
 from jaccard_eval.text import shown
 
+PIXELS = "pixels"  # the kind of a result
 ROUNDING = 1e-9  # by which sums of shares may exceed 1, and percentiles each other
 
 Fault = tuple[str, str]  # the field, and what is wrong with it
@@ -27,7 +27,7 @@ def find_faults(document: Mapping[str, Any]) -> list[Fault]:
     document : mapping
         As it stands in a file; its kind is known.
     """
-    faults = list((_PIXELS if document["kind"] == PixelsResult.kind else _EVALUATION)(document, ""))
+    faults = list((_PIXELS if document["kind"] == PIXELS else _EVALUATION)(document, ""))
     return faults or [*_unsigned(document), *_unsupported(document), *_repeated_rows(document)]
 
 
@@ -67,7 +67,7 @@ def _repeated_rows(document: Mapping[str, Any]) -> Iterator[Fault]:
 
 def _class_names(document: Mapping[str, Any]) -> list[str]:
     """Return the name of each class of the ground truth; there are files that give one name to two."""
-    if document["kind"] == PixelsResult.kind:
+    if document["kind"] == PIXELS:
         return [*(document["protocol"].get("classes") or ())]
     sides = document["correspondence"]
     return [*(gt for gt, _ in sides["classes"]), *sides["gt_only_classes"]]
@@ -159,7 +159,7 @@ def _interval(metric: str) -> Check:
 
 
 def _within(metric: str) -> Check:
-    low, high = (0.0, 1.0) if metric.partition("[")[0] in (*OVERALL, *OF_CLASS) else metric_bounds(metric)
+    low, high = metric_bounds(metric)
     return partial(_number, low=low, high=high)
 
 
@@ -280,7 +280,12 @@ _RUN = _table(
     {"run_schema": _any, "result": _mapping(_any), "area_known": _flag, "class_names": _TEXTS, "image_names": _TEXTS}
 )
 _PIXEL_ROW = _table(
-    {"class": _text, "gt_pixels": _count, "pred_pixels": _count, **{name: _measured(name) for name in OF_CLASS}}
+    {
+        "class": _text,
+        "gt_pixels": _count,
+        "pred_pixels": _count,
+        **{name: _measured(name) for name in MAP_CLASS_METRICS},
+    }
 )
 _PIXELS = _table(
     {

@@ -81,9 +81,6 @@ def _listed(values: FloatArray) -> str:
     return ", ".join(f"{value:g}" for value in values)
 
 
-AVERAGES = ("AP", "AR")  # all other metrics are counts at an operating point, or made of them
-
-
 class AveragedCurves(TypingProtocol):
     """What averages are taken of; NaN for a class without ground truth."""
 

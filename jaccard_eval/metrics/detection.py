@@ -10,12 +10,12 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import ClassRow, OperatingPoint
 from jaccard_eval.errors import UsageError
 from jaccard_eval.matching.matchtable import MatchTable
-from jaccard_eval.metrics.averages import AVERAGES, Averages, Axes
+from jaccard_eval.metrics.averages import Averages, Axes
 from jaccard_eval.metrics.counts import best_f1_points, match_columns, missed_columns, operating_point, point_value
 from jaccard_eval.metrics.curves import MatchCurves
 from jaccard_eval.text import shown
@@ -59,7 +59,7 @@ class DetectionMetrics:
         UsageError
             When a class, threshold, area or cap is not part of this evaluation.
         """
-        if ref.name in AVERAGES:
+        if METRICS[ref.name].kind == "average":
             return self._average(ref)
         return self._at_operating_point(ref)
 

@@ -9,10 +9,10 @@ from fnmatch import fnmatchcase
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.metricref import MetricRef, split_ref, suggest_metric
+from jaccard_eval.data.metricref import MAP_CLASS_METRICS, MAP_METRICS, MetricRef, split_ref, suggest_metric
 from jaccard_eval.data.result import EvaluationResult, Measured
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.pixels.result import OF_CLASS, OVERALL, PixelsResult
+from jaccard_eval.features.pixels.result import PixelsResult
 from jaccard_eval.options import Slice
 from jaccard_eval.text import did_you_mean, shown
 
@@ -105,8 +105,8 @@ def pixel_key(ref: str, class_names: Sequence[str]) -> PixelKey:
         When there is no such metric or class.
     """
     head, items = split_ref(ref)
-    if head not in (*OVERALL, *OF_CLASS):
-        known = (*OVERALL, *OF_CLASS)
+    known = (*MAP_METRICS, *MAP_CLASS_METRICS)
+    if head not in known:
         raise UsageError(
             f"unknown metric {shown(ref)} of label maps; known are {', '.join(known)}.{suggest_metric(head, known)}"
         )
@@ -114,7 +114,7 @@ def pixel_key(ref: str, class_names: Sequence[str]) -> PixelKey:
     if other:
         raise UsageError(f"metric {shown(ref)}: label maps know no {' or '.join(other)}")
     name = items.get("class")
-    if (name is None) != (head in OVERALL):
+    if (name is None) != (head in MAP_METRICS):
         raise UsageError(f"metric {shown(ref)}: {head} is {'of a class' if name is None else 'over all classes'}")
     if name is None:
         return head, None

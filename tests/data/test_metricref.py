@@ -1,17 +1,30 @@
+import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jaccard_eval.data.metricref import COCO_SUMMARY, METRIC_NAMES, MetricRef, qualified
+from jaccard_eval.data.metricref import (
+    BOX_METRICS,
+    COCO_SUMMARY,
+    MAP_CLASS_METRICS,
+    MAP_METRICS,
+    METRICS,
+    Metric,
+    MetricRef,
+    metric_bounds,
+    qualified,
+    suggest_metric,
+)
 from jaccard_eval.errors import UsageError
 
 ANY_TEXT = st.text(max_size=12)
 REFS = st.builds(
     MetricRef,
-    name=st.sampled_from(METRIC_NAMES),
+    name=st.sampled_from(BOX_METRICS),
     iou=st.none() | st.floats(0.0, 1.0) | st.integers(0, 100).map(lambda n: n / 100),
     area=st.none() | st.sampled_from(["small", "all", "very small", "0-32", ""]) | ANY_TEXT,
     max_dets=st.none() | st.integers(1, 10_000),
@@ -34,7 +47,7 @@ def test_every_reference_is_read_back_from_its_text(ref: MetricRef) -> None:
     assert str(MetricRef.parse(str(ref))) == str(ref)
 
 
-@pytest.mark.parametrize("text", [*COCO_SUMMARY, *METRIC_NAMES])
+@pytest.mark.parametrize("text", [*COCO_SUMMARY, *BOX_METRICS])
 def test_the_names_of_the_summary_are_canonical(text: str) -> None:
     assert str(MetricRef.parse(text)) == text
 
@@ -101,6 +114,8 @@ def test_numbers_of_numpy_are_written_as_numbers() -> None:
         ("ar_100", "Did you mean 'AR100'"),
         ("class.recall", "Did you mean 'recall'"),
         ("fp_per_image", "Did you mean 'FPPI'"),
+        ("mean average precision 50", "Did you mean 'AP50'"),
+        ("sensitivity[iou=0.5]", "Did you mean 'recall'"),
         ("AP_", "unknown metric"),
         ("TP50", "unknown metric"),
         ("recal[iou=0.5]", "Did you mean 'recall'"),
@@ -131,3 +146,32 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except UsageError:
         return
     assert MetricRef.parse(str(ref)) == ref
+
+
+def test_the_catalogue_has_the_metrics_of_boxes_and_of_label_maps_in_the_order_of_their_tables() -> None:
+    assert BOX_METRICS == ("AP", "AR", "precision", "recall", "F1", "TP", "FP", "FN", "FPPI")
+    assert MAP_METRICS == ("mIoU", "fwIoU", "pixel_accuracy", "mean_accuracy")
+    assert MAP_CLASS_METRICS == ("IoU", "precision", "recall", "Dice")
+    assert {*BOX_METRICS, *MAP_METRICS, *MAP_CLASS_METRICS} == set(METRICS)
+
+
+def test_shares_end_at_one_and_counts_nowhere() -> None:
+    assert [metric_bounds(text) for text in ("AP50", "recall[iou=0.5]", "mIoU", "IoU[class=road]")] == [(0, 1)] * 4
+    assert [metric_bounds(text) for text in ("TP[iou=0.5]", "FPPI")] == [(0, math.inf)] * 2
+    assert metric_bounds("external.fps") == (-math.inf, math.inf)
+
+
+def test_false_alarms_and_misses_are_all_that_is_better_when_lower() -> None:
+    assert [name for name, metric in METRICS.items() if not metric.higher_is_better] == ["FP", "FN", "FPPI"]
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+def test_every_alias_leads_to_its_metric(metric: Metric) -> None:
+    for alias in metric.aliases:
+        assert suggest_metric(alias, tuple(METRICS)) == f" Did you mean {metric.name!r}?"
+
+
+def test_the_guide_of_gates_lists_every_metric() -> None:
+    guide = (Path(__file__).parents[2] / "docs/gates.md").read_text()
+    row = next(line for line in guide.splitlines() if line.startswith("| `metric` |"))
+    assert [name for name in METRICS if f"`{name}" not in row] == []

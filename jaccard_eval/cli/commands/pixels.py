@@ -16,6 +16,7 @@ from jaccard_eval.cli.inputs import MAPS, InputPath
 from jaccard_eval.cli.options import FINDING_OPTIONS, NAMES_TEXT, OUTPUT_OPTIONS, SectionedCommand, section
 from jaccard_eval.cli.parse import OneOf
 from jaccard_eval.cli.run import report_findings
+from jaccard_eval.data.metricref import MAP_CLASS_METRICS
 from jaccard_eval.errors import ExitCode
 from jaccard_eval.findings import FindingLog
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.pixels.result import PixelsResult
 
 PASSED_ON = ("colors", "ignore", "background", "drop_background", "list_file")
-COLUMNS = ("name", "gt", "pred", "IoU", "precision", "recall", "Dice")
+COLUMNS = ("name", "gt", "pred", *MAP_CLASS_METRICS)
 EPILOG = f"""\b
 Examples:
   jaccard-eval pixels labels/ predictions/ --classes classes.txt --ignore 255

@@ -17,11 +17,11 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.intervals import Interval, PairedDelta, Resamples
-from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.signature import FINGERPRINT_DIGITS
 from jaccard_eval.errors import UsageError
 from jaccard_eval.matching.order import IntArray
-from jaccard_eval.metrics.averages import AVERAGES, Averages
+from jaccard_eval.metrics.averages import Averages
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.metrics.weighted import WeightedPlan
 from jaccard_eval.metrics.weightedpoints import WeightedPoint
@@ -196,7 +196,7 @@ class _Task:
         self._points = {
             ref: WeightedPoint(metrics.curves, metrics.axes, ref, n_images)
             for ref in self._single
-            if ref.name not in AVERAGES
+            if METRICS[ref.name].kind != "average"
         }
 
     @property

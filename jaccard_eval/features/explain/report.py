@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.features.explain.result import MISSED, ExplanationResult, Fix
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
@@ -56,7 +56,7 @@ def _number(result: ExplanationResult) -> Section:
 
 def _value_text(one: MetricValue) -> str:
     """Return a metric with its decimals, a count as it is."""
-    is_count = MetricRef.parse(one.ref).name in ("TP", "FP", "FN")
+    is_count = METRICS[MetricRef.parse(one.ref).name].kind == "count"
     return f"{one.value:,.0f}" if is_count else metric_text(one.value)
 
 

@@ -10,11 +10,11 @@ from fnmatch import fnmatchcase
 from functools import partial
 
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.metricref import MetricRef, qualified
+from jaccard_eval.data.metricref import EXTERNAL, MetricRef, qualified
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields
 from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.gates.rules import AGAINST_BASELINE, DROPS, EXTERNAL, Gates, Limit, Rule
+from jaccard_eval.features.gates.rules import AGAINST_BASELINE, DROPS, Gates, Limit, Rule
 from jaccard_eval.metrics.metric_lookup import Answers, slice_digest
 from jaccard_eval.text import did_you_mean, shown
 

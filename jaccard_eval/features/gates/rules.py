@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from jaccard_eval.data.metricref import qualified, split_ref
+from jaccard_eval.data.metricref import EXTERNAL, METRICS, metric_bounds, qualified, split_ref
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Where
 from jaccard_eval.options import Slice
@@ -24,9 +24,6 @@ NON_INFERIOR = SIGNIFICANCES[1]
 AGGREGATES = ("min", "mean", "median", "count-below")
 SEVERITIES = ("error", "warning", "info")
 POLICIES = ("error", "warn", "pass")
-EXTERNAL = "external."
-COUNT_METRICS = ("TP", "FP", "FN", "FPPI")  # not in [0, 1]
-LOWER_IS_BETTER = ("FP", "FN", "FPPI")
 LARGEST_EPSILON = 1e-3  # beyond, it would be a tolerance, and a hidden one
 
 
@@ -275,7 +272,8 @@ def _problems_of_metric(rule: Rule) -> Iterator[str]:
     if rule.classes and "class" in items:
         yield f"metric {shown(rule.metric)} names a class, and there is a key classes; keep one"
     counts_below = rule.aggregate == "count-below"
-    if (counts_below or head in LOWER_IS_BETTER) and any(limit.check.startswith("max-drop") for limit in rule.limits):
+    lower_is_better = counts_below or (head in METRICS and not METRICS[head].higher_is_better)
+    if lower_is_better and any(limit.check.startswith("max-drop") for limit in rule.limits):
         what = rule.aggregate if counts_below else head
         yield f"{what} is better when lower: a drop is no loss; limit max-rise instead"
 
@@ -312,11 +310,7 @@ def _is_share(rule: Rule, key: str) -> bool:
     if key.endswith("-relative"):
         return not key.removeprefix("warn-").startswith("max-rise")  # a value may well double
     counts_classes = rule.aggregate == "count-below" and key != "below"
-    return not (rule.is_external or counts_classes or _head(rule.metric) in COUNT_METRICS)
-
-
-def _head(metric: str) -> str:
-    return metric.partition("[")[0].strip()
+    return not (rule.is_external or counts_classes or metric_bounds(rule.metric) == (0, math.inf))
 
 
 def _problems_of_levels(rule: Rule) -> Iterator[str]:

@@ -9,19 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.metricref import BOX_METRICS, EXTERNAL, MAP_CLASS_METRICS, METRICS, MetricRef
 from jaccard_eval.data.protocol import COCO, AreaRange
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.gates.rules import EXTERNAL
-from jaccard_eval.features.pixels.result import OF_CLASS, PixelsResult
+from jaccard_eval.features.pixels.result import PixelsResult
 from jaccard_eval.metrics.averages import Axes
 from jaccard_eval.metrics.metric_lookup import Answers, pixel_key, slice_digest
 from jaccard_eval.options import Slice
 from jaccard_eval.text import shown
 
 KINDS = (EvaluationResult.kind, PixelsResult.kind)
-_POINT_METRICS = {"precision": "precision", "recall": "recall", "F1": "f1", "TP": "tp", "FP": "fp", "FN": "fn"}
 _NO_METRICS = ("class", "gt", "ignored", "pred", "intervals")  # of the rows of classes
 
 Values = dict[Hashable, MetricValue]
@@ -97,14 +95,16 @@ class SavedAnswers:
                 ref = replace(MetricRef.parse(name), class_name=row["class"])
                 yield _value(str(ref), row[name], row["gt"], reason)
         for point in (one for one in document["operating_points"] if one["score"] is not None):
-            for name, field in _POINT_METRICS.items():
+            for name in (name for name in BOX_METRICS if name.lower() in point):
                 ref = MetricRef(name=name, iou=point["iou"], score=point["score"], class_name=point["class"])
-                yield _value(str(ref), point[field], point["tp"] + point["fn"], "no detections or no ground truth")
+                yield _value(
+                    str(ref), point[name.lower()], point["tp"] + point["fn"], "no detections or no ground truth"
+                )
 
     def _of_pixels(self, document: Mapping[str, Any]) -> Iterator[MetricValue]:
         yield from _summary(document)
         for row in document["per_class"]:
-            for name in OF_CLASS:
+            for name in MAP_CLASS_METRICS:
                 ref = str(MetricRef(name=name, class_name=row["class"]))
                 yield _value(ref, row[name], row["gt_pixels"], "neither predicted nor in the ground truth")
 
@@ -170,7 +170,7 @@ def _axes(document: Mapping[str, Any], class_names: tuple[str, ...]) -> Axes:
 
 def _detection_key(ref: MetricRef, axes: Axes) -> Hashable:
     """Place a reference on the axes: ``AR`` and ``AR100`` are one number where the largest cap is 100."""
-    averaged = ref.name in ("AP", "AR")
+    averaged = METRICS[ref.name].kind == "average"
     thresholds = axes.thresholds(ref) if averaged else [axes.single_threshold(ref)]
     one_threshold = (
         thresholds[0] if isinstance(thresholds, list) else 0 if len(axes.protocol.iou_thresholds) == 1 else None

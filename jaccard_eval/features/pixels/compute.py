@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.metricref import MAP_METRICS, MetricRef
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.pixels.result import OVERALL, PixelClassRow
+from jaccard_eval.features.pixels.result import PixelClassRow
 from jaccard_eval.reading.labelmaps.images import BLOCK
 
 IntArray = npt.NDArray[np.int64]
@@ -333,7 +333,7 @@ def _overall(tally: _Tally, in_means: BoolArray, n_counted: int) -> dict[str, Me
         ),
         "mean_accuracy": _value("mean_accuracy", _mean(recall[in_gt]), n, "no ground truth"),
     }
-    return {name: values[name] for name in OVERALL}
+    return {name: values[name] for name in MAP_METRICS}
 
 
 def _mean(values: FloatArray, weights: IntArray | None = None) -> float:

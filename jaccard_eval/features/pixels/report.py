@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from jaccard_eval.features.pixels.result import OF_CLASS, PixelClassRow, PixelsResult
+from jaccard_eval.data.metricref import MAP_CLASS_METRICS
+from jaccard_eval.features.pixels.result import PixelClassRow, PixelsResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
 from jaccard_eval.report.sections import findings_section, set_aside_text, sorted_rows, undefined_notes
@@ -32,9 +33,9 @@ def build_report(result: PixelsResult, options: ReportOptions) -> Report:
 
 def build_sheet(result: PixelsResult, options: ReportOptions) -> Sheet:
     """Return one row for all classes, then one per class; sorted as `options.sort` says."""
-    header = ("class", *COUNTS, *OF_CLASS, *result.metrics)
+    header = ("class", *COUNTS, *MAP_CLASS_METRICS, *result.metrics)
     totals = [sum(getattr(row, count) for row in result.per_class) for count in COUNTS]
-    pooled = (ALL_CLASSES, *totals, *("" for _ in OF_CLASS), *(one.value for one in result.metrics.values()))
+    pooled = (ALL_CLASSES, *totals, *("" for _ in MAP_CLASS_METRICS), *(one.value for one in result.metrics.values()))
     rows = ((*_class_cells(row), *("" for _ in result.metrics)) for row in _sorted(result, options.sort))
     return Sheet(header, (pooled, *rows))
 
@@ -77,16 +78,16 @@ def _summary(result: PixelsResult) -> Section:
 
 
 def _classes(result: PixelsResult, sort: str | None) -> Section:
-    columns = (Column("class", free_text=True), *map(Column, (*COUNTS, *OF_CLASS)))
+    columns = (Column("class", free_text=True), *map(Column, (*COUNTS, *MAP_CLASS_METRICS)))
     rows = _sorted(result, sort)
     undefined = ((row.name, row.values["IoU"]) for row in rows)
     return Section("Classes", (Table(columns, tuple(map(_class_cells, rows))), *undefined_notes(undefined)))
 
 
 def _class_cells(row: PixelClassRow) -> tuple[Cell, ...]:
-    return row.name, row.gt_pixels, row.pred_pixels, *(row.values[name].value for name in OF_CLASS)
+    return row.name, row.gt_pixels, row.pred_pixels, *(row.values[name].value for name in MAP_CLASS_METRICS)
 
 
 def _sorted(result: PixelsResult, sort: str | None) -> tuple[PixelClassRow, ...]:
     """Return the classes by name ascending, by pixels or a metric descending, undefined last; else as they are."""
-    return sorted_rows(result.per_class, sort, SORT_COUNTS, OF_CLASS)
+    return sorted_rows(result.per_class, sort, SORT_COUNTS, MAP_CLASS_METRICS)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 DROPS = ("gt", "pred", "both")  # whose background pixels are left out
 REDUCTIONS = ("gt", "both")  # whose values count from 1, with 0 for pixels to ignore
-OVERALL = ("mIoU", "fwIoU", "pixel_accuracy", "mean_accuracy")
-OF_CLASS = ("IoU", "precision", "recall", "Dice")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +98,7 @@ def _require_one_of(name: str, given: str | None, known: tuple[str, ...]) -> Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PixelClassRow:
-    """One class: its pixels on both sides and its values, `OF_CLASS`."""
+    """One class: its pixels on both sides and its values by metric."""
 
     name: str
     gt_pixels: int
@@ -154,7 +152,7 @@ class PixelsResult:
     image_strategy : str
         What the maps of the two sides have in common: "name", "path", "basename", "stem", "list" or "single files".
     metrics : mapping of str to MetricValue
-        `OVERALL`.
+        The means over all classes.
     per_class : tuple of PixelClassRow
     confusion : tuple of (str, str or None, int)
         Class of the ground truth, class of the prediction (None: no class) and pixels, where there are any.
