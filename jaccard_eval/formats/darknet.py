@@ -7,9 +7,8 @@ from pathlib import Path
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
-from jaccard_eval.reading.documents import listed_records, looks_like
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.records import Scene
+from jaccard_eval.reading.records import RecordCollector, listed_records, looks_like
 
 FORMAT = Format(
     name="darknet",
@@ -33,41 +32,26 @@ FORMAT = Format(
 )
 
 _KEYS = frozenset({"filename", "objects"})
-
-
-def sniff(path: Path) -> bool:
-    """Whether the file is a list of pictures with their objects."""
-    return not files.is_folder(path) and looks_like(path, _is_list)
-
-
-def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of a list to the draft.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read; problems of its objects are among the draft's findings.
-    """
-    # not needed to look for a format
-
-    read_list(path, draft, options)
-
-
-def _is_list(_outer: set[str], inner: set[str], head: bytes) -> bool:
-    return inner >= _KEYS and (b'"relative_coordinates"' in head or b'"frame_id"' in head)
-
-
 _SIDES = ("center_x", "center_y", "width", "height")
 
 
-def read_list(path: Path, draft: Draft, options: ReadOptions) -> None:
+def sniff(path: Path) -> bool:
+    """Whether the file is a list of images with their objects."""
+
+    def is_list(_outer: frozenset[str], inner: frozenset[str], head: bytes) -> bool:
+        return inner >= _KEYS and (b'"relative_coordinates"' in head or b'"frame_id"' in head)
+
+    return not files.is_folder(path) and looks_like(path, is_list)
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a list to the draft."""
-    scene = Scene(draft)
+    collector = RecordCollector(draft)
     for frame in listed_records(path, draft):
         image = frame.text("filename")
-        scene.add_image(image)
-        for one in frame.records("objects"):
-            box = one.record("relative_coordinates")
+        collector.add_image(image)
+        for entry in frame.records("objects"):
+            box = entry.record("relative_coordinates")
             coords = [box.number(side) for side in _SIDES]
-            scene.add_box(image, one.text("name"), coords, one.where, score=one.number("confidence"))
-    scene.hand_over(encoding="cxcywh", units="norm", listed=True)
+            collector.add_box(image, entry.text("name"), coords, entry.where, score=entry.number("confidence"))
+    collector.to_draft(encoding="cxcywh", units="norm", listed=True)

@@ -6,7 +6,6 @@ top, width and height, as in COCO and the library's own examples.
 
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
 
@@ -14,12 +13,9 @@ from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
-from jaccard_eval.reading.documents import Record, find_metadata, looks_like
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.files import choose_split, is_folder, read_text
-from jaccard_eval.reading.json import looks_like_json_lines, parse_json, parse_json_lines
-from jaccard_eval.reading.records import Scene, read_object_lists
-from jaccard_eval.reading.tabular.objects import add_object_rows
+from jaccard_eval.reading.json import looks_like_json_lines, parse_json
+from jaccard_eval.reading.records import Record, RecordCollector, line_records, looks_like, read_object_lists
 
 FORMAT = Format(
     name="hf",
@@ -33,91 +29,72 @@ FORMAT = Format(
     member=".json",
 )
 
+METADATA = "metadata.jsonl"
 _ROWS = re.compile(rb'"objects"\s*:\s*(?:\{|\[\s*\{[^{}]*"bbox)')
 _BOXES = re.compile(rb'"(?:bbox|bboxes|boxes)"\s*:')
-_NOT_HERE = frozenset({"images", "annotations", "shapes", "predictions"})
+_OTHER_KEYS = frozenset({"images", "annotations", "shapes", "predictions"})  # of other formats
+_CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
 def sniff(path: Path) -> bool:
     """Whether `path` holds outputs of the pipeline, or rows with objects."""
-    return looks_like(path, _is_output) or _holds_rows(path)
+
+    def is_output(outer: frozenset[str], inner: frozenset[str], head: bytes) -> bool:
+        if inner:
+            return {"label", "box"} <= inner and "image_id" not in inner  # COCO results with other names
+        return not outer & _OTHER_KEYS and b'"box"' in head and b'"xmin"' in head
+
+    return looks_like(path, is_output) or _holds_rows(path)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of outputs, or of rows, to the draft.
-
-    Raises
-    ------
-    DataError
-        When there are no files of either; problems of their contents are among the draft's findings.
-    """
+    """Add the images, classes and boxes of outputs, or of rows, to the draft."""
     if _holds_rows(path):
-        # not needed to look for a format
-
-        read_rows(path, draft)
+        _read_rows(path, draft)
     else:
-        read_outputs(path, draft, options)
+        read_object_lists(path, draft, _add_object)
 
 
 def _holds_rows(path: Path) -> bool:
-    if not files.is_folder(path):
-        return looks_like(path, _are_rows)
-    from jaccard_eval.reading.documents import find_metadata
+    def are_rows(outer: frozenset[str], inner: frozenset[str], head: bytes) -> bool:
+        return "objects" in outer | inner and bool(_ROWS.search(head) and _BOXES.search(head))
 
-    return any(looks_like(file, _are_rows) for file in find_metadata(path).values())
-
-
-def _are_rows(outer: set[str], inner: set[str], head: bytes) -> bool:
-    return "objects" in outer | inner and bool(_ROWS.search(head) and _BOXES.search(head))
+    found = _find_metadata(path).values() if files.is_folder(path) else [path]
+    return any(looks_like(file, are_rows) for file in found)
 
 
-def _is_output(outer: set[str], inner: set[str], head: bytes) -> bool:
-    if inner:
-        return {"label", "box"} <= inner and "image_id" not in inner  # COCO results with other names
-    return not outer & _NOT_HERE and b'"box"' in head and b'"xmin"' in head
+def _find_metadata(folder: Path) -> dict[str, Path]:
+    """Return the files of rows in an image folder by split, "" where it has one for all."""
+    if (folder / METADATA).is_file():
+        return {"": folder / METADATA}
+    found = {name: folder / name / METADATA for name in files.SPLIT_NAMES}
+    return {files.split_of(name): file for name, file in found.items() if file.is_file()}
 
 
-_CORNERS = ("xmin", "ymin", "xmax", "ymax")
-
-
-def read_outputs(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of outputs to the draft."""
-    read_object_lists(path, draft, options, _add_object)
-
-
-def _add_object(scene: Scene, image: str, one: Record) -> None:
-    box = one.record("box")
+def _add_object(collector: RecordCollector, image: str, entry: Record) -> None:
+    box = entry.record("box")
     coords = [box.number(corner) for corner in _CORNERS]
-    score = one.number("score") if one.has("score") else math.nan
-    scene.add_box(image, one.text("label"), coords, one.where, score=score)
+    score = entry.optional("score")
+    collector.add_box(image, entry.text("label"), coords, entry.where, score=score)
 
 
-def read_rows(path: Path, draft: Draft) -> None:
-    """Add the images, classes and boxes of rows to the draft.
+def _read_rows(path: Path, draft: Draft) -> None:
+    from jaccard_eval.reading.tabular.objects import add_object_rows  # not needed to look for a format
 
-    Raises
-    ------
-    DataError
-        When the file cannot be read, or there is no such split; problems of rows are among the draft's findings.
-    """
-    file = _file_of_split(path, draft) if is_folder(path) else path
-    text = read_text(file)
+    file = path
+    if files.is_folder(path):
+        found = _find_metadata(path)
+        split = "" if "" in found else files.choose_split(draft.options.split, found, Where(str(path)), draft.findings)
+        file = found[split]
+        if split:
+            draft.details.append(f"split {split}")
+    text = files.read_text(file)
     if file.suffix.lower() == ".jsonl" or looks_like_json_lines(text):
-        lines = parse_json_lines(file, text, draft.findings)
-        placed = [(value, Where(str(file), line=number)) for number, value in lines]
+        records = list(line_records(file, text, draft))
     else:
         document = parse_json(file, text)
         rows = document if isinstance(document, list) else [document]
-        placed = [(value, Where(str(file), record=f"[{number}]")) for number, value in enumerate(rows)]
-    records = [Record.of(value, where, draft.findings) for value, where in placed]
+        places = (Where(str(file), record=f"[{number}]") for number in range(len(rows)))
+        records = [Record.of(row, where, draft.findings) for row, where in zip(rows, places, strict=True)]
     draft.findings.raise_errors()
     add_object_rows([record.values for record in records], lambda row: records[row].where, draft)
-
-
-def _file_of_split(folder: Path, draft: Draft) -> Path:
-    files, asked = find_metadata(folder), draft.options.split
-    if "" in files:
-        return files[""]
-    split = choose_split(asked, files, Where(str(folder)), draft.findings)
-    draft.details.append(f"split {split}")
-    return files[split]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -15,9 +14,8 @@ from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
-from jaccard_eval.reading.documents import Record, listed_records, looks_like
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.records import UNKNOWN_SIZE, Scene
+from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, listed_records, looks_like
 
 FORMAT = Format(
     name="labelstudio",
@@ -46,49 +44,35 @@ FORMAT = Format(
     suffixes=(".json",),
 )
 
+_LABELS = "rectanglelabels"
+_SHARED_LABELS = "labels"  # of a project whose tools share their labels; the rectangle is a result of its own
+_WIDTH, _HEIGHT = "original_width", "original_height"  # of the image, in pixels
+_SIDES = ("x", "y", "width", "height")
+_UPLOAD = re.compile(r"^[0-9a-f]{8}-")  # which Label Studio puts before the names of uploaded files
+_ADDRESSES = ("image", "img", "image_url", "url")  # of an image
+
 
 def sniff(path: Path) -> bool:
     """Whether the file is a list of tasks."""
-    return not files.is_folder(path) and looks_like(path, _is_task_list)
+
+    def is_task_list(_outer: frozenset[str], inner: frozenset[str], head: bytes) -> bool:
+        is_labelled = b'"rectanglelabels"' in head or b'"labels"' in head
+        is_min = is_labelled and b'"original_width"' in head
+        return ("data" in inner and bool(inner & {"annotations", "predictions"})) or (bool(inner) and is_min)
+
+    return not files.is_folder(path) and looks_like(path, is_task_list)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of an export to the draft.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read; problems of its tasks are among the draft's findings.
-    """
-    # not needed to look for a format
-
-    read_tasks(path, draft, options)
-
-
-def _is_task_list(_outer: set[str], inner: set[str], head: bytes) -> bool:
-    is_labelled = b'"rectanglelabels"' in head or b'"labels"' in head
-    is_min = is_labelled and b'"original_width"' in head
-    return ("data" in inner and bool(inner & {"annotations", "predictions"})) or (bool(inner) and is_min)
-
-
-_LABELS = "rectanglelabels"
-_SHARED_LABELS = "labels"  # of a project whose tools share their labels; the rectangle is a result of its own
-_RECTANGLE = "rectangle"
-_WIDTH, _HEIGHT = "original_width", "original_height"  # of the picture, in pixels
-_SIDES = ("x", "y", "width", "height")
-_UPLOAD = re.compile(r"^[0-9a-f]{8}-")  # which Label Studio puts before the names of uploaded files
-_PICTURE = ("image", "img", "image_url", "url")
-
-
-def read_tasks(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of an export to the draft."""
     tasks = list(listed_records(path, draft))
     addresses = [_address(task) for task in tasks]
-    scene, left_out = Scene(draft), Counter[str]()
+    collector, left_out = RecordCollector(draft), Counter[str]()
     units = "px" if any(map(_names_size, tasks)) else "norm"  # older exports name no sizes
     for task, key in zip(tasks, _keys(addresses, draft), strict=True):
-        _add_task(scene, task, key, left_out, role=options.role, units=units)
-    scene.hand_over(encoding="xywh", units=units, listed=True)
+        chosen = _chosen(task, options.role, left_out)
+        _add_task(collector, key, task, chosen, units=units)
+    collector.to_draft(encoding="xywh", units=units, listed=True)
     for kind, count in left_out.items():
         draft.ignored[kind] += count
     if left_out:
@@ -98,59 +82,80 @@ def read_tasks(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 
 def _names_size(task: Record) -> bool:
-    """Whether any result of a task says how wide its picture is; those of JSON-MIN stand in the task itself."""
+    """Whether any result of a task says how wide its image is; those of JSON-MIN stand in the task itself."""
     entries = _objects(list(task.values.values()))
     results = _objects([entry.get("result") for entry in entries])
-    return any(one.get(_WIDTH) is not None for one in (*entries, *results))
+    return any(entry.get(_WIDTH) is not None for entry in (*entries, *results))
 
 
 def _objects(lists: list[Any]) -> list[dict[str, Any]]:
-    return [one for values in lists if isinstance(values, list) for one in values if isinstance(one, dict)]
+    return [value for values in lists if isinstance(values, list) for value in values if isinstance(value, dict)]
 
 
 def _address(task: Record) -> str:
-    """Return where a task has its picture."""
+    """Return where a task has its image."""
     data = task.record("data") if task.has("data") else task  # JSON-MIN has the data in the task
     texts = {name: value for name, value in data.values.items() if isinstance(value, str)}
-    named = [texts[name] for name in _PICTURE if texts.get(name)]
-    pictures = [value for value in texts.values() if is_image_name(value)]
-    found = [*named, *pictures]
-    return found[0] if found else data.text(_PICTURE[0])
+    named = [texts[name] for name in _ADDRESSES if texts.get(name)]
+    found = [*named, *filter(is_image_name, texts.values())]
+    return found[0] if found else data.text(_ADDRESSES[0])
 
 
 def _keys(addresses: list[str], draft: Draft) -> list[str]:
-    """Return the names of the pictures without what uploading put before them, where that tells them apart."""
-    names = [_path(address) for address in addresses]
-    bare = [_UPLOAD.sub("", name.rpartition("/")[2]) for name in names]
+    """Return the names of the images without what uploading put before them, where that tells them apart."""
+    parts = map(urlsplit, addresses)
+    paths = [parse_qs(part.query).get("d", [part.path])[0] for part in parts]  # local storage has it in the query
+    bare = [_UPLOAD.sub("", path.rpartition("/")[2]) for path in paths]
     claims = Counter(bare)
-    keys = [one if claims[one] == 1 else name for one, name in zip(bare, names, strict=True)]
+    keys = [name if claims[name] == 1 else path for name, path in zip(bare, paths, strict=True)]
     n_shortened = sum(map(str.__ne__, keys, addresses))
     if n_shortened:
         draft.details.append(f"{n_shortened:,} addresses of pictures shortened to file names")
     return keys
 
 
-def _path(address: str) -> str:
-    """Return the path of an address; that of local storage stands in its query."""
-    parts = urlsplit(address)
-    return parse_qs(parts.query).get("d", [parts.path])[0]
+def _chosen(task: Record, role: str, left_out: Counter[str]) -> Record | None:
+    """Return the annotation that counts: of several, the last that is marked as ground truth, else the last."""
+    kind = "predictions" if role == "pred" and task.values.get("predictions") else "annotations"
+    if not task.has("data"):
+        return None
+    given = list(task.records(kind)) if task.has(kind) else []
+    kept = [annotation for annotation in given if not annotation.values.get("was_cancelled")]
+    marked = [annotation for annotation in kept if annotation.values.get("ground_truth")]
+    if len(given) > 1 or len(kept) < len(given):
+        left_out[kind] += len(given) - bool(kept)
+    nothing = Record({"result": []}, task.where, task.findings)
+    return (marked or kept or [nothing])[-1]
 
 
-def _add_task(scene: Scene, task: Record, key: str, left_out: Counter[str], *, role: str, units: str) -> None:
-    chosen = _chosen(task, role, left_out)
-    results = list(_results(task)) if chosen is None else list(chosen.records("result"))
-    sized = [one for one in results if one.has(_WIDTH) and one.has(_HEIGHT)]
-    size = (sized[0].number(_WIDTH), sized[0].number(_HEIGHT)) if sized else UNKNOWN_SIZE
-    scene.add_image(key, size=size)
+def _add_task(collector: RecordCollector, key: str, task: Record, chosen: Record | None, *, units: str) -> None:
+    if chosen is not None:
+        results = list(chosen.records("result"))
+    else:  # in JSON-MIN the boxes of a task stand in the field that the project calls its labels
+        named = [name for name, value in task.values.items() if any(map(_is_labelled, _objects([value])))]
+        results = [result for name in named for result in task.records(name)]
+    sized = next((result for result in results if result.has(_WIDTH) and result.has(_HEIGHT)), None)
+    collector.add_image(key, size=UNKNOWN_SIZE if sized is None else (sized.number(_WIDTH), sized.number(_HEIGHT)))
     values = [result.record("value") if result.has("value") else result for result in results]
     fields = [_labels_field(value) for value in values]
     labelled = {result.values.get("id") for result, field in zip(results, fields, strict=True) if field}
     for result, value, field in zip(results, values, fields, strict=True):
         kind = result.values.get("type")
         if field:
-            _add_result(scene, key, result, value, _score(result, chosen), units=units)
-        elif kind != _RECTANGLE or result.values.get("id") not in labelled:
-            scene.count_shape(result.text("type") if kind is not None else "without a type")
+            sources = (result,) if chosen is None else (result, chosen)  # a box's own score, or its prediction's
+            score = next((source.number("score") for source in sources if source.has("score")), math.nan)
+            box = _box(collector, result, value, units=units)
+            names = value.entries(field)
+            if not names.values:
+                value.error("field-missing", field, "is empty; expected the class of the box")
+            for name in names.values:
+                collector.add_box(key, names.text(name), box, value.where, score=score)
+        elif kind != "rectangle" or result.values.get("id") not in labelled:
+            collector.count_shape(result.text("type") if kind is not None else "without a type")
+
+
+def _is_labelled(result: dict[str, Any]) -> bool:
+    return _LABELS in result or result.keys() >= {_SHARED_LABELS, *_SIDES}
 
 
 def _labels_field(value: Record) -> str:
@@ -160,29 +165,23 @@ def _labels_field(value: Record) -> str:
     return _SHARED_LABELS if value.has(_SHARED_LABELS) and all(map(value.has, _SIDES)) else ""
 
 
-def _chosen(task: Record, role: str, left_out: Counter[str]) -> Record | None:
-    """Return the annotation that counts: of several, the last that is marked as ground truth, else the last."""
-    kind = "predictions" if role == "pred" and task.values.get("predictions") else "annotations"
-    if not task.has("data"):
-        return None
-    given = list(task.records(kind)) if task.has(kind) else []
-    kept = [one for one in given if not one.values.get("was_cancelled")]
-    marked = [one for one in kept if one.values.get("ground_truth")]
-    if len(given) > 1 or len(kept) < len(given):
-        left_out[kind] += len(given) - bool(kept)
-    nothing = Record({"result": []}, task.where, task.findings)
-    return (marked or kept or [nothing])[-1]
-
-
-def _results(task: Record) -> Iterator[Record]:
-    """Yield the boxes of a task of JSON-MIN, which stand in the field that the project calls its labels."""
-    for name, value in task.values.items():
-        if isinstance(value, list) and any(isinstance(one, dict) and _is_labelled(one) for one in value):
-            yield from task.records(name)
-
-
-def _is_labelled(result: dict[str, Any]) -> bool:
-    return _LABELS in result or result.keys() >= {_SHARED_LABELS, *_SIDES}
+def _box(collector: RecordCollector, result: Record, value: Record, *, units: str) -> list[float]:
+    """Return left, top, width and height of the upright box around one that may be turned."""
+    degrees = value.optional("rotation", 0.0)
+    needs_size = units == "px" or degrees % 360  # a turn mixes width and height
+    image_width, image_height = (
+        (_known_side(result, _WIDTH), _known_side(result, _HEIGHT)) if needs_size else (1.0, 1.0)
+    )
+    x, y, w, h = (value.number(side) / 100 for side in _SIDES)
+    left, top, width, height = x * image_width, y * image_height, w * image_width, h * image_height
+    if not degrees % 360:
+        return [left, top, width, height]
+    collector.count_rotated()
+    # Label Studio turns a box about its left top corner, clockwise as pixels count.
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    xs = [0.0, width * cos, -height * sin, width * cos - height * sin]
+    ys = [0.0, width * sin, height * cos, width * sin + height * cos]
+    return [left + min(xs), top + min(ys), max(xs) - min(xs), max(ys) - min(ys)]
 
 
 def _known_side(result: Record, field: str) -> float:
@@ -191,35 +190,3 @@ def _known_side(result: Record, field: str) -> float:
     if result.values.get(field) == 0:
         result.error("image-size", field, "is 0; expected the size that the percentages are of")
     return side
-
-
-def _add_result(scene: Scene, key: str, result: Record, value: Record, score: float, *, units: str) -> None:
-    field = _labels_field(value)
-    degrees = value.number("rotation") if value.has("rotation") else 0.0
-    needs_size = units == "px" or degrees % 360  # a turn mixes width and height
-    width, height = (_known_side(result, _WIDTH), _known_side(result, _HEIGHT)) if needs_size else (1.0, 1.0)
-    x, y, w, h = (value.number(side) / 100 for side in _SIDES)
-    box = [x * width, y * height, w * width, h * height]
-    if degrees % 360:
-        scene.count_rotated()
-        box = _upright(box, degrees)
-    names = Record({f"{field}[{at}]": name for at, name in enumerate(value.array(field))}, value.where, value.findings)
-    if not names.values:
-        value.error("field-missing", field, "is empty; expected the class of the box")
-    for name in names.values:
-        scene.add_box(key, names.text(name), box, value.where, score=score)
-
-
-def _score(result: Record, chosen: Record | None) -> float:
-    """Return the score of a box, else that of its whole prediction."""
-    sources = (result,) if chosen is None else (result, chosen)
-    return next((one.number("score") for one in sources if one.has("score")), math.nan)
-
-
-def _upright(box: list[float], degrees: float) -> list[float]:
-    """Return the upright box around one that is turned about its left top corner, clockwise as pixels count."""
-    x, y, width, height = box
-    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-    right = [0.0, width * cos, -height * sin, width * cos - height * sin]
-    down = [0.0, width * sin, height * cos, width * sin + height * cos]
-    return [x + min(right), y + min(down), max(right) - min(right), max(down) - min(down)]

@@ -10,10 +10,8 @@ from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
-from jaccard_eval.reading.documents import Record, looks_like
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.json import parse_json_lines
-from jaccard_eval.reading.records import UNKNOWN_SIZE, Scene
+from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, line_records, looks_like
 from jaccard_eval.text import shown
 
 FORMAT = Format(
@@ -29,43 +27,31 @@ FORMAT = Format(
 )
 
 _IMAGE = "source-ref"
-
-
-def sniff(path: Path) -> bool:
-    """Whether the first line names its picture as a manifest does."""
-    return not files.is_folder(path) and looks_like(path, lambda outer, _inner, _head: _IMAGE in outer)
-
-
-def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of a manifest to the draft.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read; problems of its lines are among the draft's findings.
-    """
-    # not needed to look for a format
-
-    read_manifest(path, draft, options)
-
-
 _METADATA = "-metadata"
 _TYPE = "groundtruth/object-detection"
 _SIDES = ("left", "top", "width", "height")
 
 
-def read_manifest(path: Path, draft: Draft, options: ReadOptions) -> None:
+def sniff(path: Path) -> bool:
+    """Whether the first line names its image as a manifest does."""
+    return not files.is_folder(path) and looks_like(path, lambda outer, _inner, _head: _IMAGE in outer)
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a manifest to the draft."""
-    scene = Scene(draft)
+    collector = RecordCollector(draft)
     unlabelled: list[Where] = []
-    for number, value in parse_json_lines(path, files.read_text(path), draft.findings):
-        line = Record.of(value, Where(str(path), line=number), draft.findings)
-        if job := _job(line):
-            _add_boxes(scene, line, job)
+    for line in line_records(path, files.read_text(path), draft):
+        jobs = [name for name in line.values if _is_job(line.values.get(f"{name}{_METADATA}"))]
+        if len(jobs) > 1:
+            detail = f"boxes of several jobs: {' and '.join(map(shown, jobs))}"
+            line.error("layout", jobs[1], detail, "Keep those of one job in the manifest.")
+        if jobs:
+            _add_boxes(collector, line, jobs[0])
         else:
-            scene.add_image(line.text(_IMAGE))
+            collector.add_image(line.text(_IMAGE))
             unlabelled.append(line.where)
-    scene.hand_over(encoding="xywh", listed=True)
+    collector.to_draft(encoding="xywh", listed=True)
     draft.findings.add_rows(
         Severity.WARNING,
         "image-without-label",
@@ -76,35 +62,23 @@ def read_manifest(path: Path, draft: Draft, options: ReadOptions) -> None:
     )
 
 
-def _add_boxes(scene: Scene, line: Record, job: str) -> None:
+def _is_job(metadata: Any) -> bool:
+    """Whether metadata are those of boxes; the name of the job is that of its field with boxes."""
+    return isinstance(metadata, dict) and metadata.get("type") == _TYPE
+
+
+def _add_boxes(collector: RecordCollector, line: Record, job: str) -> None:
     image = line.text(_IMAGE)
     boxes, metadata = line.record(job), line.record(f"{job}{_METADATA}")
     sizes = list(boxes.records("image_size")) if boxes.has("image_size") else []
-    scene.add_image(image, size=(sizes[0].side("width"), sizes[0].side("height")) if sizes else UNKNOWN_SIZE)
+    size = (sizes[0].side("width"), sizes[0].side("height")) if sizes else UNKNOWN_SIZE
+    collector.add_image(image, size=size)
     objects = list(metadata.records("objects")) if metadata.has("objects") else []
     for at, box in enumerate(boxes.records("annotations")):
-        scored = at < len(objects) and objects[at].has("confidence")
-        scene.add_box(
-            image,
-            _class_name(box, metadata),
-            [box.number(side) for side in _SIDES],
-            box.where,
-            score=objects[at].number("confidence") if scored else math.nan,
-        )
-
-
-def _job(line: Record) -> str:
-    """Return the name under which a line has its boxes: that of the job; empty for a picture that has none yet."""
-    jobs = [name for name in line.values if _is_job(line.values, name)]
-    if len(jobs) > 1:
-        named = " and ".join(map(shown, jobs))
-        line.error("layout", jobs[1], f"boxes of several jobs: {named}", "Keep those of one job in the manifest.")
-    return jobs[0] if jobs else ""
-
-
-def _is_job(values: dict[str, Any], name: str) -> bool:
-    metadata = values.get(f"{name}{_METADATA}")
-    return isinstance(metadata, dict) and metadata.get("type") == _TYPE
+        label = _class_name(box, metadata)
+        coords = [box.number(side) for side in _SIDES]
+        score = objects[at].optional("confidence") if at < len(objects) else math.nan
+        collector.add_box(image, label, coords, box.where, score=score)
 
 
 def _class_name(box: Record, metadata: Record) -> str:
@@ -113,5 +87,5 @@ def _class_name(box: Record, metadata: Record) -> str:
     if math.isnan(number):
         return ""
     key = f"{number:g}"
-    names = metadata.record("class-map") if metadata.has("class-map") else metadata
-    return names.text(key) if names is not metadata and names.has(key) else key
+    names = metadata.record("class-map") if metadata.has("class-map") else None
+    return key if names is None or not names.has(key) else names.text(key)

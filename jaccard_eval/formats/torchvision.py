@@ -5,17 +5,14 @@ MMDetection writes its predictions alike, with bboxes in place of boxes. Never p
 
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
 from typing import Any
 
-from jaccard_eval.data.dataset import Key
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.documents import Record, looks_like
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.records import Scene, outputs
+from jaccard_eval.reading.records import Record, RecordCollector, looks_like, outputs
 
 FORMAT = Format(
     name="torchvision",
@@ -26,70 +23,46 @@ FORMAT = Format(
     member=".json",
 )
 
-_BOXES = {"boxes", "bboxes"}  # of torchvision, of MMDetection
+_BOXES = ("boxes", "bboxes")  # of torchvision, of MMDetection
 _ARRAYS = (re.compile(rb'"b?boxes"\s*:\s*\['), re.compile(rb'"labels"\s*:\s*\['))
 
 
 def sniff(path: Path) -> bool:
     """Whether `path` holds such dictionaries."""
-    return looks_like(path, _is_output)
+
+    def is_output(outer: frozenset[str], inner: frozenset[str], head: bytes) -> bool:
+        if not outer.isdisjoint(_BOXES):
+            return "labels" in outer
+        if not inner.isdisjoint(_BOXES):
+            return "labels" in inner and "image_id" not in inner
+        return not inner and not outer & {"images", "annotations"} and all(array.search(head) for array in _ARRAYS)
+
+    return looks_like(path, is_output)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of dictionaries to the draft.
-
-    Raises
-    ------
-    DataError
-        When there are no files of outputs; problems of their contents are among the draft's findings.
-    """
-    # not needed to look for a format
-
-    read_outputs(path, draft, options)
-
-
-def _is_output(outer: set[str], inner: set[str], head: bytes) -> bool:
-    if outer & _BOXES:
-        return "labels" in outer
-    if inner & _BOXES:
-        return "labels" in inner and "image_id" not in inner
-    return not inner and not outer & {"images", "annotations"} and all(array.search(head) for array in _ARRAYS)
-
-
-_BOXES_of_reader = ("boxes", "bboxes")  # of torchvision, of MMDetection
-_CORNERS = 4
-
-
-def read_outputs(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of dictionaries to the draft."""
-    scene = Scene(draft)
-    for image, output, where in outputs(path, draft, _has_boxes):
-        scene.add_image(image)
-        _add_boxes(scene, image, Record.of(output, where, draft.findings))
-    scene.hand_over(encoding="xyxy", listed=False)
+
+    def has_boxes(value: Any) -> bool:
+        return isinstance(value, dict) and not value.keys().isdisjoint(_BOXES)
+
+    collector = RecordCollector(draft)
+    for image, output, where in outputs(path, draft, has_boxes):
+        collector.add_image(image)
+        _add_boxes(collector, image, Record.of(output, where, draft.findings))
+    collector.to_draft(encoding="xyxy", listed=False)
 
 
-def _has_boxes(value: Any) -> bool:
-    return isinstance(value, dict) and any(name in value for name in _BOXES_of_reader)
-
-
-def _add_boxes(scene: Scene, image: str, output: Record) -> None:
-    name = _BOXES_of_reader[1] if _BOXES_of_reader[1] in output.values else _BOXES_of_reader[0]
+def _add_boxes(collector: RecordCollector, image: str, output: Record) -> None:
+    name = _BOXES[1] if _BOXES[1] in output.values else _BOXES[0]
     rows, labels = output.array(name), output.array("labels")
     scores = output.array("scores") if output.has("scores") else [None] * len(rows)
     for other, values in (("labels", labels), ("scores", scores)):
         if len(values) != len(rows) and isinstance(output.values.get(other), list):
             output.error("section-type", other, f"has {len(values):,} values for {len(rows):,} boxes")
     for at, (row, label, score) in enumerate(zip(rows, labels, scores, strict=False)):
-        cells = {f"{name}[{at}]": row, f"labels[{at}]": label, f"scores[{at}]": score}
-        box = Record(cells, output.where, output.findings)
-        place, key, rank = cells
-        coords = box.numbers(place, _CORNERS)
-        scored = box.number(rank) if box.has(rank) else math.nan
-        scene.add_box(image, _label(box, key), coords, box.at(place), score=scored)
-
-
-def _label(box: Record, field: str) -> Key:
-    """Return a class: a number as it is, else a name."""
-    value = box.values[field]
-    return value if isinstance(value, int) and not isinstance(value, bool) else box.text(field)
+        place, key, rank = f"{name}[{at}]", f"labels[{at}]", f"scores[{at}]"
+        box = Record({place: row, key: label, rank: score}, output.where, output.findings)
+        coords = box.numbers(place, 4)
+        rating = box.optional(rank)
+        collector.add_box(image, box.key(key), coords, box.at(place), score=rating)

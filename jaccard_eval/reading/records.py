@@ -1,27 +1,256 @@
-"""From records of a JSON document to a draft: images, objects, classes and scores."""
+"""JSON documents in files and folders, records that name the field of whatever is wrong, and a draft made of them."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.dataset import Key
-from jaccard_eval.findings import Severity, Where
-from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.documents import Record, documents
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where
+from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
-from jaccard_eval.text import shown
+from jaccard_eval.reading.json import (
+    RepeatedKeys,
+    described_json,
+    is_finite,
+    is_number,
+    parse_json,
+    parse_json_lines,
+    record_keys,
+)
+from jaccard_eval.text import shown, shown_json
 
+SUFFIX = ".json"
+SNIFFED = 20  # files, and folders of a level, that are looked at
 UNKNOWN_SIZE = (math.nan, math.nan)
+_EXPORT = "Export the file again, or mend it at that place."
 
 
-class Scene:
-    """Collects images and boxes one by one; `hand_over` gives them to the draft."""
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An object of the file: its values, its place, and where to record what is wrong."""
+
+    values: dict[str, Any]
+    where: Where
+    findings: FindingLog
+
+    @classmethod
+    def of(cls, value: Any, where: Where, findings: FindingLog) -> Record:
+        """Take a value as an object; of one that is none, the faults are told once and no more."""
+        if not isinstance(value, dict):
+            findings.error("record-type", where, f"is {described_json(value)}; expected an object", fix=_EXPORT)
+            return cls({}, where, FindingLog())
+        for key in value.repeated if isinstance(value, RepeatedKeys) else ():
+            place = replace(where, field=key)
+            findings.error("key-duplicate", place, f"duplicate key {shown(key)} in one object", fix="Keep one of them.")
+        return cls(value, where, findings)
+
+    @classmethod
+    def list_of(cls, value: Any, where: Where, findings: FindingLog) -> Iterator[Record]:
+        """Take a value as a list of objects; what is none is told and left out."""
+        return cls({"": value}, where, findings).records("")
+
+    def has(self, field: str) -> bool:
+        """Whether a field is given and not null."""
+        return self.values.get(field) is not None
+
+    def number(self, field: str) -> float:
+        """Read a finite number; NaN where there is none."""
+        return self._finite(field, self.values[field]) if self._require(field) else math.nan
+
+    def optional(self, field: str, default: float = math.nan) -> float:
+        """Read a finite number that need not be there."""
+        return self.number(field) if self.has(field) else default
+
+    def side(self, field: str) -> float:
+        """Read the width or height of an image in pixels; NaN where it is unknown, for which some tools write 0."""
+        value = self.number(field)
+        if not math.isnan(value) and (not 0 <= value <= MAX_IMAGE_SIDE or value % 1):
+            expected = f"a whole number of pixels, at most {MAX_IMAGE_SIDE:g}"
+            detail = f"is {shown_json(self.values[field])}; expected {expected}"
+            self.error("image-size", field, detail, "Write the true size, or leave it out and pass --images DIR.")
+        return value or math.nan
+
+    def size(self) -> tuple[float, float]:
+        """Read width and height of an image where both are given."""
+        is_given = self.has("width") and self.has("height")
+        return (self.side("width"), self.side("height")) if is_given else UNKNOWN_SIZE
+
+    def numbers(self, field: str, count: int) -> list[float]:
+        """Read so many finite numbers in an array."""
+        values = self.array(field)
+        if len(values) == count:
+            return [self._finite(f"{field}[{at}]", value) for at, value in enumerate(values)]
+        if isinstance(self.values.get(field), list):
+            self.error("bbox-length", field, f"has {len(values)} values; expected {count} numbers")
+        return [math.nan] * count
+
+    def corners(self, field: str) -> list[float]:
+        """Read two opposite corners, or all four, drawn in any direction, as left, top, right and bottom."""
+        points = self.entries(field)
+        if len(points.values) not in (2, 4):
+            if isinstance(self.values.get(field), list):
+                detail = f"has {len(points.values)} points; a rectangle has 2 opposite corners, or 4"
+                self.error("bbox-length", field, detail)
+            return [math.nan] * 4
+        xs, ys = zip(*(points.numbers(name, 2) for name in points.values), strict=True)
+        return [min(xs), min(ys), max(xs), max(ys)]
+
+    def text(self, field: str) -> str:
+        """Read a text that must not be empty; empty where there is none."""
+        if not self._require(field):
+            return ""
+        value = self.values[field]
+        if isinstance(value, str) and value.strip():
+            return value
+        self.error("field-missing", field, f"is {described_json(value)}; expected a text that is not empty")
+        return ""
+
+    def key(self, field: str) -> Key:
+        """Read a class: a number as it is, else a text."""
+        value = self.values.get(field)
+        return value if isinstance(value, int) and not isinstance(value, bool) else self.text(field)
+
+    def array(self, field: str) -> list[Any]:
+        """Read an array; empty where there is none."""
+        if not self._require(field):
+            return []
+        value = self.values[field]
+        if not isinstance(value, list):
+            self.error("section-type", field, f"is {described_json(value)}; expected an array (list)")
+            return []
+        return value
+
+    def entries(self, field: str) -> Record:
+        """Read an array as a record whose fields are called after their positions: ``points[0]``, ``points[1]``."""
+        return replace(self, values={f"{field}[{at}]": value for at, value in enumerate(self.array(field))})
+
+    def records(self, field: str) -> Iterator[Record]:
+        """Read an array of objects; what is none is told and left out."""
+        for at, value in enumerate(self.array(field)):
+            record = Record.of(value, self.at(f"{field}[{at}]"), self.findings)
+            if isinstance(value, dict):
+                yield record
+
+    def record(self, field: str) -> Record:
+        """Read an object in this one."""
+        if not self._require(field):
+            # A log of its own, which nobody reads: what an object lacks that is not there was told by its absence.
+            return Record({}, self.where, FindingLog())
+        return Record.of(self.values[field], self.at(field), self.findings)
+
+    def at(self, field: str) -> Where:
+        """Return the place of a field as that of a record."""
+        outer = self.where.record or ""
+        joint = "." if outer and not field.startswith("[") else ""
+        return replace(self.where, record=f"{outer}{joint}{field}")
+
+    def error(self, code: str, field: str, detail: str, fix: str = _EXPORT) -> None:
+        """Record a fault of a field."""
+        self.findings.error(code, replace(self.where, field=field), detail, fix=fix)
+
+    def _require(self, field: str) -> bool:
+        if self.has(field):
+            return True
+        self.error("field-missing", field, "is null" if field in self.values else "is missing")
+        return False
+
+    def _finite(self, field: str, value: Any) -> float:
+        if not is_number(value):
+            self.error("number-type", field, f"is {described_json(value)}, not a number", "Write numbers unquoted.")
+        elif not is_finite(value):
+            detail = f"is {shown_json(value)}; numbers must be finite and not too large (at most 1.8e308)"
+            self.error("number-not-finite", field, detail, "Fix the exporter or drop the record.")
+        else:
+            return float(value)
+        return math.nan
+
+
+Recognise = Callable[[frozenset[str], frozenset[str], bytes], bool]  # of keys outside, those in an array, the bytes
+
+
+def looks_like(path: Path, recognise: Recognise) -> bool:
+    """Whether a file, or at least half of the first files in a folder, are of a format. Never raises."""
+
+    def is_recognised(file: Path) -> bool:
+        head = files.head(file).lstrip()
+        return head[:1] in (b"{", b"[") and recognise(*record_keys(head), head)
+
+    if not files.is_folder(path):
+        return is_recognised(path)
+    # An image without objects is an empty list in several formats, and speaks for none of them.
+    found = [file for file in _first_documents(path) if files.head(file).strip() != b"[]"]
+    return bool(found) and sum(map(is_recognised, found)) * 2 >= len(found)
+
+
+def _first_documents(folder: Path) -> list[Path]:
+    """Return a few documents of a folder, else of the folders in it or in these."""
+    level = [folder]
+    for _ in range(3):
+        scans = [files.scan_folder(inner, _is_of_an_image, SNIFFED) for inner in level[:SNIFFED]]
+        found = [file for documents, _ in scans for file in documents]
+        if found:
+            return found[:SNIFFED]
+        level = []
+        for _, folders in scans:
+            # Beside its annotations Supervisely keeps what it knows of the images themselves.
+            others = {"img_info", "meta"} if any(inner.name == "ann" for inner in folders) else set()
+            level += [inner for inner in folders if inner.name not in others]
+    return []
+
+
+def _is_of_an_image(name: str) -> bool:
+    return name.lower().endswith(SUFFIX) and not name.startswith(".") and name != "meta.json"
+
+
+def documents(path: Path, draft: Draft, *, besides: frozenset[str] = frozenset()) -> Iterator[tuple[str, Path, Any]]:
+    """Yield key, path and value of each document, sorted; those that are no JSON are errors, all in one pass.
+
+    Of a folder, keys are relative paths without suffix; the names in `besides`, of files or with a slash of the folders
+    they lie in, describe no image. A folder without documents is a DataError.
+    """
+    found = {path.stem: path}
+    if files.is_folder(path):
+        found = {}
+        for name in files.list_tree(path, draft.findings):
+            parent, own = f"/{name}".split("/")[-2:]
+            is_document = name.lower().endswith(SUFFIX) and not own.startswith(".")
+            if is_document and besides.isdisjoint((own, f"{parent}/")):
+                found[name[: -len(SUFFIX)]] = path / name
+        if not found:
+            fix = "Pass the folder of them."
+            raise DataError.single("labels-missing", Where(str(path)), "no .json files", fix=fix)
+    yield from files.read_each(found, lambda file: parse_json(file, files.read_text(file)), draft.findings)
+
+
+def document_records(
+    path: Path, draft: Draft, *, besides: frozenset[str] = frozenset()
+) -> Iterator[tuple[str, Record]]:
+    """Yield key and outermost object of each document; see `documents`."""
+    for key, file, value in documents(path, draft, besides=besides):
+        yield key, Record.of(value, Where(str(file)), draft.findings)
+
+
+def listed_records(path: Path, draft: Draft) -> Iterator[Record]:
+    """Return the objects of a file that is a list of them; what is none is told and left out."""
+    return Record.list_of(parse_json(path, files.read_text(path)), Where(str(path)), draft.findings)
+
+
+def line_records(path: Path, text: str, draft: Draft) -> Iterator[Record]:
+    """Yield the objects of JSON Lines."""
+    for number, value in parse_json_lines(path, text, draft.findings):
+        yield Record.of(value, Where(str(path), line=number), draft.findings)
+
+
+class RecordCollector:
+    """Collects images and boxes one by one; `to_draft` gives them to the draft."""
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
@@ -60,25 +289,19 @@ class Scene:
         """Count a box that was turned, and is read as the upright box around it."""
         self._n_rotated += 1
 
-    def hand_over(self, *, encoding: str, units: str = "px", listed: bool, names: Sequence[str] = ()) -> None:
-        """Give everything to the draft.
-
-        Parameters
-        ----------
-        encoding, units : str
-            Of the boxes.
-        listed : bool
-            Whether the images that were added are all of the data set.
-        names : sequence of str
-            Classes that the input declares; those that only boxes name follow.
-        """
+    def to_draft(self, *, encoding: str, units: str = "px", listed: bool) -> None:
+        """Give everything to the draft; `listed` when the images that were added are all of the data set."""
+        draft, where = self._draft, Where(self._draft.path)
         sizes = np.array(self._sizes, dtype=np.float64).reshape(-1, 2)
-        self._draft.fill_sizes(sizes, [str(key) for key in self._images])
-        self._draft.set_images(self._images, file_names=_sole(self._file_names), sizes=sizes, listed=listed)
+        if draft.options.images is not None:
+            draft.options.images.fill_sizes(sizes, [str(key) for key in self._images], draft.findings)
+        claims = Counter(self._file_names)  # a name that several images claim tells none of them
+        names = [name if claims[name] == 1 else None for name in self._file_names]
+        draft.set_images(self._images, file_names=names, sizes=sizes, listed=listed)
         if all(isinstance(label, str) for label in self._labels):
-            known = list(dict.fromkeys((*names, *sorted({str(label) for label in self._labels}))))
-            self._draft.set_classes(known, known)
-        self._draft.set_boxes(
+            known = sorted({str(label) for label in self._labels})
+            draft.set_classes(known, known)
+        draft.set_boxes(
             RawBoxes(
                 image=self._image,
                 label=self._labels,
@@ -89,22 +312,28 @@ class Scene:
                 place=self._places.__getitem__,
             )
         )
-        self._mention_left_out()
+        if self._n_rotated:
+            detail = f"{self._n_rotated:,} rotated boxes are read as the boxes around them"
+            draft.findings.note("outline", where, detail)
+        if self._shapes:
+            draft.ignored["shape"] += self._shapes.total()
+            kinds = ", ".join(f"{count:,} {shown(kind)}" for kind, count in sorted(self._shapes.items()))
+            fix = "Draw boxes, or export another format that has the boxes around them."
+            draft.findings.warning("shape-unused", where, f"shapes that are no boxes are set aside: {kinds}", fix=fix)
 
-    def _score_column(self) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:
+    def _score_column(self) -> FloatArray | None:
         """Return the scores of predictions; none where no box has any."""
-        scores = np.array(self._scores, dtype=np.float64)
+        draft, scores = self._draft, np.array(self._scores, dtype=np.float64)
         missing = np.flatnonzero(np.isnan(scores))
         n_given = len(scores) - len(missing)
-        if self._draft.options.role == "gt":
+        if draft.options.role == "gt":
             if n_given:
-                self._draft.ignored["score"] += n_given
-                detail = "the scores of ground truth are not used"
-                self._draft.findings.note("gt-scores", Where(self._draft.path), detail)
+                draft.ignored["score"] += n_given
+                draft.findings.note("gt-scores", Where(draft.path), "the scores of ground truth are not used")
             return None
-        if not n_given or self._draft.options.assume_score is not None:
+        if not n_given or draft.options.assume_score is not None:
             return None
-        self._draft.findings.add_rows(
+        draft.findings.add_rows(
             Severity.ERROR,
             "score-missing",
             missing,
@@ -113,80 +342,33 @@ class Scene:
         )
         return scores
 
-    def _mention_left_out(self) -> None:
-        draft, where = self._draft, Where(self._draft.path)
-        if self._n_rotated:
-            draft.findings.note(
-                "outline", where, f"{self._n_rotated:,} rotated boxes are read as the boxes around them"
-            )
-        if self._shapes:
-            draft.ignored["shape"] += self._shapes.total()
-            kinds = ", ".join(f"{count:,} {shown(kind)}" for kind, count in sorted(self._shapes.items()))
-            fix = "Draw boxes, or export another format that has the boxes around them."
-            draft.findings.warning("shape-unused", where, f"shapes that are no boxes are set aside: {kinds}", fix=fix)
-
-
-def _sole(file_names: list[str | None]) -> list[str | None]:
-    """Return the names, but for those that several images claim."""
-    claims = Counter(file_names)
-    return [name if claims[name] == 1 else None for name in file_names]
-
 
 def outputs(path: Path, draft: Draft, is_output: Callable[[Any], bool]) -> Iterator[tuple[str, Any, Where]]:
     """Yield the image, the output and its place, for every image of a file or folder.
 
-    Parameters
-    ----------
-    path : Path
-    draft : Draft
-    is_output : callable
-        Whether a whole document is the output for one image.
-
-    Raises
-    ------
-    DataError
-        When a folder holds no documents.
+    `is_output` tells whether a whole document is the output for one image. Others are lists of outputs, or objects from
+    the names of images to outputs.
     """
     for key, file, value in documents(path, draft):
         where = Where(str(file))
         if isinstance(value, list) and any(map(is_output, value)):
-            yield from _by_position(value, where, draft)
+            n, fix = len(value), "Where the other side has names, write an object from the names of images to outputs."
+            detail = f"the list names no images; its {n:,} outputs are called 0, 1, 2 and so on, by their positions"
+            draft.findings.warning("image-position", where, detail, fix=fix)
+            for position, output in enumerate(value):
+                yield str(position), output, replace(where, record=f"[{position}]")
         elif is_output(value):
             yield key, value, where
         else:
             for image, output in Record.of(value, where, draft.findings).values.items():
-                yield image, output, Where(str(file), record=image)
+                yield image, output, replace(where, record=image)
 
 
-def _by_position(listed: list[Any], where: Where, draft: Draft) -> Iterator[tuple[str, Any, Where]]:
-    detail = f"the list names no images; its {len(listed):,} outputs are called 0, 1, 2 and so on, by their positions"
-    fix = "Where the other side has names, write an object from the names of images to outputs."
-    draft.findings.warning("image-position", where, detail, fix=fix)
-    for position, output in enumerate(listed):
-        yield str(position), output, Where(where.path, record=f"[{position}]")
-
-
-def read_object_lists(
-    path: Path, draft: Draft, options: ReadOptions, add_object: Callable[[Scene, str, Record], None]
-) -> None:
-    """Add images whose output is a list of objects to the draft, with their classes and boxes (xyxy).
-
-    Parameters
-    ----------
-    path : Path
-    draft : Draft
-    options : ReadOptions
-    add_object : callable
-        Adds one of the objects of an image to the scene.
-
-    Raises
-    ------
-    DataError
-        When a folder holds no documents.
-    """
-    scene = Scene(draft)
+def read_object_lists(path: Path, draft: Draft, add_object: Callable[[RecordCollector, str, Record], None]) -> None:
+    """Add images whose output is a list of objects to the draft; `add_object` adds one of them (xyxy)."""
+    collector = RecordCollector(draft)
     for image, output, where in outputs(path, draft, lambda value: isinstance(value, list)):
-        scene.add_image(image)
-        for one in Record.list_of(output, where, draft.findings):
-            add_object(scene, image, one)
-    scene.hand_over(encoding="xyxy", listed=False)
+        collector.add_image(image)
+        for entry in Record.list_of(output, where, draft.findings):
+            add_object(collector, image, entry)
+    collector.to_draft(encoding="xyxy", listed=False)
