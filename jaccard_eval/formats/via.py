@@ -178,7 +178,9 @@ def _cell(record: Record, name: str) -> Any:
 def _class_attribute(regions: list[Record], draft: Draft) -> str:
     """Return which attribute is the class: the only one, else the one with the likeliest name."""
     given = (region.values.get(_ATTRIBUTES) for region in regions)
-    names = dict.fromkeys(name for attributes in given if isinstance(attributes, dict) for name in attributes)
+    names: dict[str, None] = dict.fromkeys(
+        name for attributes in given if isinstance(attributes, dict) for name in attributes
+    )
     if len(names) <= 1:
         return next(iter(names), _USUAL[0])
     usual = [name for wanted in _USUAL for name in names if name.lower() == wanted]

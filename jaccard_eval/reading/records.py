@@ -293,8 +293,7 @@ class RecordCollector:
         """Give everything to the draft; `listed` when the images that were added are all of the data set."""
         draft, where = self._draft, Where(self._draft.path)
         sizes = np.array(self._sizes, dtype=np.float64).reshape(-1, 2)
-        if draft.options.images is not None:
-            draft.options.images.fill_sizes(sizes, [str(key) for key in self._images], draft.findings)
+        draft.fill_sizes(sizes, [str(key) for key in self._images])
         claims = Counter(self._file_names)  # a name that several images claim tells none of them
         names = [name if claims[name] == 1 else None for name in self._file_names]
         draft.set_images(self._images, file_names=names, sizes=sizes, listed=listed)
