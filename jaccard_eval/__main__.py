@@ -42,19 +42,19 @@ def main() -> NoReturn:
     _end(run.run_process(sys.argv[1:], stop))
 
 
-def _end(code: int) -> NoReturn:
+def _end(status: int) -> NoReturn:
     """End at once: the system takes back memory that the interpreter would free object by object.
 
     Under a tracer or profiler the interpreter ends as usual, for these report then.
     """
     if sys.gettrace() is not None or sys.getprofile() is not None:
-        sys.exit(code)
+        sys.exit(status)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (AttributeError, OSError, ValueError):  # no stream, or nobody behind it: said before, if it matters
             continue
-    os._exit(code)
+    os._exit(status)
 
 
 if __name__ == "__main__":

@@ -252,10 +252,10 @@ ACTIVE_MODULES = ("socket", "subprocess", "shutil", "pickle", "webbrowser", "cty
 ACTS = ("os.system", "os.exec", "os.posix_spawn", "os.fork", "os.remove", "os.rename", "os.mkdir", "os.symlink")
 import json, os, sys
 import jaccard_eval
-from jaccard_eval.cli import _run
+from jaccard_eval.cli import run
 
 argv = json.loads(sys.argv[1])
-_run.run(argv)  # everything that is imported late is imported now
+run.run(argv)  # everything that is imported late is imported now
 own = (os.path.dirname(jaccard_eval.__file__), os.devnull)
 opened, acts, listening = [], [], True
 
@@ -266,7 +266,7 @@ def listen(event, given):
         acts.append(event)
 
 sys.addaudithook(listen)
-code = _run.run(argv)
+code = run.run(argv)
 listening = False
 seen = {"opened": [path for path in opened if not path.startswith(own)], "acts": acts}
 sys.stderr.write("\\n" + json.dumps(seen))

@@ -35,7 +35,7 @@ def test_an_unknown_suffix_names_the_known_ones() -> None:
     ],
 )
 def test_a_claimed_file_name_comes_before_its_suffix(name: str, module: str) -> None:
-    assert vars(reporter_for(name))["__name__"] == f"jaccard_eval.report.{module}"
+    assert vars(reporter_for(name))["__name__"] == f"jaccard_eval.report.outputs.{module}"
 
 
 def test_a_missing_suffix_is_said() -> None:

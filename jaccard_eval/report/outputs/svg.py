@@ -7,6 +7,7 @@ from jaccard_eval.report.outputs.figure import MODULES, render_figure
 
 SUFFIXES = (".svg",)
 REQUIRES = MODULES
+EXTRA = "report"
 ERRORS = True
 
 
