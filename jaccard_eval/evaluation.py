@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from numbers import Real
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment, AlignOptions, align, place
+from jaccard_eval.data.alignment import Alignment, align, place
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import AUTO
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
@@ -27,82 +25,12 @@ from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.formats import read_dataset
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
-from jaccard_eval.options import ReadOptions
-from jaccard_eval.text import shown
+from jaccard_eval.options import AlignOptions, EvaluateOptions, ReadOptions, SideOptions, require_lists, to_document
 
 if TYPE_CHECKING:
     from jaccard_eval.features.errors.result import ErrorReport
     from jaccard_eval.options import Bootstrap, Slice
 
-DEFAULT_EXTRA_IMAGES = "error"
-
-
-def record_options(sides: SideOptions, **others: Any) -> dict[str, Any]:
-    """Return what was asked for beside the protocol, as the user gave it; what was left out is left out.
-
-    The names are those of `api.evaluate`.
-    """
-    recorded = {name: _recorded(value) for name, value in (sides | others).items()}
-    if recorded.get("extra_images") == DEFAULT_EXTRA_IMAGES:
-        del recorded["extra_images"]
-    return {name: value for name, value in recorded.items() if _is_given(value)}
-
-
-def restore_options(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments of `api.evaluate` that were recorded.
-
-    Raises
-    ------
-    DataError
-        When a folder of images does not exist any more.
-    UsageError
-        When a number is out of range.
-    """
-    restored = dict(recorded)
-    for name in ("gt_options", "pred_options"):
-        restored[name] = _read_options(recorded.get(name, {}))
-    if "bootstrap" in recorded:
-        from jaccard_eval.options import Bootstrap
-
-        restored["bootstrap"] = Bootstrap(**recorded["bootstrap"])
-    if "slices" in recorded:
-        from jaccard_eval.options import Slice
-
-        restored["slices"] = tuple(Slice(**one | {"patterns": tuple(one["patterns"])}) for one in recorded["slices"])
-    return restored
-
-
-def _recorded(value: Any) -> Any:
-    if isinstance(value, ReadOptions):
-        names = (field.name for field in fields(value) if field.name != "role")
-        changed = {name: getattr(value, name) for name in names if getattr(value, name) != _DEFAULTS[name]}
-        return {name: _recorded(one) for name, one in changed.items()}
-    if isinstance(value, Mapping):
-        return {str(key): str(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_recorded(one) for one in value]
-    if is_dataclass(value):
-        given = {field.name: getattr(value, field.name) for field in fields(value)}
-        return {name: _recorded(one) for name, one in given.items() if one is not None}
-    return str(Path(value)) if isinstance(value, os.PathLike) else value
-
-
-_DEFAULTS = {field.name: getattr(ReadOptions(), field.name) for field in fields(ReadOptions)}
-
-
-def _is_given(value: Any) -> bool:
-    """Whether an option was used; 0 is a number like any other."""
-    return value is not None and value is not False and value not in ([], {})
-
-
-def _read_options(recorded: Mapping[str, Any]) -> ReadOptions:
-    changes = dict(recorded)
-    if "names" in changes:
-        changes["names"] = tuple(changes["names"])
-    return ReadOptions(**changes)
-
-
-if TYPE_CHECKING:
     Source = str | os.PathLike[str] | Dataset | BoxTable
 
 
@@ -266,23 +194,6 @@ def _counted_images(n: int) -> ImageTable:
     return ImageTable(tuple(range(n)), (None,) * n, unknown_sizes(n), listed=True)
 
 
-class SideOptions(TypedDict, total=False):
-    """How both sides are read, chosen from and brought together; `api.evaluate` explains each."""
-
-    classes: Sequence[str]
-    exclude_classes: Sequence[str]
-    score_min: float | None
-    nms: float | None
-    drop_duplicates: bool
-    class_map: Mapping[str, str] | str | None
-    match_images: str | None
-    extra_images: str
-    gt_format: str | None
-    pred_format: str | None
-    gt_options: ReadOptions | None
-    pred_options: ReadOptions | None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
     """Both sides as read, and what they have in common.
@@ -328,23 +239,7 @@ class Sides:
         return signature(protocol, selection=selection, gt=gt, pred=pred, version=version)
 
 
-def bring_together(
-    gt: Source,
-    pred: Source,
-    *,
-    classes: Sequence[str] = (),
-    exclude_classes: Sequence[str] = (),
-    score_min: float | None = None,
-    nms: float | None = None,
-    drop_duplicates: bool = False,
-    class_map: Mapping[str, str] | str | None = None,
-    match_images: str | None = None,
-    extra_images: str = "error",
-    gt_format: str | None = None,
-    pred_format: str | None = None,
-    gt_options: ReadOptions | None = None,
-    pred_options: ReadOptions | None = None,
-) -> Sides:
+def bring_together(gt: Source, pred: Source, options: SideOptions) -> Sides:
     """Read both sides and bring them to common images, classes and units; `api.evaluate` explains the options.
 
     Raises
@@ -354,29 +249,21 @@ def bring_together(
     UsageError
         When an option names what does not exist.
     """
-    require_lists(classes=classes, exclude_classes=exclude_classes)
-    ours, theirs = load_both(Input(gt, gt_format, gt_options), Input(pred, pred_format, pred_options))
-    if drop_duplicates:
-        ours, theirs = _without_repeats(ours), _without_repeats(theirs)
-    if score_min is not None:
-        theirs = _above(theirs, score_min)
-    if nms is not None:
-        theirs = _without_rivals(theirs, nms)
-    options = AlignOptions(
-        match_images=match_images,
-        extra_images=extra_images,
-        class_map=class_map,
-        classes=classes,
-        exclude_classes=exclude_classes,
+    ours, theirs = load_both(
+        Input(gt, options.gt_format, options.gt_options), Input(pred, options.pred_format, options.pred_options)
     )
+    if options.drop_duplicates:
+        ours, theirs = _without_repeats(ours), _without_repeats(theirs)
+    if options.score_min is not None:
+        theirs = _above(theirs, options.score_min)
+    if options.nms is not None:
+        theirs = _without_rivals(theirs, options.nms)
     aligned = align_datasets(ours, theirs, options)
-    rule = aligned.classes.strategy if isinstance(class_map, str) else ""
-    chosen = [*(["drop_duplicates"] if drop_duplicates else []), *([] if nms is None else [f"nms={float(nms)!r}"])]
-    selection = (*chosen, *_selection(classes, exclude_classes, score_min, extra_images, rule))
     gt_rows, pred_rows = (
         row_hashes(boxes, aligned.image_names, aligned.class_names) for boxes in (aligned.gt, aligned.pred)
     )
-    return Sides(ours, theirs, aligned, selection, (gt_rows, pred_rows))
+    rule = aligned.classes.strategy if isinstance(options.class_map, str) else ""
+    return Sides(ours, theirs, aligned, _selection(options, rule), (gt_rows, pred_rows))
 
 
 def summarise(side: Dataset, fingerprint: str) -> InputSummary:
@@ -442,38 +329,23 @@ def _without_repeats(side: Dataset) -> Dataset:
     return replace(side, boxes=without_rows(side.boxes, repeated), ignored=ignored)
 
 
-def _selection(
-    classes: Sequence[str],
-    exclude_classes: Sequence[str],
-    score_min: float | None,
-    extra_images: str,
-    class_map: str,
-) -> tuple[str, ...]:
-    parts = {"classes": _listed(classes), "exclude_classes": _listed(exclude_classes)}
-    parts["score_min"] = "" if score_min is None else repr(float(score_min))
-    parts["extra_images"] = "" if extra_images == "error" else extra_images
-    parts["class_map"] = class_map
-    return tuple(f"{name}={text}" for name, text in parts.items() if text)
+def _selection(options: SideOptions, class_map: str) -> tuple[str, ...]:
+    """Name what was chosen as a signature does, in the order that its first release had."""
+    parts = {
+        "nms": "" if options.nms is None else repr(float(options.nms)),
+        "classes": _listed(options.classes),
+        "exclude_classes": _listed(options.exclude_classes),
+        "score_min": "" if options.score_min is None else repr(float(options.score_min)),
+        "extra_images": "" if options.extra_images == "error" else options.extra_images,
+        "class_map": class_map,
+    }
+    named = (f"{name}={text}" for name, text in parts.items() if text)
+    return (*(["drop_duplicates"] if options.drop_duplicates else []), *named)
 
 
 def _listed(names: Sequence[str]) -> str:
     """Join names in an order of their own: that of the call changes no number."""
     return ",".join(map(quoted, sorted(set(names))))
-
-
-def require_numbers(**options: float | str | None) -> None:
-    """Refuse what is no finite number; None means: not given."""
-    for name, value in options.items():
-        if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
-            or_word = " or 'best-f1'" if name == "score" else ""
-            raise UsageError(f"{name} must be a finite number{or_word}, got {shown(value)}")
-
-
-def require_lists(**options: object) -> None:
-    """Refuse a single value, a text too, where several can stand; None means: not given."""
-    for name, value in options.items():
-        if value is not None and (isinstance(value, str) or not isinstance(value, Iterable)):
-            raise UsageError(f"{name} must be a list, such as [{shown(value)}], got {shown(value)}")
 
 
 def measure(
@@ -512,6 +384,15 @@ def _errors(metrics: DetectionMetrics, aligned: Alignment, score: float | str | 
     return report_errors(metrics, aligned.gt, aligned.pred, score)
 
 
+def evaluate_inputs(
+    gt: Source, pred: Source, protocol: Protocol, options: EvaluateOptions, *, version: str
+) -> EvaluationResult:
+    """Evaluate two inputs with all that was asked for, which the result records; see `api.evaluate`."""
+    sides = bring_together(gt, pred, options)
+    result = measure(sides, protocol, score=options.score, errors=options.errors, version=version)
+    return with_parts(replace(result, options=to_document(options)), options.bootstrap, options.slices)
+
+
 def detection_metrics(sides: Sides, protocol: Protocol) -> DetectionMetrics:
     """Match, and return the metrics; see `measure` for the errors."""
     _require_pixels(sides, protocol)
@@ -547,15 +428,6 @@ def protocol_rules(
     if areas is not None:
         changes["areas"] = tuple(areas)
     return rules.with_options(**changes)
-
-
-def bootstrap_settings(bootstrap: Bootstrap | int | None) -> Bootstrap | None:
-    """Return how to resample; a number says how often."""
-    if not isinstance(bootstrap, int):
-        return bootstrap
-    from jaccard_eval.options import Bootstrap
-
-    return Bootstrap(n_resamples=bootstrap)
 
 
 def with_parts(result: EvaluationResult, drawn: Bootstrap | None, slices: Sequence[Slice]) -> EvaluationResult:

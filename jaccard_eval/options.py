@@ -1,13 +1,29 @@
-"""Options that evaluations and their relatives share, as frozen values. Nothing is read, and nothing is computed."""
+"""What evaluate and its relatives are asked for, as frozen values. Nothing is read, and nothing is computed.
+
+The document of a result names what differs from the defaults (`to_document`); what reads it takes the fields' types
+from here, so that an option is declared once between a verb's signature and what it does.
+"""
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.errors import UsageError
+from jaccard_eval.text import shown
+
+if TYPE_CHECKING:
+    PathText = str | os.PathLike[str]
+else:
+    PathText = str  # as a document has it: msgspec, which reads it, takes the annotations at their word
 
 BY_FOLDER = "folder"  # what images may be grouped by, beside a file
+BEST_F1 = "best-f1"  # the score of an operating point that is found rather than given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,20 +49,14 @@ class Bootstrap:
     group_by: str | None = None
 
     def __post_init__(self) -> None:
-        _require(_is_whole(self.n_resamples, 2), "n_resamples", "a whole number from 2 on", self.n_resamples)
-        _require(0 < self.confidence_level < 1, "confidence_level", "between 0 and 1", self.confidence_level)
-        _require(_is_whole(self.rng, 0), "rng", "a whole number from 0 on", self.rng)
+        for name, least in (("n_resamples", 2), ("rng", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise UsageError(f"{name} must be a whole number from {least} on, got {value}")
+        if not 0 < self.confidence_level < 1:
+            raise UsageError(f"confidence_level must be between 0 and 1, got {self.confidence_level}")
         if self.group_by is not None:
             object.__setattr__(self, "group_by", os.fspath(self.group_by))  # documents keep it
-
-
-def _is_whole(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _require(holds: bool, name: str, expected: str, value: object) -> None:
-    if not holds:
-        raise UsageError(f"{name} must be {expected}, got {value}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +106,113 @@ class ReadOptions:
     box: str | None = None
     units: str | None = None
     names: tuple[str, ...] | None = None
-    images: str | os.PathLike[str] | None = None
+    images: PathText | None = None
     columns: str | None = None
     split: str = "val"
     assume_score: float | None = None
     origin: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignOptions:
+    """How the two sides correspond; None and empty mean: find out.
+
+    Parameters
+    ----------
+    match_images : str, optional
+        One of `imagekeys.WAYS`: "id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1" (the
+        ground truth's id is the prediction's plus one) or "id-1".
+    extra_images : {"error", "ignore", "empty"}
+        What to do with prediction images that the ground truth does not have: stop, leave them out, or count them as
+        images without objects.
+    class_map : mapping of str to str, or str, optional
+        Prediction class to ground-truth class, or the name of a map (`data.classrules`).
+    classes, exclude_classes : sequence of str
+        Ground-truth classes to evaluate, or to leave out.
+    """
+
+    match_images: str | None = None
+    extra_images: str = "error"
+    class_map: Mapping[str, str] | str | None = None
+    classes: Sequence[str] = ()
+    exclude_classes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideOptions(AlignOptions):
+    """How both sides are read, chosen from and brought together; `evaluate` explains each.
+
+    Raises
+    ------
+    UsageError
+        When a text stands where a list is expected, or a number is not finite.
+    """
+
+    score_min: float | None = None
+    nms: float | None = None
+    drop_duplicates: bool = False
+    gt_format: str | None = None
+    pred_format: str | None = None
+    gt_options: ReadOptions | None = None
+    pred_options: ReadOptions | None = None
+
+    def __post_init__(self) -> None:
+        require_lists(classes=self.classes, exclude_classes=self.exclude_classes)
+        object.__setattr__(self, "classes", tuple(self.classes))
+        object.__setattr__(self, "exclude_classes", tuple(self.exclude_classes))
+        require_numbers(score_min=self.score_min, nms=self.nms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluateOptions(SideOptions):
+    """All that `evaluate` takes beside the two sides and the protocol."""
+
+    score: float | str | None = None
+    errors: bool = False
+    bootstrap: Bootstrap | None = None
+    slices: Sequence[Slice] = ()
+
+    def __post_init__(self) -> None:
+        SideOptions.__post_init__(self)
+        require_numbers(score=None if self.score == BEST_F1 else self.score)
+
+
+def to_document(options: EvaluateOptions) -> dict[str, Any]:
+    """Return the options that change what a result says, as JSON has them; what was left at its default is left out."""
+    # What kinds of errors there are is seen by the part of the document that tells them.
+    recorded = {name: _plain(value) for name, value in changed(options).items() if name != "errors"}
+    return {name: value for name, value in recorded.items() if value not in ([], {})}
+
+
+def changed(options: AlignOptions | ReadOptions) -> dict[str, Any]:
+    """Return the options that are not as they are by default, by name."""
+    given = ((field.name, getattr(options, field.name), field.default) for field in fields(options))
+    return {name: value for name, value, default in given if value != default}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, ReadOptions):  # the role follows from which side it is
+        return {name: _plain(one) for name, one in changed(value).items() if name != "role"}
+    if isinstance(value, Bootstrap | Slice):  # whole, so that a later default changes no result that was written
+        given = ((field.name, getattr(value, field.name)) for field in fields(value))
+        return {name: _plain(one) for name, one in given if one is not None}
+    if isinstance(value, Mapping):
+        return {str(key): str(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return str(Path(value)) if isinstance(value, os.PathLike) else value
+
+
+def require_numbers(**options: float | str | None) -> None:
+    """Refuse what is no finite number; None means: not given."""
+    for name, value in options.items():
+        if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
+            or_word = f" or {BEST_F1!r}" if name == "score" else ""
+            raise UsageError(f"{name} must be a finite number{or_word}, got {shown(value)}")
+
+
+def require_lists(**options: object) -> None:
+    """Refuse a single value, a text too, where several can stand; None means: not given."""
+    for name, value in options.items():
+        if value is not None and (isinstance(value, str) or not isinstance(value, Iterable)):
+            raise UsageError(f"{name} must be a list, such as [{shown(value)}], got {shown(value)}")

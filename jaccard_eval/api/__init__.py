@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jaccard_eval import __version__
-from jaccard_eval.data.protocol import AreaRange, Protocol
+from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import (
     Input,
-    SideOptions,
-    bootstrap_settings,
     bring_together,
-    measure,
+    evaluate_inputs,
     protocol_rules,
-    record_options,
-    require_numbers,
-    with_parts,
 )
 from jaccard_eval.evaluation import (
     load as load,
 )
-from jaccard_eval.options import ReadOptions
+from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, SideOptions, changed
 from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
     import os
-    from typing import Unpack
 
     from jaccard_eval.api.comparing import CompareOptions
     from jaccard_eval.evaluation import Source
@@ -39,7 +32,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.inspect.result import Inspection
     from jaccard_eval.features.pixels.result import PixelsResult
     from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
-    from jaccard_eval.options import Bootstrap, Slice
+    from jaccard_eval.options import Slice
 
 
 def evaluate(
@@ -130,14 +123,17 @@ def evaluate(
     >>> round(evaluate(gt, pred)["AP50"], 4)
     0.505
     """
-    require_numbers(score_min=score_min, nms=nms, score=None if score == "best-f1" else score)
     rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
-    options = SideOptions(
+    options = EvaluateOptions(
         classes=classes,
         exclude_classes=exclude_classes,
         score_min=score_min,
         nms=nms,
         drop_duplicates=drop_duplicates,
+        score=score,
+        errors=errors,
+        bootstrap=Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap,
+        slices=slices,
         class_map=class_map,
         match_images=match_images,
         extra_images=extra_images,
@@ -146,13 +142,31 @@ def evaluate(
         gt_options=gt_options,
         pred_options=pred_options,
     )
-    drawn = bootstrap_settings(bootstrap)
-    result = measure(bring_together(gt, pred, **options), rules, score=score, errors=errors, version=__version__)
-    recorded = record_options(options, score=score, bootstrap=drawn, slices=slices)
-    return with_parts(replace(result, options=recorded), drawn, slices)
+    return evaluate_inputs(gt, pred, rules, options, version=__version__)
 
 
-def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = None, **rules: Any) -> ComparisonResult:
+def compare(
+    gt: Source | None,
+    *preds: Source,
+    options: CompareOptions | None = None,
+    protocol: str | Protocol = "coco",
+    iou: Sequence[float] | None = None,
+    max_dets: Sequence[int] | None = None,
+    areas: Sequence[AreaRange] | None = None,
+    class_agnostic: bool = False,
+    classes: Sequence[str] = (),
+    exclude_classes: Sequence[str] = (),
+    score_min: float | None = None,
+    nms: float | None = None,
+    drop_duplicates: bool = False,
+    class_map: Mapping[str, str] | str | None = None,
+    match_images: str | None = None,
+    extra_images: str = "error",
+    gt_format: str | None = None,
+    pred_format: str | None = None,
+    gt_options: ReadOptions | None = None,
+    pred_options: ReadOptions | None = None,
+) -> ComparisonResult:
     """Compare predictions with the first of them, on one ground truth, which is read once.
 
     Parameters
@@ -164,8 +178,12 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
         of its JSON document beside that.
     options : CompareOptions, optional
         How boxes are compared, slices of the images, and the bootstrap for intervals.
-    **rules
-        Protocol, and how both sides are read, chosen from and brought together, as in `evaluate`.
+    protocol, iou, max_dets, areas, class_agnostic
+        As in `evaluate`.
+    classes, exclude_classes, score_min, nms, drop_duplicates, class_map, match_images, extra_images
+        What is chosen from both sides, and how they are brought together, as in `evaluate`.
+    gt_format, pred_format, gt_options, pred_options
+        How they are read, as in `evaluate`.
 
     Returns
     -------
@@ -189,28 +207,39 @@ def compare(gt: Source | None, *preds: Source, options: CompareOptions | None = 
     """
     from jaccard_eval.api.comparing import CompareOptions, compare_inputs
     from jaccard_eval.engine.threads import map_in_order
-    from jaccard_eval.runs import saved_run_of
-
-    for name in (one for one in ("bootstrap", "slices") if one in rules):
-        raise UsageError(f"{name} is one of the options of a comparison: options=CompareOptions({name}=...)")
-    if gt is None and rules:
-        raise UsageError(f"{', '.join(sorted(rules))}: saved runs have rules and options of their own")
-    if gt is not None and preds and all(saved_run_of(pred) is not None for pred in preds):
-        raise UsageError("all predictions are saved runs, which hold their ground truth: leave the other one out")
-    truth = None if gt is None else Input(gt, rules.get("gt_format"), rules.get("gt_options"))
-    run = partial(_saved_or_evaluated, **rules)
-    return compare_inputs(truth, preds, run, options or CompareOptions(), version=__version__, run=map_in_order)
-
-
-def _saved_or_evaluated(gt: Source | None, pred: Source, **rules: Any) -> EvaluationResult:
     from jaccard_eval.runs import load_run, saved_run_of
 
-    saved = saved_run_of(pred)
-    if saved is not None:
-        return load_run(saved)
-    if gt is None:
-        raise UsageError(f"{shown(str(pred))} is no saved run: name the ground truth to evaluate it on")
-    return evaluate(gt, pred, **rules)
+    rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
+    how = EvaluateOptions(
+        classes=classes,
+        exclude_classes=exclude_classes,
+        score_min=score_min,
+        nms=nms,
+        drop_duplicates=drop_duplicates,
+        class_map=class_map,
+        match_images=match_images,
+        extra_images=extra_images,
+        gt_format=gt_format,
+        pred_format=pred_format,
+        gt_options=gt_options,
+        pred_options=pred_options,
+    )
+    if gt is None and (changed(how) or rules != get_protocol("coco")):
+        given = ", ".join(changed(how)) or "protocol"
+        raise UsageError(f"{given}: saved runs have rules and options of their own")
+    if gt is not None and preds and all(saved_run_of(pred) is not None for pred in preds):
+        raise UsageError("all predictions are saved runs, which hold their ground truth: leave the other one out")
+
+    def run(gt: Source | None, pred: Source) -> EvaluationResult:
+        saved = saved_run_of(pred)
+        if saved is not None:
+            return load_run(saved)
+        if gt is None:
+            raise UsageError(f"{shown(str(pred))} is no saved run: name the ground truth to evaluate it on")
+        return evaluate_inputs(gt, pred, rules, how, version=__version__)
+
+    truth = None if gt is None else Input(gt, gt_format, gt_options)
+    return compare_inputs(truth, preds, run, options or CompareOptions(), version=__version__, run=map_in_order)
 
 
 def inspect(
@@ -254,12 +283,11 @@ def inspect(
         When an option names what does not exist.
     """
     from jaccard_eval.api.inspecting import inspect_alone, inspect_both
-    from jaccard_eval.data.alignment import AlignOptions
 
     ours, theirs = Input(path, gt_format, gt_options), Input(path if pred is None else pred, pred_format, pred_options)
     if pred is None:
         return inspect_alone(theirs if role == "pred" else ours, role, version=__version__)
-    options = AlignOptions(match_images=match_images, extra_images=extra_images, class_map=class_map)
+    options = SideOptions(match_images=match_images, extra_images=extra_images, class_map=class_map)
     return inspect_both(ours, theirs, options, version=__version__)
 
 
@@ -272,7 +300,18 @@ def sensitivity(
     iou: Sequence[float] | None = None,
     max_dets: Sequence[int] | None = None,
     class_agnostic: bool = False,
-    **sides: Unpack[SideOptions],
+    classes: Sequence[str] = (),
+    exclude_classes: Sequence[str] = (),
+    score_min: float | None = None,
+    nms: float | None = None,
+    drop_duplicates: bool = False,
+    class_map: Mapping[str, str] | str | None = None,
+    match_images: str | None = None,
+    extra_images: str = "error",
+    gt_format: str | None = None,
+    pred_format: str | None = None,
+    gt_options: ReadOptions | None = None,
+    pred_options: ReadOptions | None = None,
 ) -> SensitivityResult:
     """Analyse what the size of objects does to the score: errors in pixels, what they cost, and the ceiling.
 
@@ -284,8 +323,10 @@ def sensitivity(
         Size bins, distances in pixels, annotation noise and its seed.
     protocol, iou, max_dets, class_agnostic
         As in `evaluate`; area ranges give way to the size bins.
-    **sides
-        How both sides are read, chosen from and brought together, as in `evaluate`.
+    classes, exclude_classes, score_min, nms, drop_duplicates, class_map, match_images, extra_images
+        What is chosen from both sides, and how they are brought together, as in `evaluate`.
+    gt_format, pred_format, gt_options, pred_options
+        How they are read, as in `evaluate`.
 
     Returns
     -------
@@ -310,9 +351,22 @@ def sensitivity(
     from jaccard_eval.api.scaling import analyse_sides
     from jaccard_eval.features.scale.result import ScaleOptions
 
-    require_numbers(score_min=sides.get("score_min"), nms=sides.get("nms"))
     rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=None, class_agnostic=class_agnostic)
-    return analyse_sides(bring_together(gt, pred, **sides), rules, scale or ScaleOptions(), version=__version__)
+    options = SideOptions(
+        classes=classes,
+        exclude_classes=exclude_classes,
+        score_min=score_min,
+        nms=nms,
+        drop_duplicates=drop_duplicates,
+        class_map=class_map,
+        match_images=match_images,
+        extra_images=extra_images,
+        gt_format=gt_format,
+        pred_format=pred_format,
+        gt_options=gt_options,
+        pred_options=pred_options,
+    )
+    return analyse_sides(bring_together(gt, pred, options), rules, scale or ScaleOptions(), version=__version__)
 
 
 def pixels(

@@ -16,7 +16,6 @@ from jaccard_eval.evaluation import Input
 from jaccard_eval.features.bootstrap.compute import Run
 from jaccard_eval.features.bootstrap.slicing import slices_choice
 from jaccard_eval.features.compare.compute import (
-    BEST_F1,
     MOVED_IOU,
     box_threshold,
     contender,
@@ -27,7 +26,7 @@ from jaccard_eval.features.compare.noise import Noise, resample_comparison
 from jaccard_eval.features.compare.result import ComparisonResult
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.options import Bootstrap, Slice
+from jaccard_eval.options import BEST_F1, Bootstrap, Slice
 from jaccard_eval.text import shown
 
 if TYPE_CHECKING:

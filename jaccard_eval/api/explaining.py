@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
 from jaccard_eval.data.signature import quoted
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import SideOptions, Sides, bring_together, detection_metrics, protocol_rules
+from jaccard_eval.evaluation import Sides, bring_together, detection_metrics, protocol_rules
 from jaccard_eval.features.errors.compute import find_errors
 from jaccard_eval.features.explain.compute import (
     AVERAGE_RECALL,
@@ -31,6 +31,7 @@ from jaccard_eval.features.explain.result import CurvePoint, ExplanationResult, 
 from jaccard_eval.matching.matchtable import detection_rows
 from jaccard_eval.metrics.counts import best_f1_points
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.options import ReadOptions, SideOptions
 from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
@@ -56,7 +57,18 @@ def explain(
     class_agnostic: bool = False,
     against: str | Protocol | None = None,
     boxes: int = N_BOXES,
-    **sides: Unpack[SideOptions],
+    classes: Sequence[str] = (),
+    exclude_classes: Sequence[str] = (),
+    score_min: float | None = None,
+    nms: float | None = None,
+    drop_duplicates: bool = False,
+    class_map: Mapping[str, str] | str | None = None,
+    match_images: str | None = None,
+    extra_images: str = "error",
+    gt_format: str | None = None,
+    pred_format: str | None = None,
+    gt_options: ReadOptions | None = None,
+    pred_options: ReadOptions | None = None,
 ) -> ExplanationResult:
     """Explain a metric: from the number to what it is made of, to the boxes that cost most.
 
@@ -77,8 +89,10 @@ def explain(
         the metric names stays.
     boxes : int
         How many boxes are named at most.
-    **sides
-        How both sides are read, chosen from and brought together, as in `evaluate`.
+    classes, exclude_classes, score_min, nms, drop_duplicates, class_map, match_images, extra_images
+        What is chosen from both sides, and how they are brought together, as in `evaluate`.
+    gt_format, pred_format, gt_options, pred_options
+        How they are read, as in `evaluate`.
 
     Returns
     -------
@@ -91,15 +105,43 @@ def explain(
     UsageError
         When an option or the metric names what does not exist, or the metric cannot be explained.
     """
+    rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
+    options = SideOptions(
+        classes=classes,
+        exclude_classes=exclude_classes,
+        score_min=score_min,
+        nms=nms,
+        drop_duplicates=drop_duplicates,
+        class_map=class_map,
+        match_images=match_images,
+        extra_images=extra_images,
+        gt_format=gt_format,
+        pred_format=pred_format,
+        gt_options=gt_options,
+        pred_options=pred_options,
+    )
+    return explain_inputs(gt, pred, metric, rules, options, against=against, boxes=boxes)
+
+
+def explain_inputs(
+    gt: Source,
+    pred: Source,
+    metric: str,
+    rules: Protocol,
+    options: SideOptions,
+    *,
+    against: str | Protocol | None = None,
+    boxes: int = N_BOXES,
+) -> ExplanationResult:
+    """Explain a metric by rules and options that are put together already; see `explain`."""
     ref = MetricRef.parse(metric)
     _require_explainable(ref, boxes)
-    rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
     goal = get_protocol(against) if isinstance(against, str) else against
     if ref.iou is None and ref.name in OF_A_SCORE:
         ref = replace(ref, iou=rules.iou_thresholds[rules.judged_threshold])
     if goal is not None:
         rules, goal = _between(rules, goal, ref)
-    together = bring_together(gt, pred, **sides)
+    together = bring_together(gt, pred, options)
     metrics = detection_metrics(together, rules)
     ref = _with_score(metrics, ref)
     value = metrics.value(ref)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment, AlignOptions, common_sizes
+from jaccard_eval.data.alignment import Alignment, common_sizes
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.result import InputSummary
@@ -18,6 +18,7 @@ from jaccard_eval.features.inspect.result import Inspection
 from jaccard_eval.findings import DataError, Finding, Severity
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.options import AlignOptions
 
 
 def inspect_alone(given: Input, role: str | None, *, version: str) -> Inspection:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from jaccard_eval.api import evaluate
+from jaccard_eval import __version__
+from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import restore_options
+from jaccard_eval.evaluation import evaluate_inputs
 from jaccard_eval.features.verify.result import VERSION_FIELD, Difference, Verification, differences
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
+from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
 from jaccard_eval.runs import (
-    Number,
     SavedProtocol,
     _converted,
     invalid_document,
@@ -25,70 +26,15 @@ from jaccard_eval.runs import (
 )
 from jaccard_eval.text import shown, shown_json
 
-READINGS = ("gt_options", "pred_options")  # of the options: how either side was read
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedReading:
-    """How one side was read; see `ReadOptions`."""
-
-    box: str | None = None
-    units: str | None = None
-    names: tuple[str, ...] | None = None
-    images: str | None = None
-    columns: str | None = None
-    split: str | None = None
-    assume_score: Number | None = None
-    origin: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedBootstrap:
-    """How images were resampled; see `Bootstrap`."""
-
-    n_resamples: int
-    confidence_level: Number
-    rng: int
-    group_by: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedSlice:
-    """Some of the images; see `Slice`."""
-
-    name: str
-    patterns: tuple[str, ...]
-    exact: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedOptions:
-    """What was asked for beside the protocol; see `api.evaluate`."""
-
-    classes: tuple[str, ...] | None = None
-    exclude_classes: tuple[str, ...] | None = None
-    score_min: Number | None = None
-    nms: Number | None = None
-    drop_duplicates: bool | None = None
-    score: Number | str | None = None
-    bootstrap: SavedBootstrap | None = None
-    slices: tuple[SavedSlice, ...] | None = None
-    class_map: dict[str, str] | str | None = None
-    match_images: str | None = None
-    extra_images: str | None = None
-    gt_format: str | None = None
-    pred_format: str | None = None
-    gt_options: SavedReading | None = None
-    pred_options: SavedReading | None = None
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Saved:
-    """A saved result: as the user named it, its document, and the arguments of `api.evaluate` that made it."""
+    """A saved result: as the user named it, its document, and the rules and options that made it."""
 
     path: str
     document: dict[str, Any]
-    arguments: dict[str, Any]
+    protocol: Protocol
+    options: EvaluateOptions
 
 
 def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str | os.PathLike[str]) -> Verification:
@@ -112,7 +58,7 @@ def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str
     """
     saved = read_saved(Path(result))
     try:
-        again = evaluate(gt, pred, **saved.arguments)
+        again = evaluate_inputs(gt, pred, saved.protocol, saved.options, version=__version__)
     except UsageError as error:  # the call is the saved result's, not the user's
         raise invalid_document(Path(result), f"cannot be run again: {error}") from None
     return compare(saved, again)
@@ -126,8 +72,6 @@ def read_saved(path: Path) -> Saved:
     DataError
         When it is no such document, or lacks what it takes to run it again.
     """
-    import msgspec
-
     document = read_document(path)
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind not in (None, EvaluationResult.kind):
@@ -137,19 +81,13 @@ def read_saved(path: Path) -> Saved:
     require_result(path, document, (EvaluationResult.kind,))
     try:
         rules = saved_protocol(document["protocol"])
-        saved = _converted(document["options"], SavedOptions, "options")
+        options = _converted(document["options"], EvaluateOptions, "options")
     except UsageError as error:
         raise invalid_document(path, f"cannot be run again: {error}") from None
     unknown = _unknown_names(document)
     if unknown:
         raise invalid_document(path, f"cannot be run again: {', '.join(map(shown, unknown))} is of another version")
-    options = {name: value for name, value in msgspec.to_builtins(saved).items() if value is not None}
-    for side in READINGS:
-        options[side] = {name: value for name, value in options.get(side, {}).items() if value is not None}
-    try:
-        return Saved(str(path), document, {"protocol": rules, **restore_options(options)})
-    except UsageError as error:
-        raise invalid_document(path, f"cannot be run again: {error}") from None
+    return Saved(str(path), document, rules, options)
 
 
 def compare(saved: Saved, again: EvaluationResult) -> Verification:
@@ -173,12 +111,13 @@ def _unknown_names(document: Mapping[str, Any]) -> list[str]:
     options = document["options"]
     parts: list[tuple[str, Mapping[str, Any], type]] = [
         ("protocol", document["protocol"], SavedProtocol),
-        ("options", options, SavedOptions),
-        *((f"options.{side}", options.get(side) or {}, SavedReading) for side in READINGS),
-        ("options.bootstrap", options.get("bootstrap") or {}, SavedBootstrap),
-        *((f"options.slices[{i}]", one, SavedSlice) for i, one in enumerate(options.get("slices") or ())),
+        ("options", options, EvaluateOptions),
+        *((f"options.{side}", options.get(side) or {}, ReadOptions) for side in ("gt_options", "pred_options")),
+        ("options.bootstrap", options.get("bootstrap") or {}, Bootstrap),
+        *((f"options.slices[{i}]", one, Slice) for i, one in enumerate(options.get("slices") or ())),
     ]
-    return [f"{place}.{name}" for place, given, known in parts for name in given if name not in known.__slots__]  # type: ignore[attr-defined]
+    known = {kind: {field.name for field in fields(kind)} for _, _, kind in parts}
+    return [f"{place}.{name}" for place, given, kind in parts for name in given if name not in known[kind]]
 
 
 def _findings(path: str, compared: int, unequal: Sequence[Difference]) -> tuple[Finding, ...]:

@@ -13,12 +13,12 @@ import click
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, SettingsError, Where, as_settings
+from jaccard_eval.options import BEST_F1
 from jaccard_eval.text import did_you_mean, is_numeral, shown, shown_json
 
 if TYPE_CHECKING:
     from jaccard_eval.data.protocol import AreaRange
 
-BEST_F1 = "best-f1"
 SORT_KEYS = ("name", "gt", "pred")
 MAX_THRESHOLDS = 1001  # a step of 0.001 over the whole range; a finer one is a slip
 _SQUARE = re.compile(r"(?P<root>.+?)(²|\^2|\*\*2)")

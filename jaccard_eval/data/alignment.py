@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,37 +15,13 @@ from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, WAYS, ImageMatch,
 from jaccard_eval.data.result import Correspondence
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.options import AlignOptions
 from jaccard_eval.text import counted, did_you_mean, example_keys, shown
 
 IntArray = npt.NDArray[np.int64]
 
 EXTRA_IMAGES = ("error", "ignore", "empty")
 EXPLAINED = 0.95  # share of the prediction images that a strategy other than equal keys must match to be believed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlignOptions:
-    """What the user decided; None and empty mean: find out.
-
-    Parameters
-    ----------
-    match_images : str, optional
-        One of `imagekeys.WAYS`: "id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1" (the
-        ground truth's id is the prediction's plus one) or "id-1".
-    extra_images : {"error", "ignore", "empty"}
-        What to do with prediction images that the ground truth does not have: stop, leave them out, or count them as
-        images without objects.
-    class_map : mapping of str to str, or str, optional
-        Prediction class to ground-truth class, or the name of a map (`data.classrules`).
-    classes, exclude_classes : sequence of str
-        Ground-truth classes to evaluate, or to leave out.
-    """
-
-    match_images: str | None = None
-    extra_images: str = "error"
-    class_map: Mapping[str, str] | str | None = None
-    classes: Sequence[str] = ()
-    exclude_classes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

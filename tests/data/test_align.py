@@ -1,10 +1,11 @@
 import pytest
 from two_sides import classes, gt, images, pred
 
-from jaccard_eval.data.alignment import Alignment, AlignOptions, align
+from jaccard_eval.data.alignment import Alignment, align
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Severity
+from jaccard_eval.options import AlignOptions
 
 
 def _align(ours: Dataset, theirs: Dataset, **options: object) -> Alignment:

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from two_sides import gt, images, pred
 
-from jaccard_eval.data.alignment import AlignOptions, CommonImages, align_images
+from jaccard_eval.data.alignment import CommonImages, align_images
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity
+from jaccard_eval.options import AlignOptions
 
 
 def _align(ours: Dataset, theirs: Dataset, **options: str) -> tuple[CommonImages, tuple[Finding, ...]]:

@@ -116,12 +116,11 @@ def _is_result(path: Path) -> bool:
 def _compute_saved(saved: Saved, metric: str = DEFAULT_METRIC, **options: Any) -> ExplanationResult:
     """Explain a saved evaluation, from the inputs that it names, by its own rules and options."""
     from jaccard_eval.api import explaining
-    from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields
+    from jaccard_eval.data.signature import signature_fields
 
     gt, pred = (saved.document["inputs"][side]["path"] for side in ROLES)
     _require_inputs(saved.path, (gt, pred))
-    arguments = {name: value for name, value in saved.arguments.items() if name not in BESIDE_METRICS}
-    result = explaining.explain(gt, pred, metric, **arguments, **options)
+    result = explaining.explain_inputs(gt, pred, metric, saved.protocol, saved.options, **options)
     changes = FindingLog()
     now, then = signature_fields(result.signature), signature_fields(saved.document["signature"])
     for role, side in zip(ROLES, (gt, pred), strict=True):

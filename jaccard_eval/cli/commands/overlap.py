@@ -80,9 +80,10 @@ def _of_files(inputs: Sequence[Path], options: dict[str, Any]) -> OverlapResult:
         raise click.UsageError("with --gt and --pred, name the image with --image", click.get_current_context())
     from jaccard_eval.api.scaling import overlap_in_image
     from jaccard_eval.evaluation import bring_together
+    from jaccard_eval.options import SideOptions
 
     log = FindingLog()
-    sides = bring_together(*inputs, **pair_arguments(options, log))
+    sides = bring_together(inputs[0], inputs[1], SideOptions(**pair_arguments(options, log)))
     indices = {name: options[name] for name in ("pred_index", "gt_index")}
     result = overlap_in_image(sides, options["image"], **indices, version=__version__)
     return replace(result, findings=(*log.findings(), *result.findings))

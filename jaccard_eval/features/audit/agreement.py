@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.alignment import AlignOptions, place
+from jaccard_eval.data.alignment import place
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import match_by
 from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.order import Blocks, stable_order, starts_of_runs
+from jaccard_eval.options import AlignOptions
 from jaccard_eval.similarity.boxes import Corners
 
 IntArray = npt.NDArray[np.int64]

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from jaccard_eval.data.alignment import AlignOptions, align_images, place
+from jaccard_eval.data.alignment import align_images, place
 from jaccard_eval.data.classmaps import match_classes
 from jaccard_eval.data.dataset import Dataset, ImageTable
 from jaccard_eval.data.imagekeys import OVERLOOKED, WAYS, match_by, posix, stem_of
 from jaccard_eval.features.audit.agreement import LOW_AGREEMENT, ImageMatchTrial, is_better, take_sample, ways_to_match
 from jaccard_eval.features.audit.class_maps import Confusion, judge, option_text
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.options import AlignOptions
 from jaccard_eval.text import shown
 
 MATCHED_SHARE = 0.5  # of the prediction images, from which a way is worth naming

@@ -22,7 +22,7 @@ from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_o
 from jaccard_eval.metrics.counts import ALL_SIZES, best_f1_points
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import measure_slices
-from jaccard_eval.options import Slice
+from jaccard_eval.options import BEST_F1, Slice
 from jaccard_eval.similarity.boxes import Corners
 from jaccard_eval.text import shown
 
@@ -217,9 +217,6 @@ def _best(key: IntArray, overlap: FloatArray) -> IntArray:
 
 def _level(table: MatchTable, threshold: int) -> float:
     return min(table.protocol.iou_thresholds[threshold], LARGEST_THRESHOLD)
-
-
-BEST_F1 = "best-f1"
 
 
 def box_threshold(metrics: DetectionMetrics, iou: float | None) -> int:
