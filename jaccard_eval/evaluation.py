@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from jaccard_eval.data.alignment import Alignment, align, place
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import AUTO
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
-from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
+from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import EvaluationResult, InputSummary
 from jaccard_eval.data.signature import Words, digest_rows, quoted, row_hashes, signature
 from jaccard_eval.errors import UsageError
@@ -25,7 +25,7 @@ from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.formats import read_dataset
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
-from jaccard_eval.options import AlignOptions, EvaluateOptions, ReadOptions, SideOptions, require_lists, to_document
+from jaccard_eval.options import AlignOptions, EvaluateOptions, ReadOptions, SideOptions, to_document
 
 if TYPE_CHECKING:
     from jaccard_eval.features.errors.result import ErrorReport
@@ -401,33 +401,6 @@ def detection_metrics(sides: Sides, protocol: Protocol) -> DetectionMetrics:
     table = match_boxes(aligned.gt, aligned.pred, protocol, n_images=n_images, n_labels=n_labels)
     names = ("all classes",) if protocol.class_agnostic else aligned.class_names
     return DetectionMetrics(table, names, aligned.image_names, area_known=aligned.units == "px")
-
-
-def protocol_rules(
-    protocol: str | Protocol,
-    *,
-    iou: Sequence[float] | None,
-    max_dets: Sequence[int] | None,
-    areas: Sequence[AreaRange] | None,
-    class_agnostic: bool,
-) -> Protocol:
-    """Return a protocol, with what options change of it.
-
-    Raises
-    ------
-    UsageError
-        When there is no such protocol, or an option is not valid.
-    """
-    require_lists(iou=iou, max_dets=max_dets, areas=areas)
-    rules = get_protocol(protocol) if isinstance(protocol, str) else protocol
-    changes: dict[str, Any] = {"class_agnostic": class_agnostic or rules.class_agnostic}
-    if iou is not None:
-        changes["iou_thresholds"] = tuple(float(value) for value in iou)
-    if max_dets is not None:
-        changes["max_dets"] = tuple(sorted(int(value) for value in max_dets))
-    if areas is not None:
-        changes["areas"] = tuple(areas)
-    return rules.with_options(**changes)
 
 
 def with_parts(result: EvaluationResult, drawn: Bootstrap | None, slices: Sequence[Slice]) -> EvaluationResult:

@@ -184,7 +184,7 @@ def to_document(options: EvaluateOptions) -> dict[str, Any]:
     return {name: value for name, value in recorded.items() if value not in ([], {})}
 
 
-def changed(options: AlignOptions | ReadOptions) -> dict[str, Any]:
+def changed(options: Any) -> dict[str, Any]:
     """Return the options that are not as they are by default, by name."""
     given = ((field.name, getattr(options, field.name), field.default) for field in fields(options))
     return {name: value for name, value, default in given if value != default}

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jaccard_eval import __version__
-from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
+from jaccard_eval.data.protocol import AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import (
     Input,
     bring_together,
     evaluate_inputs,
-    protocol_rules,
 )
 from jaccard_eval.evaluation import (
     load as load,
@@ -123,7 +122,9 @@ def evaluate(
     >>> round(evaluate(gt, pred)["AP50"], 4)
     0.505
     """
-    rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
+    rules = ProtocolOptions(
+        protocol=protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic
+    ).rules()
     options = EvaluateOptions(
         classes=classes,
         exclude_classes=exclude_classes,
@@ -209,7 +210,7 @@ def compare(
     from jaccard_eval.engine.threads import map_in_order
     from jaccard_eval.runs import load_run, saved_run_of
 
-    rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
+    asked = ProtocolOptions(protocol=protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
     how = EvaluateOptions(
         classes=classes,
         exclude_classes=exclude_classes,
@@ -224,9 +225,9 @@ def compare(
         gt_options=gt_options,
         pred_options=pred_options,
     )
-    if gt is None and (changed(how) or rules != get_protocol("coco")):
-        given = ", ".join(changed(how)) or "protocol"
-        raise UsageError(f"{given}: saved runs have rules and options of their own")
+    given = changed(asked) | changed(how)
+    if gt is None and given:
+        raise UsageError(f"{', '.join(sorted(given))}: saved runs have rules and options of their own")
     if gt is not None and preds and all(saved_run_of(pred) is not None for pred in preds):
         raise UsageError("all predictions are saved runs, which hold their ground truth: leave the other one out")
 
@@ -238,7 +239,7 @@ def compare(
             raise UsageError(f"{shown(str(pred))} is no saved run: name the ground truth to evaluate it on")
         return evaluate_inputs(gt, pred, rules, how, version=__version__)
 
-    truth = None if gt is None else Input(gt, gt_format, gt_options)
+    rules, truth = asked.rules(), None if gt is None else Input(gt, gt_format, gt_options)
     return compare_inputs(truth, preds, run, options or CompareOptions(), version=__version__, run=map_in_order)
 
 
@@ -351,7 +352,7 @@ def sensitivity(
     from jaccard_eval.api.scaling import analyse_sides
     from jaccard_eval.features.scale.result import ScaleOptions
 
-    rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=None, class_agnostic=class_agnostic)
+    rules = ProtocolOptions(protocol=protocol, iou=iou, max_dets=max_dets, class_agnostic=class_agnostic).rules()
     options = SideOptions(
         classes=classes,
         exclude_classes=exclude_classes,

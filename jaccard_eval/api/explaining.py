@@ -13,10 +13,10 @@ from jaccard_eval import __version__
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
+from jaccard_eval.data.protocol import AreaRange, Protocol, ProtocolOptions, get_protocol
 from jaccard_eval.data.signature import quoted
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import Sides, bring_together, detection_metrics, protocol_rules
+from jaccard_eval.evaluation import Sides, bring_together, detection_metrics
 from jaccard_eval.features.errors.compute import find_errors
 from jaccard_eval.features.explain.compute import (
     AVERAGE_RECALL,
@@ -105,7 +105,9 @@ def explain(
     UsageError
         When an option or the metric names what does not exist, or the metric cannot be explained.
     """
-    rules = protocol_rules(protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
+    rules = ProtocolOptions(
+        protocol=protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic
+    ).rules()
     options = SideOptions(
         classes=classes,
         exclude_classes=exclude_classes,

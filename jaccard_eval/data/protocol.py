@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.errors import UsageError
+from jaccard_eval.options import require_lists
 from jaccard_eval.text import did_you_mean, shown
 
 SMALL_MAX_AREA = 32.0**2  # px², COCO detection evaluation
@@ -235,3 +237,33 @@ def get_protocol(name: str) -> Protocol:
         known = ", ".join(PROTOCOLS)
         raise UsageError(f"unknown protocol {shown(name)}; known are {known}.{did_you_mean(name, PROTOCOLS)}")
     return PROTOCOLS[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolOptions:
+    """Which rules count, and what is changed of them; `evaluate` explains each."""
+
+    protocol: str | Protocol = "coco"
+    iou: Sequence[float] | None = None
+    max_dets: Sequence[int] | None = None
+    areas: Sequence[AreaRange] | None = None
+    class_agnostic: bool = False
+
+    def rules(self) -> Protocol:
+        """Return the protocol with the changes.
+
+        Raises
+        ------
+        UsageError
+            When there is no such protocol, or an option is not valid.
+        """
+        require_lists(iou=self.iou, max_dets=self.max_dets, areas=self.areas)
+        rules = get_protocol(self.protocol) if isinstance(self.protocol, str) else self.protocol
+        changes: dict[str, Any] = {"class_agnostic": self.class_agnostic or rules.class_agnostic}
+        if self.iou is not None:
+            changes["iou_thresholds"] = tuple(float(value) for value in self.iou)
+        if self.max_dets is not None:
+            changes["max_dets"] = tuple(sorted(int(value) for value in self.max_dets))
+        if self.areas is not None:
+            changes["areas"] = tuple(self.areas)
+        return rules.with_options(**changes)
