@@ -14,6 +14,7 @@ from jaccard_eval.data.alignment import Alignment, align, place
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import AUTO
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
+from jaccard_eval.data.document import Part, Rows
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import EvaluationResult, InputSummary
 from jaccard_eval.data.signature import Words, digest_rows, quoted, row_hashes, signature
@@ -28,7 +29,6 @@ from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary
 from jaccard_eval.options import AlignOptions, EvaluateOptions, ReadOptions, SideOptions, to_document
 
 if TYPE_CHECKING:
-    from jaccard_eval.features.errors.result import ErrorReport
     from jaccard_eval.options import Bootstrap, Slice
 
     Source = str | os.PathLike[str] | Dataset | BoxTable
@@ -371,17 +371,23 @@ def measure(
         correspondence=aligned.correspondence,
         metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
         per_class=metrics.per_class(class_refs(protocol)),
-        operating_points=() if score is None else metrics.operating_points(score),
         findings=(*sides.findings, *audited),
-        errors=_errors(metrics, aligned, score) if errors else None,
         measured=metrics,
+        parts=_parts(metrics, aligned, score, errors=errors),
     )
 
 
-def _errors(metrics: DetectionMetrics, aligned: Alignment, score: float | str | None) -> ErrorReport:
-    from jaccard_eval.features.errors.compute import report_errors  # most evaluations do not ask for it
+def _parts(
+    metrics: DetectionMetrics, aligned: Alignment, score: float | str | None, *, errors: bool
+) -> tuple[Part, ...]:
+    parts: list[Part] = []
+    if score is not None:
+        parts.append(Rows("operating_points", metrics.operating_points(score)))
+    if errors:
+        from jaccard_eval.features.errors.compute import report_errors  # most evaluations do not ask for it
 
-    return report_errors(metrics, aligned.gt, aligned.pred, score)
+        parts.append(report_errors(metrics, aligned.gt, aligned.pred, score))
+    return tuple(parts)
 
 
 def evaluate_inputs(

@@ -255,7 +255,6 @@ def _result(run: Mapping[str, Any], arrays: Arrays, protocol: Protocol) -> Evalu
         correspondence=_known_fields(Correspondence, document["correspondence"]),
         metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
         per_class=metrics.per_class(class_refs(protocol)),
-        operating_points=(),
         findings=(),
         measured=metrics,
         options=document["options"],

@@ -1,11 +1,11 @@
 """Results with verdicts and findings, built by hand: what CI systems show needs no evaluation."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from result_builder import make_result
 
+from jaccard_eval.data.document import Rows
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.findings import Example, Finding, Severity, Where
@@ -33,4 +33,4 @@ VERDICTS = (FLOOR, DROP, FEW, CLOSE, INFO, MISSING)
 
 
 def judged(*gates: GateVerdict, **fields: Any) -> EvaluationResult:
-    return replace(make_result(**fields), gates=gates)
+    return make_result(**fields).with_part(Rows("gates", gates))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from types import SimpleNamespace
 
-from jaccard_eval.data.document import MetricValue
+from jaccard_eval.data.document import MetricValue, Rows
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.result import ClassRow, Correspondence, EvaluationResult, InputSummary, OperatingPoint
 from jaccard_eval.findings import Finding
@@ -69,7 +69,7 @@ def make_result(
         correspondence=correspondence({name: name for name in rows}),
         metrics={name: metric(name, value) for name, value in values.items()},
         per_class=tuple(class_row(name, 10 * i + 10, 40, row) for i, (name, row) in enumerate(rows.items())),
-        operating_points=points,
         findings=findings,
         measured=SimpleNamespace(),  # type: ignore[arg-type]
+        parts=(Rows("operating_points", points),),
     )

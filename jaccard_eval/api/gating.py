@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from jaccard_eval.data.document import Rows
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
 from jaccard_eval.errors import UsageError
@@ -73,7 +74,7 @@ class Gating:
         table = result if isinstance(result, EvaluationResult) else None
         verdicts: tuple[GateVerdict, ...] = self.judge(answers_of(result), table)
         known: bool = any(finding.code == "bootstrap-few" for finding in result.findings)
-        return replace(result, gates=verdicts, findings=(*result.findings, *_remarks(verdicts, told=known)))
+        return result.with_part(Rows("gates", verdicts), findings=(*result.findings, *_remarks(verdicts, told=known)))
 
 
 def gate(

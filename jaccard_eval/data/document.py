@@ -1,15 +1,19 @@
-"""What the JSON documents of all kinds of results are made of: measured values, findings, plain types."""
+"""What the JSON documents of all kinds of results are made of: measured values, parts, and how any value is written."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
+from typing import Protocol as TypingProtocol
+
+import numpy as np
 
 from jaccard_eval.findings import Finding
 
 SCHEMA = 1
+_KEY = "document"  # in the metadata of a field: its key in documents, where that is not its name; None: it has none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,29 +41,93 @@ class MetricValue:
     interval: tuple[float, float] | None = None
 
 
-def document_head(kind: str, version: str) -> dict[str, Any]:
-    """Return how the document of a result begins: its schema and kind, and what made it."""
-    return {"schema": SCHEMA, "kind": kind, "tool": {"name": "jaccard-eval", "version": version}}
+@dataclass(frozen=True, slots=True)
+class DataTable:
+    """One table for machines: a header, and cells at full precision; NaN where undefined."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str | int | float, ...], ...]
 
 
-def finding_dict(finding: Finding) -> dict[str, Any]:
-    """Return a finding as the JSON documents of all kinds of results have it."""
+class Part(TypingProtocol):
+    """What was asked for beside the metrics; `kind` is its key in the document of the result."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the part."""
+
+    def to_document(self) -> Any:
+        """Return plain types, None where undefined."""
+
+    def tables(self) -> Mapping[str, DataTable]:
+        """Return its tables for machines, by the stem of the file that holds one: ``confusion`` of confusion.csv."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A part that is a list, such as slices."""
+
+    kind: str
+    rows: tuple[Any, ...]
+
+    def to_document(self) -> Any:
+        """Return a list of objects."""
+        return to_document(self.rows)
+
+    def tables(self) -> Mapping[str, DataTable]:
+        """Return none: such rows stand in the table of the result."""
+        return {}
+
+
+def written_as(key: str | None) -> dict[str, str | None]:
+    """Return the metadata of a field of a dataclass that documents hold by another name, or (None) leave out."""
+    return {_KEY: key}
+
+
+def to_document(value: Any) -> Any:
+    """Return a value as documents hold it: plain types all the way down, None where a number is not finite.
+
+    A dataclass becomes an object of its fields, unless it has a `to_document` of its own.
+    """
+    document = value
+    match value:
+        case float():
+            document = value if math.isfinite(value) else None
+        case None | bool() | int():
+            pass
+        case str():
+            document = str(value)  # the text of an enumeration's member
+        case list() | tuple():
+            document = [to_document(item) for item in value]
+        case dict() | Mapping():
+            # Thresholds and distances as keys are short: "2", not "2.0".
+            short = {f"{key:g}" if isinstance(key, float) else str(key): item for key, item in value.items()}
+            document = {key: to_document(item) for key, item in short.items()}
+        case np.ndarray():
+            document = to_document(value.tolist())
+        case Finding():
+            document = {name: getattr(value, name) for name in ("code", "message", "count")}
+            examples = [str(example) for example in value.examples]
+            document |= {"severity": str(value.severity), "examples": examples, "table": to_document(value.table)}
+        case _ if hasattr(value, "to_document"):
+            document = value.to_document()
+        case _ if is_dataclass(value):
+            document = fields_document(value)
+    return document
+
+
+def fields_document(value: Any) -> dict[str, Any]:
+    """Return the object that a dataclass becomes: its fields by their keys."""
+    keys = ((item.metadata.get(_KEY, item.name), item.name) for item in fields(value))
+    return {key: to_document(getattr(value, name)) for key, name in keys if key is not None}
+
+
+def result_document(kind: str, version: str, findings: Iterable[Finding], **others: Any) -> dict[str, Any]:
+    """Return the document of a result: its schema and kind, what made it, what was found, and all that is its own."""
     return {
-        "severity": str(finding.severity),
-        "code": finding.code,
-        "message": finding.message,
-        "count": finding.count,
-        "examples": [str(example) for example in finding.examples],
-        "table": [list(row) for row in finding.table],
+        "schema": SCHEMA,
+        "kind": kind,
+        "tool": {"name": "jaccard-eval", "version": version},
+        **{name: to_document(value) for name, value in others.items()},
+        "warnings": to_document(tuple(findings)),
     }
-
-
-def plain(value: Any) -> Any:
-    """Turn tuples into lists and non-finite floats into None, all the way down."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.document import DataTable
 from jaccard_eval.options import Bootstrap
 
 Interval = tuple[float, float]
@@ -40,6 +41,8 @@ class Resamples:
     values: FloatArray
     grouping: str | None = None
 
+    kind: ClassVar[str] = "bootstrap"
+
     @property
     def choice(self) -> str:
         """All that decides what is drawn, as a signature names it."""
@@ -47,8 +50,8 @@ class Resamples:
         drawn = (settings.n_resamples, settings.confidence_level, settings.rng, self.grouping)
         return f"bootstrap={','.join(str(one) for one in drawn if one is not None)}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return how it was done, as JSON documents have it."""
+    def to_document(self) -> dict[str, Any]:
+        """Return how it was done; the intervals stand beside the metrics."""
         return {
             "method": "percentile",
             "n_resamples": self.settings.n_resamples,
@@ -58,6 +61,10 @@ class Resamples:
             "n_units": self.n_units,
             **({} if self.grouping is None else {"group_by": self.settings.group_by, "grouping": self.grouping}),
         }
+
+    def tables(self) -> dict[str, DataTable]:
+        """Return none: a table of resamples would serve nobody."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

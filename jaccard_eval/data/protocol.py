@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.document import written_as
 from jaccard_eval.errors import UsageError
 from jaccard_eval.options import require_lists
 from jaccard_eval.text import did_you_mean, shown
@@ -86,7 +87,7 @@ class Protocol:
     recall_points: int
     precision_epsilon: float
     class_agnostic: bool = False
-    sources: tuple[tuple[str, str], ...] = ()
+    sources: tuple[tuple[str, str], ...] = field(default=(), metadata=written_as(None))
 
     def __post_init__(self) -> None:
         _require_valid(self)

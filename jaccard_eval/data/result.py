@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.document import MetricValue, document_head, finding_dict, plain
+from jaccard_eval.data.document import MetricValue, Part, result_document, to_document, written_as
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.signature import signature_dict
@@ -18,7 +18,6 @@ from jaccard_eval.findings import Finding
 if TYPE_CHECKING:
     from jaccard_eval.data.intervals import Resamples
     from jaccard_eval.data.verdict import GateVerdict
-    from jaccard_eval.features.errors.result import ErrorReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,31 +30,33 @@ class ClassRow:
     pred: int
     values: Mapping[str, MetricValue]
 
+    def to_document(self) -> dict[str, Any]:
+        """Return the counts with the values beside them."""
+        counts = {"class": self.name, "gt": self.gt, "ignored": self.ignored, "pred": self.pred}
+        return counts | _values_document(self.values)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceRow:
-    """What was measured on a slice of the images.
-
-    Parameters
-    ----------
-    name, digest : str
-        Name of the slice, and a digest of what it is made of.
-    images : int
-    values : mapping of str to MetricValue
-        AP, and AP50 where 0.5 is a threshold.
-    """
+    """AP, and AP50 where 0.5 is a threshold, on a slice of the images; `digest` is that of what it is made of."""
 
     name: str
     digest: str
     images: int
     values: Mapping[str, MetricValue]
 
+    def to_document(self) -> dict[str, Any]:
+        """Return the counts with the values and their support beside them."""
+        support = {name: value.n for name, value in self.values.items()}
+        counts = {"slice": self.name, "digest": self.digest, "images": self.images, "support": support}
+        return counts | _values_document(self.values)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatingPoint:
     """Counts at a score threshold: detections with score >= `score`; `class_name` None pools all classes."""
 
-    class_name: str | None
+    class_name: str | None = field(metadata=written_as("class"))
     iou: float
     score: float
     tp: int
@@ -85,18 +86,9 @@ class InputSummary:
 class Correspondence:
     """How the two sides were found to correspond.
 
-    Parameters
-    ----------
-    image_strategy, class_strategy : str
-        A strategy of `imagekeys.STRATEGIES` ("id", "name", "stem", ...); "name", "id" or "map".
-    matched_images : int
-        Images of the ground truth that the predictions name.
-    gt_only_images, pred_only_images : tuple of str
-        Names on one side only; the first few, see the counts.
-    n_gt_only_images, n_pred_only_images : int
-    classes : tuple of (str, str)
-        Ground-truth class and prediction class that were taken to be the same.
-    gt_only_classes, pred_only_classes : tuple of str
+    `image_strategy` is one of `imagekeys.STRATEGIES` ("id", "name", "stem", ...), `class_strategy` "name", "id" or
+    "map"; images on one side only are named up to a few, and counted. A pair of `classes` is that of the ground truth
+    and that of the predictions which were taken to be the same.
     """
 
     image_strategy: str
@@ -154,7 +146,35 @@ class Measured(TypingProtocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EvaluationResult:
+class WithParts:
+    """A result that parts can be added to."""
+
+    parts: tuple[Part, ...] = ()
+
+    def part(self, kind: str) -> Any:
+        """Return a part by its kind; None where it was not asked for."""
+        return next((part for part in self.parts if part.kind == kind), None)
+
+    def with_part(self, part: Part, **changes: Any) -> Self:
+        """Return the result with a part more, or another of its kind; `changes` are fields that change with it."""
+        return replace(self, parts=(*self.without_part(part.kind).parts, part), **changes)
+
+    def without_part(self, kind: str) -> Self:
+        """Return the result without a part."""
+        return replace(self, parts=tuple(part for part in self.parts if part.kind != kind))
+
+    @property
+    def gates(self) -> tuple[GateVerdict, ...]:
+        """What quality gates say of it."""
+        return self._rows("gates")
+
+    def _rows(self, kind: str) -> tuple[Any, ...]:
+        part = self.part(kind)
+        return () if part is None else part.rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EvaluationResult(WithParts):
     """The result of one evaluation.
 
     ``result["AP"]`` and ``result["AP[iou=0.5,class=dog]"]`` give single values as floats, NaN where undefined.
@@ -170,22 +190,15 @@ class EvaluationResult:
         The summary.
     per_class : tuple of ClassRow
         In the order of the ground truth's classes.
-    operating_points : tuple of OperatingPoint
-        When a score was asked for.
     findings : tuple of Finding
         Warnings and notes.
     measured : Measured
         For everything else.
-    bootstrap : Resamples, optional
-        Every metric at every resample, where intervals were asked for.
-    gates : tuple of GateVerdict
-        What quality gates say of it.
     options : mapping of str to plain types
         What was asked for beside the protocol, by the names of `api.evaluate`: what it takes to run it again.
-    errors : ErrorReport, optional
-        What kinds of errors there are, when asked for.
-    slices : tuple of SliceRow
-        The slices that were asked for.
+    parts : tuple of Part
+        What was asked for beside the metrics; the properties `errors`, `slices`, `bootstrap`, `gates` and
+        `operating_points` name them.
     """
 
     protocol: Protocol
@@ -196,20 +209,15 @@ class EvaluationResult:
     correspondence: Correspondence
     metrics: Mapping[str, MetricValue]
     per_class: tuple[ClassRow, ...]
-    operating_points: tuple[OperatingPoint, ...]
     findings: tuple[Finding, ...]
-    measured: Measured = field(repr=False, compare=False)
-    bootstrap: Resamples | None = field(default=None, repr=False, compare=False)
-    gates: tuple[GateVerdict, ...] = ()
+    measured: Measured
     options: Mapping[str, Any] = field(default_factory=dict)
-    errors: ErrorReport | None = None
-    slices: tuple[SliceRow, ...] = ()
 
     kind: ClassVar[str] = "evaluation"
 
     def __repr__(self) -> str:
         """Name the protocol and the summary; all that is here would fill a screen."""
-        values = ", ".join(f"{name}={one.value:.4f}" for name, one in self.metrics.items())
+        values = ", ".join(f"{name}={metric.value:.4f}" for name, metric in self.metrics.items())
         return f"<{type(self).__name__} {self.protocol.name}: {values}>"
 
     def __getitem__(self, ref: str) -> float:
@@ -247,68 +255,62 @@ class EvaluationResult:
         """
         return self.measured.missed
 
+    @property
+    def errors(self) -> Any:
+        """What kinds of errors there are, an `ErrorReport`; None when it was not asked for."""
+        return self.part("errors")
+
+    @property
+    def bootstrap(self) -> Resamples | None:
+        """Every metric at every resample, where intervals were asked for."""
+        found: Resamples | None = self.part("bootstrap")
+        return found
+
+    @property
+    def slices(self) -> tuple[SliceRow, ...]:
+        """The slices that were asked for."""
+        return self._rows("slices")
+
+    @property
+    def operating_points(self) -> tuple[OperatingPoint, ...]:
+        """Precision, recall, F1 and counts, when a score was asked for."""
+        return self._rows("operating_points")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
-        return {
-            **document_head(self.kind, self.version),
+        sides, found = {"gt": self.gt, "pred": self.pred}, self.correspondence
+        unmatched = {"gt": found.n_gt_only_images, "pred": found.n_pred_only_images}
+        parts = {part.kind: part for part in self.parts}
+        return result_document(
+            self.kind,
+            self.version,
+            self.findings,
             **signature_dict(self.signature),
-            "protocol": _protocol_dict(self.protocol),
-            "options": plain(self.options),
-            "inputs": {
-                "gt": _input_dict(self.gt) | {"unmatched_images": self.correspondence.n_gt_only_images},
-                "pred": _input_dict(self.pred) | {"unmatched_images": self.correspondence.n_pred_only_images},
-            },
-            "correspondence": plain(asdict(self.correspondence)),
-            "metrics": {name: plain(one.value) for name, one in self.metrics.items()},
-            "undefined": {name: one.reason for name, one in self.metrics.items() if math.isnan(one.value)},
-            "support": {name: one.n for name, one in self.metrics.items()},
-            **self._bootstrap_dict(),
-            "per_class": [_class_dict(row) for row in self.per_class],
-            "operating_points": [_point_dict(point) for point in self.operating_points],
-            "warnings": [finding_dict(finding) for finding in self.findings],
-            "gates": [one.to_dict() for one in self.gates],
-            **({} if self.errors is None else {"errors": self.errors.to_dict()}),
-            **({"slices": [_slice_dict(one) for one in self.slices]} if self.slices else {}),
-        }
-
-    def _bootstrap_dict(self) -> dict[str, Any]:
-        """How intervals were found, and those of the summary; nothing where there are none."""
-        if self.bootstrap is None:
-            return {}
-        return {"bootstrap": self.bootstrap.to_dict(), **_intervals_dict(self.metrics)}
+            protocol=self.protocol,
+            options=self.options,
+            inputs={role: to_document(side) | {"unmatched_images": unmatched[role]} for role, side in sides.items()},
+            correspondence=found,
+            **metrics_document(self.metrics),
+            **(_intervals_document(self.metrics) if "bootstrap" in parts else {}),
+            per_class=self.per_class,
+            **{"operating_points": (), "gates": (), **parts},  # these two were always there: readers rely on it
+        )
 
 
-def _protocol_dict(protocol: Protocol) -> dict[str, Any]:
-    fields: dict[str, Any] = plain(asdict(protocol))
-    fields.pop("sources")
-    return fields
+def metrics_document(metrics: Mapping[str, MetricValue]) -> dict[str, Any]:
+    """Return the summary of a result as documents have it: values, why some are undefined, what they rest on."""
+    return {
+        "metrics": {name: metric.value for name, metric in metrics.items()},
+        "undefined": {name: metric.reason for name, metric in metrics.items() if math.isnan(metric.value)},
+        "support": {name: metric.n for name, metric in metrics.items()},
+    }
 
 
-def _input_dict(summary: InputSummary) -> dict[str, Any]:
-    fields: dict[str, Any] = plain(asdict(summary))
-    return fields
+def _values_document(values: Mapping[str, MetricValue]) -> dict[str, Any]:
+    numbers: dict[str, Any] = to_document({name: metric.value for name, metric in values.items()})
+    return numbers | _intervals_document(values)
 
 
-def _class_dict(row: ClassRow) -> dict[str, Any]:
-    counts = {"class": row.name, "gt": row.gt, "ignored": row.ignored, "pred": row.pred}
-    return counts | {name: plain(one.value) for name, one in row.values.items()} | _intervals_dict(row.values)
-
-
-def _intervals_dict(values: Mapping[str, MetricValue]) -> dict[str, Any]:
-    found = {name: list(one.interval) for name, one in values.items() if one.interval is not None}
+def _intervals_document(values: Mapping[str, MetricValue]) -> dict[str, Any]:
+    found = {name: list(metric.interval) for name, metric in values.items() if metric.interval is not None}
     return {"intervals": found} if found else {}
-
-
-def _slice_dict(one: SliceRow) -> dict[str, Any]:
-    values = {name: plain(metric.value) for name, metric in one.values.items()}
-    return (
-        {"slice": one.name, "digest": one.digest, "images": one.images}
-        | values
-        | {"support": {name: metric.n for name, metric in one.values.items()}}
-        | _intervals_dict(one.values)
-    )
-
-
-def _point_dict(point: OperatingPoint) -> dict[str, Any]:
-    fields: dict[str, Any] = plain(asdict(point))
-    return {"class": fields.pop("class_name")} | fields

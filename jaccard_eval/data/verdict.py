@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from jaccard_eval.data.document import MetricValue, document_head, finding_dict, plain
+from jaccard_eval.data.document import MetricValue, fields_document, result_document, to_document, written_as
 from jaccard_eval.findings import Finding, Where
 
 if TYPE_CHECKING:
@@ -49,19 +49,17 @@ class Spread:
         """Half of the interval: changes below it are no news."""
         return (self.interval[1] - self.interval[0]) / 2
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_document(self) -> dict[str, Any]:
         """Return plain types, None where undefined."""
-        of_delta = self.paired is not None
-        fields: dict[str, Any] = plain(
-            {
-                "of": "delta" if of_delta else "value",
-                "low": self.interval[0],
-                "high": self.interval[1],
-                "probability": self.paired.probability if self.paired else math.nan,
-                "detectable": self.paired.detectable if self.paired else math.nan,
-            }
-        )
-        return {**self.drawn, **fields}
+        fields: dict[str, Any] = {
+            **self.drawn,
+            "of": "value" if self.paired is None else "delta",
+            "low": self.interval[0],
+            "high": self.interval[1],
+            "probability": self.paired.probability if self.paired else None,
+            "detectable": self.paired.detectable if self.paired else None,
+        }
+        return {name: to_document(value) for name, value in fields.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,14 +114,14 @@ class GateVerdict:
     limit: float
     n: int
     margin: float = math.nan
-    class_name: str | None = None
+    class_name: str | None = field(default=None, metadata=written_as("class"))
     baseline: float = math.nan
     delta: float = math.nan
     reason: str = ""
     slice: str = ""
     slice_digest: str = ""
     cells: tuple[MetricValue, ...] = ()
-    where: Where | None = None
+    where: Where | None = field(default=None, metadata=written_as(None))
     significance: str | None = None
     spread: Spread | None = None
     ties: Interval | None = None
@@ -133,25 +131,12 @@ class GateVerdict:
         """Whether this fails the run."""
         return self.status is Status.FAIL
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_document(self) -> dict[str, Any]:
         """Return plain types, None where undefined; without the place of the rule, which is one machine's."""
-        names = ("rule", "metric", "check", "severity", "value", "limit", "n", "margin", "baseline", "delta", "reason")
-        fields: dict[str, Any] = plain({name: getattr(self, name) for name in names})
-        fields |= {
-            "status": str(self.status),
-            "class": self.class_name,
-            "slice": self.slice,
-            "slice_digest": self.slice_digest,
-            "significance": self.significance,
-            "spread": None if self.spread is None else self.spread.to_dict(),
-            "ties": None if self.ties is None else list(self.ties),
-        }
-        return fields | {"cells": [_cell(one) for one in self.cells]}
+        cells = [{"metric": cell.ref, "value": cell.value, "n": cell.n, "reason": cell.reason} for cell in self.cells]
+        return fields_document(self) | {"cells": to_document(cells)}
 
-
-def _cell(one: MetricValue) -> dict[str, Any]:
-    fields: dict[str, Any] = plain({"metric": one.ref, "value": one.value, "n": one.n, "reason": one.reason})
-    return fields
+    to_dict = to_document  # as of all results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -182,17 +167,18 @@ class GateResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
-        return {
-            **document_head(self.kind, self.version),
-            "signature": self.signature,
-            "result": self.path,
-            "baseline": self.baseline,
-            "gates": [one.to_dict() for one in self.gates],
-            "warnings": [finding_dict(one) for one in self.findings],
-        }
+        return result_document(
+            self.kind,
+            self.version,
+            self.findings,
+            signature=self.signature,
+            result=self.path,
+            baseline=self.baseline,
+            gates=self.gates,
+        )
 
 
 def counted_statuses(gates: Iterable[GateVerdict]) -> dict[Status, int]:
     """Count the verdicts by status, in the order of `Status`; those that occur."""
-    statuses = [one.status for one in gates]
+    statuses = [verdict.status for verdict in gates]
     return {status: statuses.count(status) for status in Status if status in statuses}

@@ -10,6 +10,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from jaccard_eval.data.document import DataTable
 from jaccard_eval.errors import UsageError
 from jaccard_eval.report import Reportable, ReportOptions
 
@@ -79,13 +80,7 @@ class Report:
     marker: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """One table for machines: a header, and cells at full precision; NaN where undefined."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-
+Sheet = DataTable
 
 # Which module of the features knows what to say about a kind of result.
 _REPORTS = {

@@ -73,7 +73,7 @@ def evaluate(**options: Any) -> ExitCode:
     result = keeper.judge(_compute(gt, pred, options, errors=errors, **parts))
     report_findings(result.findings, options)
     outputs, shape = keeper.permitted(outputs, result.gates), _report_options(options)
-    shown = result if options["errors"] else replace(result, errors=None)
+    shown = result if options["errors"] else result.without_part("errors")
     return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, shape, shown=shown))
 
 

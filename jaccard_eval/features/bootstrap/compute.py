@@ -131,7 +131,7 @@ def paired_deltas(base: Resamples, other: Resamples) -> tuple[PairedDelta, ...]:
     UsageError
         When they were not drawn alike.
     """
-    ours, theirs = other.to_dict(), base.to_dict()
+    ours, theirs = other.to_document(), base.to_document()
     differing = [name for name in theirs if ours[name] != theirs[name]]
     if differing:
         listed = ", ".join(f"{name} {shown(theirs[name])} and {shown(ours[name])}" for name in differing)

@@ -55,13 +55,12 @@ def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: in
         raise UsageError("intervals need the match table of the evaluation, which saved results lack")
     resamples = resample_alike([metrics], settings, run=partial(map_in_order, workers=workers))[0]
     found = intervals(resamples)
-    return replace(
-        result,
+    return result.with_part(
+        resamples,
         metrics={name: replace(one, interval=found.get(one.ref)) for name, one in result.metrics.items()},
         per_class=tuple(_with_interval(row, found) for row in result.per_class),
         signature=with_choices(result.signature, resamples.choice),
         findings=(*result.findings, *remarks(resamples, metrics.image_names, result.pred.path)),
-        bootstrap=resamples,
     )
 
 

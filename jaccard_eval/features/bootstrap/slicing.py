@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
+from jaccard_eval.data.document import Rows
 from jaccard_eval.data.intervals import Interval
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import EvaluationResult
@@ -53,9 +54,8 @@ def with_slices(
     findings = FindingLog()
     if noise is not None:
         warn_of_few([row.name for row in rows], noise.n_units, findings, result.pred.path)
-    return replace(
-        result,
-        slices=rows,
+    return result.with_part(
+        Rows("slices", rows),
         signature=with_choices(result.signature, slices_choice(slices)),
         findings=(*result.findings, *findings.findings()),
     )

@@ -5,11 +5,10 @@ from __future__ import annotations
 import enum
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import document_head, finding_dict, plain
+from jaccard_eval.data.document import fields_document, result_document, to_document, written_as
 from jaccard_eval.data.intervals import Interval, Resamples
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.findings import Finding
@@ -51,7 +50,9 @@ class Delta:
     """
 
     metric: str
-    class_name: str | None
+    class_name: str | None = field(
+        metadata=written_as(None)
+    )  # the table that a row stands in has the class where it has one
     baseline: float
     value: float
     n: int
@@ -63,6 +64,10 @@ class Delta:
     def delta(self) -> float:
         """How much higher the value is than that of the baseline."""
         return self.value - self.baseline
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the fields, and how much they differ."""
+        return fields_document(self) | {"delta": to_document(self.delta)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +82,10 @@ class SliceDeltas:
     deltas : tuple of Delta
     """
 
-    name: str
+    name: str = field(metadata=written_as("slice"))
     digest: str
     images: int
-    deltas: tuple[Delta, ...]
+    deltas: tuple[Delta, ...] = field(metadata=written_as("metrics"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +107,10 @@ class BoxState:
     iou: float = math.nan
     duplicates: int = 0
 
+    def to_document(self) -> dict[str, Any]:
+        """Return the fields; the class is None where there is no detection."""
+        return fields_document(self) | {"predicted": self.predicted or None}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
@@ -121,17 +130,11 @@ class Change:
 
     kind: ChangeKind
     image: str
-    class_name: str
+    class_name: str = field(metadata=written_as("class"))
     row: int
     xywh: tuple[float, float, float, float]
     before: BoxState
     after: BoxState
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain types, None where undefined."""
-        place = {"kind": str(self.kind), "image": self.image, "class": self.class_name, "row": self.row}
-        states = {"before": _state(self.before), "after": _state(self.after)}
-        return place | {"xywh": plain(self.xywh)} | states
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,17 +167,29 @@ class Versus:
     @property
     def summary(self) -> tuple[Delta, ...]:
         """The metrics over all classes."""
-        return tuple(one for one in self.deltas if one.class_name is None)
+        return tuple(delta for delta in self.deltas if delta.class_name is None)
 
     def movers(self, metric: str = "AP") -> tuple[Delta, ...]:
         """Return the classes whose metric differs, the largest difference first; equal ones keep their order."""
-        moved = (one for one in self.deltas if one.class_name is not None and one.metric == metric)
-        return tuple(sorted((one for one in moved if abs(one.delta) > 0), key=lambda one: -abs(one.delta)))
+        of_classes = (delta for delta in self.deltas if delta.class_name is not None and delta.metric == metric)
+        return tuple(sorted((row for row in of_classes if abs(row.delta) > 0), key=lambda row: -abs(row.delta)))
 
     def counts(self) -> dict[ChangeKind, int]:
         """Count the changes by kind, all kinds."""
-        counted = Counter(one.kind for one in self.changes)
+        counted = Counter(change.kind for change in self.changes)
         return {kind: counted[kind] for kind in ChangeKind}
+
+    def to_document(self) -> dict[str, Any]:
+        """Return metrics over all classes, of each class and slice, and all changes."""
+        classes = [{"class": row.class_name} | row.to_document() for row in self.deltas if row.class_name is not None]
+        return {
+            "pred": to_document(self.contender),
+            "metrics": to_document(self.summary),
+            "per_class": classes,
+            "slices": to_document(self.slices),
+            "counts": {str(kind): count for kind, count in self.counts().items()},
+            "changes": to_document(self.changes),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -216,46 +231,14 @@ class ComparisonResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
-        return {
-            **document_head(self.kind, self.version),
+        return result_document(
+            self.kind,
+            self.version,
+            self.findings,
             **signature_dict(self.signature),
-            "inputs": {"gt": {"path": self.gt}, "baseline": _contender(self.baseline)},
-            "box_iou": self.box_iou,
-            "moved_iou": self.moved_iou,
-            "bootstrap": None if self.bootstrap is None else self.bootstrap.to_dict(),
-            "comparisons": [_versus(one) for one in self.others],
-            "warnings": [finding_dict(finding) for finding in self.findings],
-        }
-
-
-def _state(state: BoxState) -> dict[str, Any]:
-    fields: dict[str, Any] = plain({"score": state.score, "iou": state.iou, "duplicates": state.duplicates})
-    return {"predicted": state.predicted or None} | fields
-
-
-def _contender(one: Contender) -> dict[str, Any]:
-    fields: dict[str, Any] = plain({"path": one.path, "fingerprint": one.fingerprint, "score": one.score})
-    return fields
-
-
-def _versus(one: Versus) -> dict[str, Any]:
-    classes = [delta for delta in one.deltas if delta.class_name is not None]
-    return {
-        "pred": _contender(one.contender),
-        "metrics": _deltas(one.summary),
-        "per_class": [
-            {"class": delta.class_name} | fields for delta, fields in zip(classes, _deltas(classes), strict=True)
-        ],
-        "slices": [_slice(part) for part in one.slices],
-        "counts": {str(kind): count for kind, count in one.counts().items()},
-        "changes": [change.to_dict() for change in one.changes],
-    }
-
-
-def _slice(part: SliceDeltas) -> dict[str, Any]:
-    return {"slice": part.name, "digest": part.digest, "images": part.images, "metrics": _deltas(part.deltas)}
-
-
-def _deltas(deltas: Sequence[Delta]) -> list[dict[str, Any]]:
-    names = ("metric", "baseline", "value", "delta", "n", "interval", "probability", "detectable")
-    return [plain({name: getattr(one, name) for name in names}) for one in deltas]
+            inputs={"gt": {"path": self.gt}, "baseline": self.baseline},
+            box_iou=self.box_iou,
+            moved_iou=self.moved_iou,
+            bootstrap=self.bootstrap,
+            comparisons=self.others,
+        )

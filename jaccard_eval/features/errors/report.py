@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from jaccard_eval.features.errors.result import (
+    ALL_CLASSES,
     BACKGROUND,
     ClassErrors,
     ConfidenceCurve,
@@ -17,37 +16,14 @@ from jaccard_eval.features.errors.result import (
     ErrorType,
 )
 from jaccard_eval.metrics.calibration import Calibration
-from jaccard_eval.report import Reportable
-from jaccard_eval.report.model import Cell, Column, Drawing, Note, Section, Sheet, Table
+from jaccard_eval.report.model import Cell, Column, Drawing, Note, Section, Table
 from jaccard_eval.report.numbers import UNDEFINED, delta_text, metric_text, threshold_text
-
-
-def map_text(scores: Mapping[str, float]) -> str:
-    """Return the scores at full precision, the Unicode of names escaped.
-
-    YAML 1.1 takes 1e-05 for a text, so that mantissas have a dot: 1.0e-05.
-
-    Examples
-    --------
-    >>> print(map_text({"dog": 1e-05}))
-    {
-      "dog": 1.0e-05
-    }
-    """
-    lines = [f"  {json.dumps(name)}: {_dotted(score)}" for name, score in scores.items()]
-    return "\n".join(["{", ",\n".join(lines), "}"]) if lines else "{}"
-
-
-def _dotted(score: float) -> str:
-    mantissa, e, exponent = repr(float(score)).partition("e")
-    return mantissa + ("" if "." in mantissa or not e else ".0") + e + exponent
-
+from jaccard_eval.report.outputs.thresholds import map_text
 
 FEW_CLASSES = 10  # up to this many, the whole confusion matrix and the map of scores are shown
 MATRIX_WIDTH = 50  # characters of class names beyond which the columns of a confusion matrix are numbered
 N_CONFUSIONS = 10  # pairs of classes that are listed of a larger matrix
 EVERY = 10  # of the points of a curve, those that a table shows
-ALL_CLASSES = "all"
 SHORT_TYPES = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")  # TIDE's names, in the order of the types
 SCORE_COLUMNS = ("best score", "best F1", "ECE", "MCE", "oLRP")
 LRP_COLUMNS = ("localisation", "FP", "FN")
@@ -200,43 +176,3 @@ def _thresholds(errors: ErrorReport, *, per_class: bool) -> list[Section]:
 def _score_text(value: float) -> str:
     """Return a score for people: it is no metric, and need not lie in [0, 1]."""
     return UNDEFINED if math.isnan(value) else threshold_text(value)
-
-
-def errors_of(result: Reportable) -> ErrorReport | None:
-    """Return the errors of an evaluation; None of other kinds of results, and where they were not found."""
-    return getattr(result, "errors", None) if result.kind == "evaluation" else None
-
-
-def confusion_sheet(errors: ErrorReport) -> Sheet:
-    """Return the whole matrix: rows are ground truth, columns predictions."""
-    names = (*errors.confusion.names, BACKGROUND)
-    counts: list[list[int]] = errors.confusion.counts.tolist()
-    return Sheet(("ground truth", *names), tuple((name, *row) for name, row in zip(names, counts, strict=True)))
-
-
-def curves_sheet(errors: ErrorReport) -> Sheet:
-    """Return precision, recall and F1 at each score, of all classes pooled and of each."""
-    return Sheet(("class", "score", "precision", "recall", "F1"), tuple(_curve_rows(errors)))
-
-
-def calibration_sheet(errors: ErrorReport) -> Sheet:
-    """Return the bins of scores, of all classes pooled and of each; empty bins have no means."""
-    return Sheet(("class", "from", "to", "detections", "mean score", "precision"), tuple(_bin_rows(errors)))
-
-
-def _curve_rows(errors: ErrorReport) -> Iterator[tuple[Cell, ...]]:
-    for one in _all(errors):
-        curve = one.curve
-        for row in zip(curve.score, curve.precision, curve.recall, curve.f1, strict=True):
-            yield ALL_CLASSES if one.name is None else one.name, *map(float, row)
-
-
-def _bin_rows(errors: ErrorReport) -> Iterator[tuple[Cell, ...]]:
-    for one in _all(errors):
-        bins, n = one.calibration, len(one.calibration.count)
-        for i, row in enumerate(zip(bins.count, bins.score, bins.precision, strict=True)):
-            yield ALL_CLASSES if one.name is None else one.name, i / n, (i + 1) / n, int(row[0]), *map(float, row[1:])
-
-
-def _all(errors: ErrorReport) -> tuple[ClassErrors, ...]:
-    return errors.pooled, *errors.classes

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.document import plain
+from jaccard_eval.data.document import DataTable, to_document, written_as
 from jaccard_eval.metrics.calibration import Calibration
 
 BACKGROUND = "background"
+ALL_CLASSES = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +97,12 @@ class LocalisationRecallPrecision:
 class ClassErrors:
     """What is told about one class, or (`name` None) about all pooled; `lrp` is then the mean of the classes."""
 
-    name: str | None
+    name: str | None = field(metadata=written_as("class"))
     calibration: Calibration
     curve: ConfidenceCurve
     best_score: float
     best_f1: float
-    lrp: LocalisationRecallPrecision
+    lrp: LocalisationRecallPrecision = field(metadata=written_as("olrp"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -133,62 +134,68 @@ class ErrorReport:
     pooled: ClassErrors
     classes: tuple[ClassErrors, ...]
 
+    kind: ClassVar[str] = "errors"
+
     @property
     def thresholds(self) -> Mapping[str, float]:
         """The score with the best F1 of each class that has a detection and ground truth."""
-        return {str(one.name): one.best_score for one in self.classes if not math.isnan(one.best_score)}
+        return {str(row.name): row.best_score for row in self.classes if not math.isnan(row.best_score)}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_document(self) -> dict[str, Any]:
         """Return plain types, None where undefined."""
         names = self.confusion.names
-        fields: dict[str, Any] = plain(
+
+        def counts(kind: ErrorType) -> dict[str, Any]:
+            by_class = {name: count for name, count in zip(names, kind.by_class, strict=True) if count}
+            return {"type": kind.name, "count": kind.count, "gain": kind.gain, "by_class": by_class}
+
+        fields: dict[str, Any] = to_document(
             {
                 "iou": self.iou,
                 "background_iou": self.background_iou,
                 "AP": self.ap,
-                "types": [_type_dict(one, names) for one in self.types],
-                "false_positives": _type_dict(self.false_positives, names),
-                "false_negatives": _type_dict(self.false_negatives, names),
+                "types": [counts(kind) for kind in self.types],
+                "false_positives": counts(self.false_positives),
+                "false_negatives": counts(self.false_negatives),
                 "confusion": {
                     "classes": [*names, BACKGROUND],
                     "rows": "ground truth",
                     "columns": "predictions",
                     "score": self.confusion.score,
                     "iou": self.confusion.iou,
-                    "counts": self.confusion.counts.tolist(),
+                    "counts": self.confusion.counts,
                 },
                 "thresholds": self.thresholds,
-                "all": _class_dict(self.pooled),
-                "per_class": [_class_dict(one) for one in self.classes],
+                "all": self.pooled,
+                "per_class": self.classes,
             }
         )
         return fields
 
+    to_dict = to_document  # as of all results
 
-def _type_dict(one: ErrorType, names: tuple[str, ...]) -> dict[str, Any]:
-    by_class = {name: count for name, count in zip(names, one.by_class, strict=True) if count}
-    return {"type": one.name, "count": one.count, "gain": one.gain, "by_class": by_class}
+    def tables(self) -> dict[str, DataTable]:
+        """Return the whole confusion matrix, the curves, the bins of scores, and the score with the best F1.
 
-
-def _class_dict(one: ClassErrors) -> dict[str, Any]:
-    calibration = {
-        "ece": one.calibration.ece,
-        "mce": one.calibration.mce,
-        "reason": one.calibration.reason,
-        **{name: getattr(one.calibration, name).tolist() for name in ("count", "score", "precision")},
-    }
-    curve = {name: getattr(one.curve, name).tolist() for name in ConfidenceCurve.__slots__}
-    return {
-        "class": one.name,
-        "best_score": one.best_score,
-        "best_f1": one.best_f1,
-        "olrp": {
-            "olrp": one.lrp.olrp,
-            "localisation": one.lrp.localisation,
-            "false_positive": one.lrp.false_positive,
-            "false_negative": one.lrp.false_negative,
-            "score": one.lrp.score,
-        },
-        "calibration": calibration,
-        "curve": curve,
-    }
+        Curves and bins are those of all classes pooled and of each; bins that are empty have no means.
+        """
+        names = (*self.confusion.names, BACKGROUND)
+        counts: list[list[int]] = self.confusion.counts.tolist()
+        curves: list[tuple[str | float, ...]] = []
+        bins: list[tuple[str | float, ...]] = []
+        for row in (self.pooled, *self.classes):
+            name = ALL_CLASSES if row.name is None else row.name
+            curve, bars = row.curve, row.calibration
+            points = zip(curve.score, curve.precision, curve.recall, curve.f1, strict=True)
+            curves += [(name, *map(float, point)) for point in points]
+            n = len(bars.count)
+            for i, (count, score, precision) in enumerate(zip(bars.count, bars.score, bars.precision, strict=True)):
+                bins.append((name, i / n, (i + 1) / n, int(count), float(score), float(precision)))
+        return {
+            "confusion": DataTable(
+                ("ground truth", *names), tuple((name, *row) for name, row in zip(names, counts, strict=True))
+            ),
+            "curves": DataTable(("class", "score", "precision", "recall", "F1"), tuple(curves)),
+            "calibration": DataTable(("class", "from", "to", "detections", "mean score", "precision"), tuple(bins)),
+            "thresholds": DataTable(("class", "score"), tuple(self.thresholds.items())),
+        }

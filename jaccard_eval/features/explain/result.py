@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import MetricValue, document_head, finding_dict, plain
+from jaccard_eval.data.document import MetricValue, result_document
 from jaccard_eval.data.result import InputSummary
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.findings import Finding
@@ -108,19 +108,19 @@ class ExplanationResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
-        fields: dict[str, Any] = plain(
-            {
-                "protocol": self.protocol,
-                "inputs": {"gt": asdict(self.gt), "pred": asdict(self.pred)},
-                "metric": asdict(self.metric),
-                "parts": [asdict(one) for one in self.parts],
-                "judged_iou": self.judged_iou,
-                "curve": [asdict(one) for one in self.curve],
-                "fixes": [asdict(one) for one in self.fixes],
-                "fixed": self.fixed,
-                "against": self.against,
-                "steps": [asdict(one) for one in self.steps],
-            }
+        return result_document(
+            self.kind,
+            self.version,
+            self.findings,
+            **signature_dict(self.signature),
+            protocol=self.protocol,
+            inputs={"gt": self.gt, "pred": self.pred},
+            metric=self.metric,
+            parts=self.parts,
+            judged_iou=self.judged_iou,
+            curve=self.curve,
+            fixes=self.fixes,
+            fixed=self.fixed,
+            against=self.against,
+            steps=self.steps,
         )
-        head = document_head(self.kind, self.version)
-        return head | signature_dict(self.signature) | fields | {"warnings": [finding_dict(x) for x in self.findings]}

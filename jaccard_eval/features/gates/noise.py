@@ -165,12 +165,12 @@ class _Case:
         run = self._combined(of_run)
         if of_base is not None and one.check in AGAINST_BASELINE:
             (delta,) = paired_deltas(self._combined(of_base), run)
-            return self._of_delta(delta, run.to_dict())
+            return self._of_delta(delta, run.to_document())
         if one.significance:
             status = WITHOUT_BASELINE[self.gates.missing_baseline]
             return replace(one, status=status, margin=math.nan, reason="the baseline has no match table")
         interval = percentile_interval(run.values[:, 0], run.settings.confidence_level)
-        return one if interval is None else replace(one, spread=Spread(interval=interval, drawn=run.to_dict()))
+        return one if interval is None else replace(one, spread=Spread(interval=interval, drawn=run.to_document()))
 
     def _combined(self, drawn: Resamples) -> Resamples:
         """Make one column of those of the cells, as the rule makes one value of them."""

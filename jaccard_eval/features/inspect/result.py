@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import document_head, finding_dict, plain
+from jaccard_eval.data.document import result_document, written_as
 from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.findings import Finding
 
@@ -123,8 +123,8 @@ class ScoreCounts:
 class Description:
     """One side as it was read; `scores` is None for ground truth."""
 
-    role: str
-    summary: InputSummary
+    role: str = field(metadata=written_as(None))
+    summary: InputSummary = field(metadata=written_as(None))
     images: ImageCounts
     boxes: BoxCounts
     classes: tuple[ClassCount, ...]
@@ -192,15 +192,11 @@ class Inspection:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
-        return {
-            **document_head(self.kind, self.version),
-            "inputs": {side.role: plain(asdict(side.summary)) for side in self.sides},
-            "contents": {side.role: _contents(side) for side in self.sides},
-            "pairing": None if self.pairing is None else plain(asdict(self.pairing)),
-            "warnings": [finding_dict(finding) for finding in self.findings],
-        }
-
-
-def _contents(side: Description) -> dict[str, Any]:
-    fields: dict[str, Any] = plain(asdict(side))
-    return {name: value for name, value in fields.items() if name not in ("role", "summary")}
+        return result_document(
+            self.kind,
+            self.version,
+            self.findings,
+            inputs={side.role: side.summary for side in self.sides},
+            contents={side.role: side for side in self.sides},
+            pairing=self.pairing,
+        )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import document_head, finding_dict, plain
+from jaccard_eval.data.document import result_document, to_document, written_as
 from jaccard_eval.findings import Finding
 
 
@@ -14,7 +14,7 @@ from jaccard_eval.findings import Finding
 class ClassCounts:
     """Boxes of one class before and after; `below` of those that went had too low a score."""
 
-    name: str
+    name: str = field(metadata=written_as("class"))
     before: int
     after: int
     below: int
@@ -50,23 +50,20 @@ class SuppressionResult:
     @property
     def total(self) -> ClassCounts:
         """The counts of all classes together."""
-        sums = (sum(getattr(one, name) for one in self.classes) for name in ("before", "after", "below"))
-        before, after, below = sums
-        return ClassCounts(name="all", before=before, after=after, below=below)
+        sums = {name: sum(getattr(row, name) for row in self.classes) for name in ("before", "after", "below")}
+        return ClassCounts(name="all", **sums)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1."""
-        return {
-            **document_head(self.kind, self.version),
-            "inputs": {"pred": {"path": self.path, "format": self.format}},
-            "output": self.output,
-            "rule": plain(dict(self.rule)),
-            "total": _counts(self.total),
-            "per_class": [{"class": one.name} | _counts(one) for one in self.classes],
-            "warnings": [finding_dict(finding) for finding in self.findings],
-        }
-
-
-def _counts(counts: ClassCounts) -> dict[str, int]:
-    fields: dict[str, Any] = asdict(counts)
-    return {name: value for name, value in fields.items() if name != "name"}
+        total = to_document(self.total)
+        del total["class"]
+        return result_document(
+            self.kind,
+            self.version,
+            self.findings,
+            inputs={"pred": {"path": self.path, "format": self.format}},
+            output=self.output,
+            rule=self.rule,
+            total=total,
+            per_class=self.classes,
+        )

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from jaccard_eval.data.document import MetricValue, document_head, finding_dict, plain
+from jaccard_eval.data.document import MetricValue, result_document, to_document
+from jaccard_eval.data.result import WithParts, metrics_document
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
 from jaccard_eval.text import did_you_mean, shown
-
-if TYPE_CHECKING:
-    from jaccard_eval.data.verdict import GateVerdict
 
 DROPS = ("gt", "pred", "both")  # whose background pixels are left out
 REDUCTIONS = ("gt", "both")  # whose values count from 1, with 0 for pixels to ignore
@@ -105,6 +103,11 @@ class PixelClassRow:
     pred_pixels: int
     values: Mapping[str, MetricValue]
 
+    def to_document(self) -> dict[str, Any]:
+        """Return the counts with the values beside them."""
+        counts = {"class": self.name, "gt_pixels": self.gt_pixels, "pred_pixels": self.pred_pixels}
+        return counts | {name: to_document(metric.value) for name, metric in self.values.items()}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapsSummary:
@@ -138,7 +141,7 @@ class MapsSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PixelsResult:
+class PixelsResult(WithParts):
     """The result of one evaluation of label maps.
 
     ``result["mIoU"]`` and ``result["IoU[class=road]"]`` give single values as floats, NaN where undefined.
@@ -158,8 +161,8 @@ class PixelsResult:
         Class of the ground truth, class of the prediction (None: no class) and pixels, where there are any.
     findings : tuple of Finding
         Warnings and notes.
-    gates : tuple of GateVerdict
-        What quality gates say of it.
+    parts : tuple of Part
+        What quality gates say of it, where they were asked; the property `gates` names it.
     """
 
     kind: ClassVar[str] = "pixels"
@@ -174,7 +177,6 @@ class PixelsResult:
     per_class: tuple[PixelClassRow, ...]
     confusion: tuple[tuple[str, str | None, int], ...]
     findings: tuple[Finding, ...]
-    gates: tuple[GateVerdict, ...] = ()
 
     def __getitem__(self, ref: str) -> float:
         """Return the value of ``mIoU``, ``IoU[class=road]`` and their like; NaN when undefined.
@@ -184,35 +186,24 @@ class PixelsResult:
         UsageError
             When there is no such metric or class.
         """
-        values = self._values()
+        of_classes = (metric for row in self.per_class for metric in row.values.values())
+        values = {metric.ref: metric.value for metric in (*self.metrics.values(), *of_classes)}
         if ref not in values:
             raise UsageError(f"unknown metric {shown(ref)} of label maps.{did_you_mean(ref, values)}")
-        return values[ref].value
-
-    def _values(self) -> dict[str, MetricValue]:
-        of_classes = (one for row in self.per_class for one in row.values.values())
-        return {one.ref: one for one in (*self.metrics.values(), *of_classes)}
+        return values[ref]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
-        document = {
-            **document_head(self.kind, self.version),
+        return result_document(
+            self.kind,
+            self.version,
+            self.findings,
             **signature_dict(self.signature),
-            "protocol": asdict(self.protocol) | {"background_rule": self.protocol.background_rule},
-            "inputs": {"gt": asdict(self.gt), "pred": asdict(self.pred)},
-            "correspondence": {"image_strategy": self.image_strategy, "matched_images": self.gt.images},
-            "metrics": {name: one.value for name, one in self.metrics.items()},
-            "undefined": {name: one.reason for name, one in self.metrics.items() if math.isnan(one.value)},
-            "support": {name: one.n for name, one in self.metrics.items()},
-            "per_class": [_class_dict(row) for row in self.per_class],
-            "confusion": [{"gt": gt, "pred": pred, "pixels": pixels} for gt, pred, pixels in self.confusion],
-            "warnings": [finding_dict(finding) for finding in self.findings],
-            "gates": [one.to_dict() for one in self.gates],
-        }
-        plain_document: dict[str, Any] = plain(document)
-        return plain_document
-
-
-def _class_dict(row: PixelClassRow) -> dict[str, Any]:
-    counts = {"class": row.name, "gt_pixels": row.gt_pixels, "pred_pixels": row.pred_pixels}
-    return counts | {name: one.value for name, one in row.values.items()}
+            protocol=to_document(self.protocol) | {"background_rule": self.protocol.background_rule},
+            inputs={"gt": self.gt, "pred": self.pred},
+            correspondence={"image_strategy": self.image_strategy, "matched_images": self.gt.images},
+            **metrics_document(self.metrics),
+            per_class=self.per_class,
+            confusion=[{"gt": gt, "pred": pred, "pixels": pixels} for gt, pred, pixels in self.confusion],
+            **{"gates": (), **{part.kind: part for part in self.parts}},
+        )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import document_head, finding_dict, plain
+from jaccard_eval.data.document import fields_document, result_document, written_as
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.data.signature import signature_dict
@@ -94,7 +95,7 @@ class PlacementRow:
         Those of dx, dy, width_error and height_error whose sign is not a matter of chance.
     """
 
-    class_name: str | None
+    class_name: str | None = field(metadata=written_as("class"))
     size: str | None
     n: int
     iou: float
@@ -243,42 +244,24 @@ class SensitivityResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
-        protocol = asdict(self.protocol)
-        del protocol["sources"]
         metrics = self.metrics
-        document: dict[str, Any] = plain(
-            {
-                **document_head(self.kind, self.version),
-                **signature_dict(self.signature),
-                "protocol": protocol,
-                "options": asdict(self.options),
-                "inputs": {"gt": asdict(self.gt), "pred": asdict(self.pred)},
-                "correspondence": asdict(self.correspondence),
-                "metrics": metrics,
-                "undefined": {name: "no ground truth" for name, value in metrics.items() if value != value},  # noqa: PLR0124 - NaN
-                "sizes": [_numbered(row) for row in self.losses],
-                "placement": [_named(row) for row in self.placement],
-                "tolerance": [_numbered(row) for row in self.tolerance],
-                "survivors": [asdict(row) for row in self.survivors],
-                "warnings": [finding_dict(finding) for finding in self.findings],
-                "gates": [],
-            }
+        return result_document(
+            self.kind,
+            self.version,
+            self.findings,
+            **signature_dict(self.signature),
+            protocol=self.protocol,
+            options=self.options,
+            inputs={"gt": self.gt, "pred": self.pred},
+            correspondence=self.correspondence,
+            metrics=metrics,
+            undefined={name: "no ground truth" for name, value in metrics.items() if math.isnan(value)},
+            sizes=self.losses,
+            placement=self.placement,
+            tolerance=self.tolerance,
+            survivors=self.survivors,
+            gates=(),
         )
-        return document
-
-
-def _named(row: PlacementRow) -> dict[str, Any]:
-    fields = asdict(row)
-    return {"class": fields.pop("class_name")} | fields
-
-
-def _numbered(row: LossRow | ToleranceRow) -> dict[str, Any]:
-    """Return the fields with short keys: ``{"2": 0.5}``, not ``{"2.0": 0.5}``."""
-    items = asdict(row).items()
-    return {
-        name: {f"{key:g}": one for key, one in value.items()} if isinstance(value, dict) else value
-        for name, value in items
-    }
 
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -312,15 +295,15 @@ class OverlapResult:
 
     kind: ClassVar[str] = "overlap"
 
-    version: str
+    version: str = field(metadata=written_as(None))
     pred: Box
     gt: Box
     pred_name: str
     gt_name: str
     image: str | None
-    tp: float
-    fp: float
-    fn: float
+    tp: float = field(metadata=written_as(None))
+    fp: float = field(metadata=written_as(None))
+    fn: float = field(metadata=written_as(None))
     iou: float
     giou: float
     distance: float
@@ -329,7 +312,7 @@ class OverlapResult:
     exchange_rate: float
     centre_distance: float
     edge_error: float
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = field(default=(), metadata=written_as(None))
 
     @property
     def metrics(self) -> Mapping[str, float]:
@@ -339,13 +322,6 @@ class OverlapResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
-        document = asdict(self) | {
-            **document_head(self.kind, self.version),
-            "metrics": self.metrics,
-            "areas": {"TP": self.tp, "FP": self.fp, "FN": self.fn},
-            "warnings": [finding_dict(finding) for finding in self.findings],
-        }
-        for name in ("version", "findings", "tp", "fp", "fn", *self.metrics):
-            del document[name]
-        plain_document: dict[str, Any] = plain(document)
-        return plain_document
+        others = {name: value for name, value in fields_document(self).items() if name not in self.metrics}
+        areas = {"TP": self.tp, "FP": self.fp, "FN": self.fn}
+        return result_document(self.kind, self.version, self.findings, **others, metrics=self.metrics, areas=areas)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import document_head, finding_dict, plain
+from jaccard_eval.data.document import result_document, to_document
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.findings import Finding
 
@@ -70,17 +70,18 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
-        return {
-            **document_head(self.kind, self.version),
+        return result_document(
+            self.kind,
+            self.version,
+            self.findings,
             **signature_dict(self.signature),
-            "result": self.path,
-            "inputs": {"gt": {"path": self.gt}, "pred": {"path": self.pred}},
-            "saved_signature": self.saved_signature,
-            "equal": self.equal,
-            "compared": self.compared,
-            "differences": [{"name": one.name, "saved": one.saved, "again": one.again} for one in self.differences],
-            "warnings": [finding_dict(finding) for finding in self.findings],
-        }
+            result=self.path,
+            inputs={"gt": {"path": self.gt}, "pred": {"path": self.pred}},
+            saved_signature=self.saved_signature,
+            equal=self.equal,
+            compared=self.compared,
+            differences=self.differences,
+        )
 
 
 def differences(saved: Mapping[str, Any], again: Mapping[str, Any]) -> tuple[int, tuple[Difference, ...]]:
@@ -112,7 +113,7 @@ def compared_values(document: Mapping[str, Any]) -> dict[str, Value]:
     values |= _leaves("bootstrap", how) | _leaves("intervals", document.get("intervals", {}))
     for row in document.get("slices", ()):
         values |= _leaves(f"slices.{row.get('slice')}", {name: one for name, one in row.items() if name != "slice"})
-    return {name: plain(value) for name, value in values.items()}
+    return {name: to_document(value) for name, value in values.items()}
 
 
 def _leaves(place: str, value: Any) -> dict[str, Value]:

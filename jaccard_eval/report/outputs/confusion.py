@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from jaccard_eval.features.errors.report import confusion_sheet, errors_of
 from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report.outputs.csv_ import part_table, sheet_text
 from jaccard_eval.report.outputs.csv_ import render as render_csv
-from jaccard_eval.report.outputs.csv_ import sheet_text
 
 SUFFIXES = ()
 NAMES = ("confusion.csv",)
@@ -14,5 +13,5 @@ ERRORS = True
 
 def render(result: Reportable, options: ReportOptions) -> str:
     """Return the table; `options` change nothing."""
-    errors = errors_of(result)
-    return render_csv(result, options) if errors is None else sheet_text(confusion_sheet(errors))
+    table = part_table(result, "confusion")
+    return render_csv(result, options) if table is None else sheet_text(table)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 
+from jaccard_eval.data.document import DataTable
 from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.report.model import Cell, Sheet, build_sheet
+from jaccard_eval.report.model import Cell, build_sheet
 from jaccard_eval.text import inert, printable, quoted
 
 SUFFIXES = (".csv",)
@@ -19,9 +20,15 @@ def render(result: Reportable, options: ReportOptions) -> str:
     return sheet_text(build_sheet(result, options))
 
 
-def sheet_text(sheet: Sheet) -> str:
+def sheet_text(sheet: DataTable) -> str:
     """Return a table as comma-separated values."""
     return "".join(f"{','.join(map(_cell, line))}\n" for line in (sheet.header, *sheet.rows))
+
+
+def part_table(result: Reportable, name: str) -> DataTable | None:
+    """Return a table of the parts of a result by its name; None where no part has it."""
+    tables = (part.tables() for part in getattr(result, "parts", ()))
+    return next((found[name] for found in tables if name in found), None)
 
 
 def _cell(cell: Cell) -> str:

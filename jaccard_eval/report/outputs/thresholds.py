@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.errors.report import errors_of, map_text
 from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report.outputs.csv_ import part_table
 
 SUFFIXES = ()
 NAMES = ("thresholds.json", "thresholds.yaml", "thresholds.yml")
@@ -19,8 +22,29 @@ def render(result: Reportable, options: ReportOptions) -> str:
     UsageError
         When the result is no evaluation, or its errors were not found.
     """
-    errors = errors_of(result)
-    if errors is None:
+    table = part_table(result, "thresholds")
+    if table is None:
         what = "--no-errors" if result.kind == "evaluation" else f"results of the kind {result.kind}"
         raise UsageError(f"{NAMES[0]} and the like hold the best scores of an evaluation; leave out {what}")
-    return map_text(errors.thresholds) + "\n"
+    return map_text({str(name): float(score) for name, score in table.rows}) + "\n"
+
+
+def map_text(scores: Mapping[str, float]) -> str:
+    """Return the scores at full precision, the Unicode of names escaped.
+
+    YAML 1.1 takes 1e-05 for a text, so that mantissas have a dot: 1.0e-05.
+
+    Examples
+    --------
+    >>> print(map_text({"dog": 1e-05}))
+    {
+      "dog": 1.0e-05
+    }
+    """
+    lines = [f"  {json.dumps(name)}: {_dotted(score)}" for name, score in scores.items()]
+    return "\n".join(["{", ",\n".join(lines), "}"]) if lines else "{}"
+
+
+def _dotted(score: float) -> str:
+    mantissa, e, exponent = repr(float(score)).partition("e")
+    return mantissa + ("" if "." in mantissa or not e else ".0") + e + exponent

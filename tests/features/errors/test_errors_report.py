@@ -91,7 +91,7 @@ def test_the_map_of_scores_is_json_and_yaml_whatever_the_numbers(name: str) -> N
     names = iter(scores)
     assert boxes.errors is not None
     classes = tuple(replace(one, name=next(names)) for one in boxes.errors.classes)
-    named = replace(boxes, errors=replace(boxes.errors, classes=classes))
+    named = boxes.with_part(replace(boxes.errors, classes=classes))
     text = str(reporter_for(name).render(named, OPTIONS))
     assert json.loads(text) == yaml.safe_load(text) == scores
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from resampled import difference
 from result_builder import make_result
 
-from jaccard_eval.data.document import MetricValue
+from jaccard_eval.data.document import MetricValue, Rows
 from jaccard_eval.data.verdict import GateResult, GateVerdict, Spread, Status, counted_statuses
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs import csv_, json_, markdown, terminal
@@ -40,7 +40,7 @@ SKIPPED = replace(PASSED, rule="few", status=Status.SKIP, value=math.nan, margin
 
 def lines(*gates: GateVerdict) -> list[str]:
     """The section of a text report, without indentation."""
-    text = terminal.render(replace(make_result(), gates=gates), ReportOptions(width=100))
+    text = terminal.render(make_result().with_part(Rows("gates", gates)), ReportOptions(width=100))
     _, _, section = text.partition("\nGates\n")
     return [line.strip() for line in section.partition("\n\n")[0].splitlines()]
 
@@ -100,14 +100,14 @@ def test_passes_far_from_the_limit_are_counted_where_a_rule_has_many_classes() -
 
 
 def test_markdown_has_the_same_table_made_inert() -> None:
-    text = markdown.render(replace(make_result(), gates=(replace(PASSED, rule="<b>|x"),)), ReportOptions())
+    text = markdown.render(make_result().with_part(Rows("gates", (replace(PASSED, rule="<b>|x"),))), ReportOptions())
     assert "| pass | &lt;b&gt;\\|x: AP50 | 0.7500 | &gt;= 0.5 | +0.2500 | 30 |" in text
 
 
 def test_the_document_has_all_of_a_verdict_and_null_where_undefined() -> None:
     cell = MetricValue(ref="AP50", value=math.nan, n=2, reason="no ground truth")
     document = json.loads(
-        json_.render(replace(make_result(), gates=(replace(SKIPPED, cells=(cell,)),)), ReportOptions())
+        json_.render(make_result().with_part(Rows("gates", (replace(SKIPPED, cells=(cell,)),))), ReportOptions())
     )
     (gate,) = document["gates"]
     assert (gate["rule"], gate["status"], gate["value"], gate["margin"]) == ("few", "skip", None, None)
