@@ -164,7 +164,7 @@ def check_offsets(context: AuditContext, findings: FindingLog) -> None:
     for pattern in PATTERNS:
         step = _step_of(medians, pattern)
         if step:
-            _report(context, pattern, step, medians, findings)
+            _report_offset(context, pattern, step, medians, findings)
             return
 
 
@@ -173,15 +173,15 @@ def _edge_medians(context: AuditContext) -> FloatArray | None:
     pred_row, gt_row = context.sample.objects()
     if len(pred_row) < FEWEST_OBJECTS:
         return None
-    difference = _edges(context.sample.pred.xywh[pred_row]) - _edges(context.sample.gt.xywh[gt_row])  # (n, 4)
+    pred_edges, gt_edges = (
+        np.concatenate((xywh[:, :2], xywh[:, :2] + xywh[:, 2:]), axis=1)
+        for xywh in (context.sample.pred.xywh[pred_row], context.sample.gt.xywh[gt_row])
+    )
+    difference = pred_edges - gt_edges  # (n, 4)
     medians = np.median(difference, axis=0)
     spread = np.median(np.abs(difference - medians), axis=0)
     error = MEDIAN_ERROR * NORMAL_SPREAD * spread / math.sqrt(len(difference))
     return medians if (error <= LARGEST_ERROR).all() else None
-
-
-def _edges(xywh: FloatArray) -> FloatArray:
-    return np.concatenate((xywh[:, :2], xywh[:, :2] + xywh[:, 2:]), axis=1)
 
 
 def _step_of(medians: FloatArray, pattern: _Pattern) -> float:
@@ -194,10 +194,14 @@ def _step_of(medians: FloatArray, pattern: _Pattern) -> float:
     return 0.0
 
 
-def _report(context: AuditContext, pattern: _Pattern, step: float, medians: FloatArray, findings: FindingLog) -> None:
+def _report_offset(
+    context: AuditContext, pattern: _Pattern, step: float, medians: FloatArray, findings: FindingLog
+) -> None:
     aligned = context.aligned
-    mended = _moved(aligned.pred, -step * pattern.near, -step * pattern.far)
-    given, undone = (average_precision(context, aligned.gt, one, iou=STRICT_IOU) for one in (aligned.pred, mended))
+    near, far = -step * pattern.near, -step * pattern.far
+    xywh = aligned.pred.xywh + np.array([near, near, far - near, far - near])
+    moved = freeze(replace(aligned.pred, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
+    given, undone = (average_precision(context, aligned.gt, pred, iou=STRICT_IOU) for pred in (aligned.pred, moved))
     edges = {(1, 1): "in x and y", (0, 1): "at the right and bottom", (1, 0): "at the left and top"}
     listed = ", ".join(f"{value:+.2f}" for value in medians)
     detail = (
@@ -209,11 +213,6 @@ def _report(context: AuditContext, pattern: _Pattern, step: float, medians: Floa
         findings.warning("box-offset", where, detail, fix=fix)
     else:
         findings.note("box-offset", where, detail, fix=fix)
-
-
-def _moved(boxes: BoxTable, near: float, far: float) -> BoxTable:
-    xywh = boxes.xywh + np.array([near, near, far - near, far - near])
-    return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
 
 
 def _rerun(context: AuditContext, pattern: _Pattern, step: float) -> str:
@@ -273,14 +272,11 @@ def check_rounding(context: AuditContext, findings: FindingLog) -> None:
     placed = context.aligned.placement
     if min(len(placed.gt), len(placed.pred)) < FEWEST:
         return
-    gt, pred = (
-        _step_of_of_rounding(context, context.gt, placed.gt),
-        _step_of_of_rounding(context, context.pred, placed.pred),
-    )
-    if pred is not None and _coarser(pred, gt):
-        _report_of_rounding(context, context.pred, pred, findings)
-    elif gt is not None and _coarser(gt, pred):
-        _report_of_rounding(context, context.gt, gt, findings)
+    gt, pred = _decimal_step_of(context, context.gt, placed.gt), _decimal_step_of(context, context.pred, placed.pred)
+    if pred is not None and _is_coarser(pred, gt):
+        _report_rounding(context, context.pred, pred, findings)
+    elif gt is not None and _is_coarser(gt, pred):
+        _report_rounding(context, context.gt, gt, findings)
 
 
 def least_iou(sides: FloatArray, step: npt.ArrayLike) -> FloatArray:
@@ -321,7 +317,7 @@ def decimal_step(coords: FloatArray, max_decimals: int) -> int | None:
     return None
 
 
-def _step_of_of_rounding(context: AuditContext, side: Dataset, boxes: BoxTable) -> Step | None:
+def _decimal_step_of(context: AuditContext, side: Dataset, boxes: BoxTable) -> Step | None:
     """Find the step of one side in the fractions of its file, else in pixels."""
     placed = context.aligned.placement
     in_pixels = placed.units == "px"
@@ -343,11 +339,11 @@ def _decimals(coords: FloatArray, units: str) -> int | None:
     return None if decimal_step(coords[:FIRST], limit) is None else decimal_step(coords, limit)
 
 
-def _coarser(one: Step, other: Step | None) -> bool:
-    return other is None or max(one.length) > FINER * max(other.length)
+def _is_coarser(step: Step, other: Step | None) -> bool:
+    return other is None or max(step.length) > FINER * max(other.length)
 
 
-def _report_of_rounding(context: AuditContext, side: Dataset, step: Step, findings: FindingLog) -> None:
+def _report_rounding(context: AuditContext, side: Dataset, step: Step, findings: FindingLog) -> None:
     """Say what the rounding of one side can cost at the sizes of the objects present."""
     sides = context.aligned.gt.xywh[~context.aligned.gt.crowd, 2:]
     sides = sides[(sides > 0).all(axis=1)]
@@ -355,28 +351,19 @@ def _report_of_rounding(context: AuditContext, side: Dataset, step: Step, findin
         return
     overlap = least_iou(sides, step.length)
     median, smallest = 1 - np.quantile(overlap, (0.5, 0.1))
-    if not _is_told(side, step, smallest):
+    # Ground truth is drawn in whole pixels as a rule, predictions are not: for those, whole pixels matter at any size.
+    if smallest < WARNED and (side.role == "gt" or (smallest < NOTED and step.decimals > 0)):
         return
-    where, text = Where(side.path), _message(side, step, sides, (median, smallest))
+    what, other = (
+        ("ground truth is", "predictions are") if side.role == "gt" else ("predictions are", "the ground truth is")
+    )
+    lengths = np.quantile(np.sqrt(sides.prod(axis=1)), (0.5, 0.1))
+    text = (
+        f"{what} rounded to {step}, {other} not: this can cost up to {median:.3f} IoU at the median object "
+        f"(side {lengths[0]:.3g}) and {smallest:.3f} or more at the smallest tenth (side {lengths[1]:.3g}), about "
+        "twice that if digits were cut off"
+    )
     evidence_rows = tuple((f"{t:g}", f"{(overlap < t).mean():.1%}") for t in THRESHOLDS)
     table = (("IoU threshold", "objects that rounding alone can push below it"), *evidence_rows)
     report = findings.warning if side.role == "pred" and smallest >= WARNED else findings.note
-    report("box-rounded", where, text, fix="Export coordinates with all their digits.", table=table)
-
-
-def _is_told(side: Dataset, step: Step, smallest: float) -> bool:
-    """Whether it matters enough: ground truth is drawn in whole pixels as a rule, predictions are not."""
-    if side.role == "gt":
-        return smallest >= WARNED
-    return smallest >= NOTED or step.decimals == 0
-
-
-def _message(side: Dataset, step: Step, sides: FloatArray, losses: tuple[float, float]) -> str:
-    what = "ground truth is" if side.role == "gt" else "predictions are"
-    other = "predictions are" if side.role == "gt" else "the ground truth is"
-    lengths = np.quantile(np.sqrt(sides.prod(axis=1)), (0.5, 0.1))
-    return (
-        f"{what} rounded to {step}, {other} not: this can cost up to {losses[0]:.3f} IoU at the median object "
-        f"(side {lengths[0]:.3g}) and {losses[1]:.3f} or more at the smallest tenth (side {lengths[1]:.3g}), about "
-        "twice that if digits were cut off"
-    )
+    report("box-rounded", Where(side.path), text, fix="Export coordinates with all their digits.", table=table)

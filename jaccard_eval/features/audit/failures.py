@@ -48,8 +48,12 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: AlignO
     """
     ways = ways_to_match(gt, pred, WAYS)
     taken = _taken_way(gt, pred, options)
-    candidates = [way for way in _distinct(ways) if way.name != taken and way.matched >= MATCHED_SHARE * way.total]
-    best = _best(candidates)
+    first_alike = {way.rows.tobytes(): way for way in reversed(ways)}  # of the ways that match alike, the first
+    distinct = reversed(list(first_alike.values()))
+    candidates = [way for way in distinct if way.name != taken and way.matched >= MATCHED_SHARE * way.total]
+    # The best way matches most images and has them lie in place; where none lies in place, it matches most.
+    telling = any(way.agreement.share >= TELLING_AGREEMENT for way in candidates)
+    best = max(candidates, key=lambda way: way.matched * (way.agreement.share if telling else 1.0), default=None)
     present = next((way for way in ways if way.name == taken), None)
     if best is not None and _may_replace(best, present, gt, pred):
         return _with_repair(finding, best, present, gt, pred)
@@ -63,17 +67,6 @@ def _taken_way(gt: Dataset, pred: Dataset, options: AlignOptions) -> str | None:
         return align_images(gt, pred, replace(options, extra_images="ignore"), FindingLog()).strategy
     except DataError:
         return None
-
-
-def _distinct(ways: Sequence[ImageMatchTrial]) -> list[ImageMatchTrial]:
-    """Keep the first of the ways that match alike."""
-    return list({way.rows.tobytes(): way for way in reversed(ways)}.values())[::-1]
-
-
-def _best(ways: Sequence[ImageMatchTrial]) -> ImageMatchTrial | None:
-    """Return the way by which most images match and lie in place; by which most match, where none lies in place."""
-    telling = any(way.agreement.share >= TELLING_AGREEMENT for way in ways)
-    return max(ways, key=lambda way: way.matched * (way.agreement.share if telling else 1.0), default=None)
 
 
 def _may_replace(best: ImageMatchTrial, present: ImageMatchTrial | None, gt: Dataset, pred: Dataset) -> bool:
@@ -90,11 +83,11 @@ def _with_repair(
     finding: Finding, best: ImageMatchTrial, present: ImageMatchTrial | None, gt: Dataset, pred: Dataset
 ) -> Finding:
     row = int(np.flatnonzero(best.rows >= 0)[0])
-    ours, theirs = (_called(images, at, best) for images, at in ((gt.images, best.rows[row]), (pred.images, row)))
+    gt_name, pred_name = _called(gt.images, best.rows[row], best), _called(pred.images, row, best)
     why = _DIFFERENCE.get(best.name, "")
-    if ("\\" in theirs) != ("\\" in ours):
+    if ("\\" in pred_name) != ("\\" in gt_name):
         why += " (and folders are written with backslashes, as on Windows)"
-    pair = f"{theirs} is {ours}"
+    pair = f"{pred_name} is {gt_name}"
     proof = f"{best.matched:,} of {best.total:,} prediction images"
     if best.agreement.found:
         before = "" if present is None else f", on {present.agreement.share:.0%} as matched by {present.name}"
@@ -147,11 +140,10 @@ def explain_failure(
     options : AlignOptions
         What the alignment was asked for.
     """
-    return tuple(_EXPLAINERS.get(one.code, _leave)(one, gt, pred, options) for one in findings)
-
-
-def _leave(finding: Finding, gt: Dataset, pred: Dataset, options: AlignOptions) -> Finding:
-    return finding
+    return tuple(
+        _EXPLAINERS[finding.code](finding, gt, pred, options) if finding.code in _EXPLAINERS else finding
+        for finding in findings
+    )
 
 
 def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: AlignOptions) -> Finding:

@@ -53,7 +53,7 @@ def check_images(context: AuditContext, findings: FindingLog) -> None:
     for side in (context.gt, context.pred):
         _check_names(side, findings)
     _check_sizes(context, findings)
-    if not findings.has(*MISREAD) and not any(one.code == "units-mixed" for one in context.aligned.findings):
+    if not findings.has(*MISREAD) and not any(finding.code == "units-mixed" for finding in context.aligned.findings):
         _check_place(context, findings)
 
 
@@ -90,7 +90,7 @@ def _check_names(side: Dataset, findings: FindingLog) -> None:
     names = [images.name(row) for row in range(len(images))]
     if len({name.rpartition(".")[2] for name in names}) < 2:
         return  # one suffix: names differ in something else
-    if any(one.code in _NAMES_REPORTED for one in side.findings):
+    if any(finding.code in _NAMES_REPORTED for finding in side.findings):
         return
     groups: dict[str, list[str]] = {}
     for name in names:
@@ -133,10 +133,10 @@ def _check_sizes(context: AuditContext, findings: FindingLog) -> None:
 def _transposed_between(placed: Placement, pred: Dataset) -> BoolArray:
     """Mark common images whose width is the predictions' height and the other way round."""
     sizes = placed.images.table.sizes
-    theirs = np.full_like(sizes, np.nan)
+    pred_sizes = np.full_like(sizes, np.nan)
     matched = placed.images.pred_rows >= 0
-    theirs[placed.images.pred_rows[matched]] = pred.images.sizes[matched]
-    opposite = (sizes == theirs[:, ::-1]).all(axis=1)
+    pred_sizes[placed.images.pred_rows[matched]] = pred.images.sizes[matched]
+    opposite = (sizes == pred_sizes[:, ::-1]).all(axis=1)
     transposed: BoolArray = np.logical_and(opposite, sizes[:, 0] != sizes[:, 1])
     return transposed
 
@@ -175,7 +175,10 @@ def _check_place(context: AuditContext, findings: FindingLog) -> None:
 
 def _warn_mismatch(context: AuditContext, own: Agreement, findings: FindingLog) -> None:
     chance = chance_agreement(context.sample)
-    if _is_chance(own, chance):
+    # Few objects found must exceed chance by several standard errors, many by a share of it.
+    excess = own.found - chance.share * own.possible
+    few = own.share < NO_AGREEMENT and excess <= STANDARD_ERRORS * math.sqrt(own.found + 1)
+    if few or own.share <= CHANCE_FACTOR * chance.share:
         findings.warning(
             "image-mismatch",
             Where(context.pred.path, field="image"),
@@ -184,12 +187,6 @@ def _warn_mismatch(context: AuditContext, own: Agreement, findings: FindingLog) 
             "pictures",
             fix=f"Check that they were made on the images of {context.gt.path}: splits may use the same ids or names.",
         )
-
-
-def _is_chance(own: Agreement, chance: Agreement) -> bool:
-    excess = own.found - chance.share * own.possible
-    few = own.share < NO_AGREEMENT and excess <= STANDARD_ERRORS * math.sqrt(own.found + 1)
-    return few or own.share <= CHANCE_FACTOR * chance.share
 
 
 def _warn_numbering(context: AuditContext, own: Agreement, way: ImageMatchTrial, findings: FindingLog) -> None:

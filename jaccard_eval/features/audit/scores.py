@@ -39,7 +39,8 @@ def check_scores(context: AuditContext, findings: FindingLog) -> None:
     if lowest == highest:
         _check_constant(context, highest, findings)
         return
-    percent = _is_percent(score, lowest, highest)
+    in_hundreds = lowest >= 0 and 1 < highest <= 100
+    percent = in_hundreds and 2 * int(np.count_nonzero(score > 1)) > len(score)
     if percent:
         _warn_percent(context, lowest, highest, findings)
     elif lowest < 0 or highest > ALMOST_ONE:
@@ -84,11 +85,6 @@ def _check_constant(context: AuditContext, score: float, findings: FindingLog) -
             f"all {n:,} scores are equal ({score:g}): the ranking is that of the file, and AP depends on it",
             fix="Export the confidence of each detection; without any, read precision and recall instead of AP.",
         )
-
-
-def _is_percent(score: FloatArray, lowest: float, highest: float) -> bool:
-    in_hundreds = lowest >= 0 and 1 < highest <= 100
-    return in_hundreds and 2 * int(np.count_nonzero(score > 1)) > len(score)
 
 
 def _warn_percent(context: AuditContext, lowest: float, highest: float, findings: FindingLog) -> None:

@@ -259,7 +259,8 @@ def pixels_result(maps: CountedMaps, protocol: PixelProtocol, version: str) -> P
     classes = maps.counts.classes if protocol.classes is None else np.arange(len(protocol.classes))
     names = protocol.classes or tuple(map(str, classes.tolist()))
     counts = maps.counts.indexed(classes)
-    background = _index_of(protocol.background, classes)
+    places = [] if protocol.background is None else np.flatnonzero(classes == protocol.background).tolist()
+    background = places[0] if places else None
     metrics = pixel_metrics(counts, names, background=background, drop_background=protocol.drop_background)
     gt, pred = _summaries(maps, protocol)
     parts = [*protocol.signature_parts(), f"gt={gt.fingerprint}", f"pred={pred.fingerprint}", f"v={version}"]
@@ -275,11 +276,6 @@ def pixels_result(maps: CountedMaps, protocol: PixelProtocol, version: str) -> P
         confusion=_named(counts, names),
         findings=(*maps.findings, *_audit(maps, protocol)),
     )
-
-
-def _index_of(value: int | None, classes: IntArray) -> int | None:
-    places = [] if value is None else np.flatnonzero(classes == value).tolist()
-    return places[0] if places else None
 
 
 def _summaries(maps: CountedMaps, protocol: PixelProtocol) -> tuple[MapsSummary, MapsSummary]:

@@ -19,7 +19,9 @@ def draw(figure: Figure, result: OverlapResult) -> None:
     """Draw both boxes, the ground truth with a solid outline and the prediction with a dashed one."""
     figure.set_size_inches(SIDE, SIDE)
     axes = figure.subplots()
-    common = _common(result.pred, result.gt)
+    left, top = max(result.pred[0], result.gt[0]), max(result.pred[1], result.gt[1])
+    right, bottom = min(result.pred[2], result.gt[2]), min(result.pred[3], result.gt[3])
+    common = (left, top, right, bottom) if left < right and top < bottom else None
     _fill(axes, result.gt, COLOURS["FN"])
     _fill(axes, result.pred, COLOURS["FP"])
     if common:
@@ -58,12 +60,6 @@ def _frame(axes: Axes, result: OverlapResult) -> None:
     legend = axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), fontsize="small")
     for text in legend.get_texts():
         text.set_parse_math(False)  # a class may be called $x$
-
-
-def _common(first: Box, second: Box) -> Box | None:
-    left, top = max(first[0], second[0]), max(first[1], second[1])
-    right, bottom = min(first[2], second[2]), min(first[3], second[3])
-    return (left, top, right, bottom) if left < right and top < bottom else None
 
 
 def _rest(box: Box, common: Box | None) -> Box:
