@@ -5,13 +5,15 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 
 from jaccard_eval.data.document import MetricValue, Rows
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.result import ClassRow, Correspondence, EvaluationResult, InputSummary, OperatingPoint
 from jaccard_eval.findings import Finding
 
 
 def metric(ref: str, value: float, n: int = 10) -> MetricValue:
-    return MetricValue(ref=ref, value=value, n=n, reason="no small ground truth" if math.isnan(value) else None)
+    reason = "no small ground truth" if math.isnan(value) else None
+    return MetricValue(ref=MetricRef.parse(ref), value=value, n=n, reason=reason)
 
 
 def class_row(name: str, gt: int, pred: int, values: Mapping[str, float]) -> ClassRow:

@@ -14,12 +14,11 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.gates.compute import judge, require_comparable
+from jaccard_eval.features.gates.lookup import KINDS, Answers, SavedAnswers, answers_of
 from jaccard_eval.features.gates.noise import gate_findings
 from jaccard_eval.features.gates.rules import Gates
-from jaccard_eval.features.gates.saved_lookup import KINDS, RunAnswers, SavedAnswers
 from jaccard_eval.features.pixels.result import PixelsResult
 from jaccard_eval.findings import DataError, Finding, Where, as_settings, is_address
-from jaccard_eval.metrics.metric_lookup import Answers, answers_of
 from jaccard_eval.reading.files import is_there
 from jaccard_eval.runs import invalid_document, read_document, read_result, run_beside, saved_protocol
 from jaccard_eval.text import shown, shown_json
@@ -244,11 +243,11 @@ def _opened(
         from jaccard_eval.runs import load_run
 
         run = load_run(path)
-        return RunAnswers(read_answers(path), answers_of(run)), run
+        return read_answers(path).with_table(answers_of(run)), run
     answers = read_answers(path)
     if not gates.asks_noise:
         return answers, None
     from jaccard_eval.api.gate_noise import open_table
 
     table = open_table(path, answers.signature, gates)
-    return (answers, None) if table is None else (RunAnswers(answers, answers_of(table)), table)
+    return (answers, None) if table is None else (answers.with_table(answers_of(table)), table)

@@ -10,9 +10,11 @@ from typing import Protocol as TypingProtocol
 
 import numpy as np
 
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.findings import Finding
 
 SCHEMA = 1
+PIXELS = "pixels"  # the kind of a count of pixels, which saved results and gates know without its feature
 _KEY = "document"  # in the metadata of a field: its key in documents, where that is not its name; None: it has none
 
 
@@ -22,8 +24,8 @@ class MetricValue:
 
     Parameters
     ----------
-    ref : str
-        Canonical text of the metric.
+    ref : MetricRef
+        What was measured.
     value : float
         NaN when undefined.
     n : int
@@ -34,7 +36,7 @@ class MetricValue:
         Where it may lie, by a bootstrap over images.
     """
 
-    ref: str
+    ref: MetricRef
     value: float
     n: int
     reason: str | None = None

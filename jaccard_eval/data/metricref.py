@@ -159,6 +159,8 @@ class MetricRef:
         parts = [f"{key}={_text(value)}" for key, value in items.items() if value is not None and key not in hidden]
         return f"{text}[{','.join(parts)}]" if parts else text
 
+    to_document = __str__  # what documents have of it
+
     def _head(self) -> tuple[str, set[str]]:
         """Return the name with the number and area that its short form can hold, and which fields those are."""
         text, hidden = self.name, set()

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from jaccard_eval.data.document import PIXELS
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS, metric_bounds
 from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.text import shown
 
-PIXELS = "pixels"  # the kind of a result
 ROUNDING = 1e-9  # by which sums of shares may exceed 1, and percentiles each other
 
 Fault = tuple[str, str]  # the field, and what is wrong with it

@@ -102,7 +102,7 @@ class DetectionMetrics:
         positives = self.curves.positives[self.axes.area(ref)]
         n = int(positives.sum() if label is None else positives[label])
         if self._without_area(ref):
-            return MetricValue(ref=str(ref), value=np.nan, n=0, reason="image sizes are unknown")
+            return MetricValue(ref=ref, value=np.nan, n=0, reason="image sizes are unknown")
         return self._defined(ref, self._averages.mean(ref), n)
 
     def _class_means(self, ref: MetricRef) -> FloatArray:
@@ -129,14 +129,14 @@ class DetectionMetrics:
 
     def _defined(self, ref: MetricRef, value: float, n: int) -> MetricValue:
         if not np.isnan(value):
-            return MetricValue(ref=str(ref), value=value, n=n)
+            return MetricValue(ref=ref, value=value, n=n)
         if self._without_area(ref):
             reason = "image sizes are unknown"
         elif n == 0:
             reason = f"no {ref.area + ' ' if ref.area else ''}ground truth"
         else:
             reason = "no detections"
-        return MetricValue(ref=str(ref), value=np.nan, n=n, reason=reason)
+        return MetricValue(ref=ref, value=np.nan, n=n, reason=reason)
 
     def _without_area(self, ref: MetricRef) -> bool:
         return not self.area_known and self.axes.area(ref) > 0

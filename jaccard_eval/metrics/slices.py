@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.data.intervals import Interval
@@ -11,12 +13,13 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import USUAL_IOU, Protocol
 from jaccard_eval.data.result import Measured, SliceRow
 from jaccard_eval.errors import UsageError
-from jaccard_eval.metrics.metric_lookup import chosen_images, slice_digest
 from jaccard_eval.options import Slice
-from jaccard_eval.text import shown
+from jaccard_eval.text import did_you_mean, shown
 
 if TYPE_CHECKING:
     from jaccard_eval.metrics.detection import DetectionMetrics
+
+SHOWN_NAMES = 3
 
 IntervalsOf = Callable[[Any, Sequence[MetricRef]], Mapping[str, Interval | None]]
 
@@ -24,15 +27,7 @@ IntervalsOf = Callable[[Any, Sequence[MetricRef]], Mapping[str, Interval | None]
 def measure_slices(
     measured: Measured, slices: Sequence[Slice], protocol: Protocol, *, intervals: IntervalsOf | None = None
 ) -> tuple[SliceRow, ...]:
-    """Measure every slice; they may overlap.
-
-    Parameters
-    ----------
-    measured : Measured
-    slices : sequence of Slice
-    protocol : Protocol
-    intervals : callable, optional
-        Gives the intervals of metrics on a part of the images.
+    """Measure every slice, with `intervals` of its metrics where these are given; slices may overlap.
 
     Raises
     ------
@@ -40,7 +35,15 @@ def measure_slices(
         When a name or glob matches no image, or two slices have one name.
     """
     require_names(slices)
-    return tuple(_measure(measured, one, slice_refs(protocol), intervals) for one in slices)
+    refs = slice_refs(protocol)
+    rows = []
+    for images in slices:
+        chosen = chosen_images(images, measured.image_names)
+        part = measured.restrict(chosen)
+        found = {} if intervals is None else intervals(part, refs)
+        values = {str(ref): replace(part.value(ref), interval=found.get(str(ref))) for ref in refs}
+        rows.append(SliceRow(name=images.name, digest=slice_digest(images), images=len(chosen), values=values))
+    return tuple(rows)
 
 
 def part_of(metrics: DetectionMetrics, images: Slice | None) -> DetectionMetrics:
@@ -56,15 +59,41 @@ def slice_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
 
 def require_names(slices: Sequence[Slice]) -> None:
     """Raise a UsageError when two slices have one name."""
-    names = [one.name for one in slices]
+    names = [images.name for images in slices]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UsageError(f"slice {shown(twice[0])} is given twice")
 
 
-def _measure(measured: Measured, one: Slice, refs: Sequence[MetricRef], intervals: IntervalsOf | None) -> SliceRow:
-    rows = chosen_images(one, measured.image_names)
-    part = measured.restrict(rows)
-    found = {} if intervals is None else intervals(part, refs)
-    values = {str(ref): replace(part.value(ref), interval=found.get(str(ref))) for ref in refs}
-    return SliceRow(name=one.name, digest=slice_digest(one), images=len(rows), values=values)
+def chosen_images(images: Slice, names: Sequence[str]) -> list[int]:
+    """Return the rows of the images of a slice, ascending.
+
+    Raises
+    ------
+    UsageError
+        When a name or glob matches no image.
+    """
+    rows: set[int] = set()
+    row_of = {name: row for row, name in enumerate(names)}
+    unmatched = []
+    for pattern in images.patterns:
+        # A name wins over the glob that it also is: brackets are usual in file names.
+        if pattern in row_of:
+            found = [row_of[pattern]]
+        else:
+            found = [] if images.exact else [row for row, name in enumerate(names) if fnmatchcase(name, pattern)]
+        rows.update(found)
+        unmatched += [] if found else [pattern]
+    if unmatched:
+        listed = ", ".join(map(shown, unmatched[:SHOWN_NAMES]))
+        more = f" and {len(unmatched) - SHOWN_NAMES:,} more" if len(unmatched) > SHOWN_NAMES else ""
+        example = f"; images are called like {shown(names[0])}" if names else ""
+        meant = did_you_mean(unmatched[0], names)
+        raise UsageError(f"slice {shown(images.name)}: no image is matched by {listed}{more}{example}.{meant}")
+    return sorted(rows)
+
+
+def slice_digest(images: Slice) -> str:
+    """Return a digest of what a slice is made of, by which a saved value is known to be of the same slice."""
+    text = "\n".join([str(images.exact), *images.patterns])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.intervals import Interval, Resamples
-from jaccard_eval.data.metricref import MetricRef, qualified
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import ClassRow, EvaluationResult
 from jaccard_eval.data.signature import with_choices
 from jaccard_eval.engine.threads import map_in_order
@@ -57,7 +57,7 @@ def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: in
     found = intervals(resamples)
     return result.with_part(
         resamples,
-        metrics={name: replace(one, interval=found.get(one.ref)) for name, one in result.metrics.items()},
+        metrics={name: replace(one, interval=found.get(str(one.ref))) for name, one in result.metrics.items()},
         per_class=tuple(_with_interval(row, found) for row in result.per_class),
         signature=with_choices(result.signature, resamples.choice),
         findings=(*result.findings, *remarks(resamples, metrics.image_names, result.pred.path)),
@@ -172,7 +172,7 @@ def warn_if_few(n_units: int, unit: str, where: Where, findings: FindingLog, *, 
 def _with_interval(row: ClassRow, found: Mapping[str, Interval | None]) -> ClassRow:
     values: dict[str, MetricValue] = {}
     for name, one in row.values.items():
-        values[name] = replace(one, interval=found.get(qualified(one.ref, {"class": row.name})))
+        values[name] = replace(one, interval=found.get(str(replace(one.ref, class_name=row.name))))
     return replace(row, values=values)
 
 

@@ -16,8 +16,7 @@ from jaccard_eval.features.bootstrap.compute import Run, intervals
 from jaccard_eval.features.bootstrap.intervals import FEW_UNITS, count_units, resample_alike
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.metrics.metric_lookup import slice_digest
-from jaccard_eval.metrics.slices import measure_slices
+from jaccard_eval.metrics.slices import measure_slices, slice_digest
 from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import shown
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import LARGEST_AREA, AreaRange, Protocol
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
 from jaccard_eval.errors import UsageError
@@ -137,7 +136,7 @@ def _summary(result: EvaluationResult) -> Section:
 
 
 def _summary_row(name: str, metric: MetricValue, protocol: Protocol) -> tuple[Cell, ...]:
-    ref = MetricRef.parse(metric.ref)
+    ref = metric.ref
     iou = thresholds_text(protocol.iou_thresholds if ref.iou is None else (ref.iou,))
     caps = (ref.max_dets,) if ref.max_dets is not None else protocol.max_dets[-1:]
     return name, metric.value, iou, ref.area or protocol.areas[0].name, str(caps[0]) if caps else "no cap", metric.n

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.metricref import METRICS, MetricRef
+from jaccard_eval.data.metricref import METRICS
 from jaccard_eval.features.explain.result import MISSED, ExplanationResult, Fix
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
@@ -48,15 +48,15 @@ def promise(result: ExplanationResult) -> str:
 def _number(result: ExplanationResult) -> Section:
     one = result.metric
     reason = f" ({one.reason})" if one.reason else ""
-    parts = ((part.ref, _value_text(part)) for part in result.parts)
+    parts = ((str(part.ref), _value_text(part)) for part in result.parts)
     return Section(
-        "Number", (KeyValues(((one.ref, f"{_value_text(one)}{reason}, of {counted(one.n, 'object')}"), *parts)),)
+        "Number", (KeyValues(((str(one.ref), f"{_value_text(one)}{reason}, of {counted(one.n, 'object')}"), *parts)),)
     )
 
 
 def _value_text(one: MetricValue) -> str:
     """Return a metric with its decimals, a count as it is."""
-    is_count = METRICS[MetricRef.parse(one.ref).name].kind == "count"
+    is_count = METRICS[one.ref.name].kind == "count"
     return f"{one.value:,.0f}" if is_count else metric_text(one.value)
 
 

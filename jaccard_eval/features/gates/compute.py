@@ -14,8 +14,9 @@ from jaccard_eval.data.metricref import EXTERNAL, MetricRef, qualified
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields
 from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.gates.lookup import Answers
 from jaccard_eval.features.gates.rules import AGAINST_BASELINE, DROPS, Gates, Limit, Rule
-from jaccard_eval.metrics.metric_lookup import Answers, slice_digest
+from jaccard_eval.metrics.slices import slice_digest
 from jaccard_eval.text import did_you_mean, shown
 
 BROKEN = {"error": Status.FAIL, "warning": Status.WARN, "info": Status.INFO}
@@ -83,7 +84,7 @@ def kept_refs(rule: Rule, verdict: GateVerdict) -> tuple[MetricRef, ...]:
     if rule.is_external or verdict.status is Status.SKIP or math.isnan(verdict.margin):
         return ()
     kept = (cell for cell in verdict.cells if cell.n >= rule.min_support and not math.isnan(cell.value))
-    return tuple(MetricRef.parse(cell.ref) for cell in kept)
+    return tuple(cell.ref for cell in kept)
 
 
 MAY_DIFFER = ("pred", "v", *BESIDE_METRICS)  # of the signatures of run and baseline: the model, the tool, what else
@@ -224,7 +225,9 @@ class _Bench:
         name = ref.removeprefix(EXTERNAL)
         if name in self.external:
             value = self.external[name]
-            return MetricValue(ref=ref, value=value, n=0, reason="no value was given" if math.isnan(value) else None)
+            return MetricValue(
+                ref=MetricRef(name=ref), value=value, n=0, reason="no value was given" if math.isnan(value) else None
+            )
         try:
             return self.run.value(ref)
         except UsageError:
@@ -351,6 +354,6 @@ def _aggregated(rule: Rule, values: Mapping[str, float], epsilon: float) -> tupl
 def _judged(rule: Rule, run: _Sample) -> str:
     """Return the text of what was judged."""
     if not rule.aggregate:
-        return next(iter(run.cells.values())).ref
+        return str(next(iter(run.cells.values())).ref)
     below = "" if rule.below is None else f", {rule.below:g}"
     return f"{rule.aggregate}({qualified(rule.reference, {'class': ' '.join(rule.classes)})}{below})"

@@ -314,7 +314,7 @@ def _class_row(tally: _Tally, k: int, name: str, *, is_dropped: bool) -> PixelCl
     for metric, ratio in tally.ratios.items():
         value = math.nan if is_dropped else float(ratio[k])
         reason = "dropped as background" if is_dropped else _UNDEFINED[metric]
-        ref = str(MetricRef(name=metric, class_name=name))
+        ref = MetricRef(name=metric, class_name=name)
         values[metric] = _value(ref, value, n, reason)
     return PixelClassRow(name=name, gt_pixels=n, pred_pixels=int(tally.pred[k]), values=values)
 
@@ -326,19 +326,17 @@ def _overall(tally: _Tally, in_means: BoolArray, n_counted: int) -> dict[str, Me
     weight = tally.gt[in_gt]
     n = int(weight.sum())
     values = {
-        "mIoU": _value("mIoU", _mean(iou[present]), n, "no class is present"),
-        "fwIoU": _value("fwIoU", _mean(iou[in_gt], weight), n, "no ground truth"),
-        "pixel_accuracy": _value(
-            "pixel_accuracy", int(tally.hits.sum()) / n_counted if n_counted else math.nan, n_counted, "no pixel counts"
-        ),
-        "mean_accuracy": _value("mean_accuracy", _mean(recall[in_gt]), n, "no ground truth"),
+        "mIoU": (_mean(iou[present]), n, "no class is present"),
+        "fwIoU": (_mean(iou[in_gt], weight), n, "no ground truth"),
+        "pixel_accuracy": (int(tally.hits.sum()) / n_counted if n_counted else math.nan, n_counted, "no pixel counts"),
+        "mean_accuracy": (_mean(recall[in_gt]), n, "no ground truth"),
     }
-    return {name: values[name] for name in MAP_METRICS}
+    return {name: _value(MetricRef(name=name), *values[name]) for name in MAP_METRICS}
 
 
 def _mean(values: FloatArray, weights: IntArray | None = None) -> float:
     return float(np.average(values, weights=weights)) if len(values) else math.nan
 
 
-def _value(ref: str, value: float, n: int, reason: str) -> MetricValue:
+def _value(ref: MetricRef, value: float, n: int, reason: str) -> MetricValue:
     return MetricValue(ref=ref, value=value, n=n, reason=reason if math.isnan(value) else None)

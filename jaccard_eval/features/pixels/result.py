@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import MetricValue, result_document, to_document
+from jaccard_eval.data.document import PIXELS, MetricValue, result_document, to_document
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import WithParts, metrics_document
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import UsageError
@@ -165,7 +166,7 @@ class PixelsResult(WithParts):
         What quality gates say of it, where they were asked; the property `gates` names it.
     """
 
-    kind: ClassVar[str] = "pixels"
+    kind: ClassVar[str] = PIXELS
 
     protocol: PixelProtocol
     signature: str
@@ -187,10 +188,17 @@ class PixelsResult(WithParts):
             When there is no such metric or class.
         """
         of_classes = (metric for row in self.per_class for metric in row.values.values())
-        values = {metric.ref: metric.value for metric in (*self.metrics.values(), *of_classes)}
+        values = {str(metric.ref): metric.value for metric in (*self.metrics.values(), *of_classes)}
         if ref not in values:
             raise UsageError(f"unknown metric {shown(ref)} of label maps.{did_you_mean(ref, values)}")
         return values[ref]
+
+    def value(self, ref: MetricRef) -> MetricValue:
+        """Return what was measured; a KeyError when there is no such metric or class."""
+        if ref.class_name is None:
+            return self.metrics[ref.name]
+        values = {row.name: row.values for row in self.per_class}
+        return values[ref.class_name][ref.name]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""

@@ -20,10 +20,10 @@ from jaccard_eval.data.verdict import Status
 from jaccard_eval.features.bootstrap.compute import draw_weights, percentile_interval
 from jaccard_eval.features.bootstrap.intervals import with_intervals
 from jaccard_eval.features.gates.compute import judge
+from jaccard_eval.features.gates.lookup import answers_of
 from jaccard_eval.features.gates.noise import PairedRuns, drop_breaks, drop_margin, weigh_noise
 from jaccard_eval.features.gates.rules import SIGNIFICANCES
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.metrics.metric_lookup import answers_of
 from jaccard_eval.options import Bootstrap
 
 FEW = Bootstrap(n_resamples=20, rng=7)

@@ -9,7 +9,7 @@ from pictures import det, evaluate, gt
 from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, UsageError, gate
 from jaccard_eval.data.verdict import Status
 from jaccard_eval.features.gates.compute import judge, matching_classes
-from jaccard_eval.metrics.metric_lookup import answers_of
+from jaccard_eval.features.gates.lookup import answers_of
 
 # cat: found at every threshold. dog: IoU 60 / 100, found at 0.5, 0.55 and 0.6. fox: no ground truth, one false alarm.
 TRUTH = [gt("cat 0 0 10 10"), gt("dog 0 50 10 10", "b")]
@@ -129,7 +129,7 @@ def test_classes_are_aggregated(run: EvaluationResult, keys: dict[str, Any], val
     verdict = one(run, classes=("cat", "dog"), max=1.0, **keys)
     assert verdict.value == pytest.approx(value, abs=1e-12)
     assert (verdict.reason, verdict.n, verdict.class_name) == (reason, 2, None)
-    assert [cell.ref for cell in verdict.cells] == ["AP[class=cat]", "AP[class=dog]"]
+    assert [str(cell.ref) for cell in verdict.cells] == ["AP[class=cat]", "AP[class=dog]"]
 
 
 def test_too_little_ground_truth_is_skipped_and_reported(run: EvaluationResult) -> None:

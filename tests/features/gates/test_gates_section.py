@@ -10,6 +10,7 @@ from resampled import difference
 from result_builder import make_result
 
 from jaccard_eval.data.document import MetricValue, Rows
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.verdict import GateResult, GateVerdict, Spread, Status, counted_statuses
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs import csv_, json_, markdown, terminal
@@ -29,7 +30,7 @@ PASSED = GateVerdict(
 DROPPED = replace(
     PASSED, rule="drop", check="max-drop", status=Status.FAIL, limit=0.01, margin=-0.04, baseline=0.8, delta=-0.05
 )
-DELTA = difference(0.8, 0.75, (-0.09, -0.01), ref="AP50", probability=0.97, detectable=0.06)
+DELTA = difference(0.8, 0.75, (-0.09, -0.01), ref=MetricRef.parse("AP50"), probability=0.97, detectable=0.06)
 DRAWN = {"confidence_level": 0.9, "n_resamples": 9, "n_units": 40, "unit": "image"}
 SURE = replace(
     DROPPED, significance="significant-drop", spread=Spread(interval=(-0.09, -0.01), drawn=DRAWN, paired=DELTA)
@@ -105,7 +106,7 @@ def test_markdown_has_the_same_table_made_inert() -> None:
 
 
 def test_the_document_has_all_of_a_verdict_and_null_where_undefined() -> None:
-    cell = MetricValue(ref="AP50", value=math.nan, n=2, reason="no ground truth")
+    cell = MetricValue(ref=MetricRef.parse("AP50"), value=math.nan, n=2, reason="no ground truth")
     document = json.loads(
         json_.render(make_result().with_part(Rows("gates", (replace(SKIPPED, cells=(cell,)),))), ReportOptions())
     )

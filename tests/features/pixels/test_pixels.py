@@ -118,7 +118,7 @@ def test_nothing_to_count_gives_no_number() -> None:
 
 def test_names_of_classes_stand_in_the_canonical_text_of_the_metric() -> None:
     row = pixel_metrics(counted("0", "0"), ["traffic light"]).per_class[0]
-    assert row.values["IoU"].ref == "IoU[class=traffic light]"
+    assert str(row.values["IoU"].ref) == "IoU[class=traffic light]"
 
 
 def test_the_matrix_has_ground_truth_in_rows_and_a_last_column_for_no_class() -> None:

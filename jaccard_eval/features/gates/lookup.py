@@ -1,0 +1,290 @@
+"""What answers the metric references of rules: a result in memory, or a saved one as far as it holds the number."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from typing import Protocol as TypingProtocol
+
+from jaccard_eval.data.document import PIXELS, MetricValue
+from jaccard_eval.data.metricref import (
+    BOX_METRICS,
+    EXTERNAL,
+    MAP_CLASS_METRICS,
+    MAP_METRICS,
+    METRICS,
+    MetricRef,
+    split_ref,
+    suggest_metric,
+)
+from jaccard_eval.data.protocol import COCO, AreaRange
+from jaccard_eval.data.result import EvaluationResult, Measured
+from jaccard_eval.errors import UsageError
+from jaccard_eval.metrics.averages import Axes
+from jaccard_eval.metrics.slices import chosen_images, slice_digest
+from jaccard_eval.options import Slice
+from jaccard_eval.text import did_you_mean, shown
+
+KINDS = (EvaluationResult.kind, PIXELS)
+NO_METRICS = ("class", "gt", "ignored", "pred", "intervals")  # of the rows of classes in a document
+
+Values = dict[Hashable, MetricValue]
+
+
+class Answers(TypingProtocol):
+    """A result that can be asked for the value of a metric reference."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of the result: "evaluation" or "pixels"."""
+
+    @property
+    def signature(self) -> str:
+        """All that can change its numbers."""
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Its classes."""
+
+    def value(self, ref: str) -> MetricValue:
+        """Return the value of a reference.
+
+        Raises
+        ------
+        UsageError
+            When there is no such metric or class, or the result does not hold it.
+        """
+
+    def on(self, images: Slice) -> Answers:
+        """Return the answers for some of the images; for the errors see `value`."""
+
+
+class Named(TypingProtocol):
+    """A row of a class."""
+
+    @property
+    def name(self) -> str:
+        """Of the class."""
+
+
+class ListedResult(TypingProtocol):
+    """A result that has the values that it lists and no others, such as a count of pixels."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of the result."""
+
+    @property
+    def signature(self) -> str:
+        """All that can change its numbers."""
+
+    @property
+    def per_class(self) -> Sequence[Named]:
+        """Its classes."""
+
+    def value(self, ref: MetricRef) -> MetricValue:
+        """Return a value that is listed; a KeyError else."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultAnswers:
+    """A result in memory: its match table answers anything, also of a slice; without one it has what it lists."""
+
+    kind: str
+    signature: str
+    class_names: tuple[str, ...]
+    source: Measured | ListedResult
+    measured: Measured | None
+
+    def value(self, ref: str) -> MetricValue:
+        """Measure a reference, or look it up."""
+        return self.source.value(parse_ref(ref, self.kind, self.class_names))
+
+    def on(self, images: Slice) -> ResultAnswers:
+        """Evaluate some of the images alone; pixels are counted over all."""
+        if self.measured is None:
+            raise UsageError(
+                f"slice {shown(images.name)}: label maps are counted over all images; evaluate these alone"
+            )
+        part = self.measured.restrict(chosen_images(images, self.measured.image_names))
+        return replace(self, source=part, measured=part)
+
+
+def answers_of(result: EvaluationResult | ListedResult) -> ResultAnswers:
+    """Return what answers for a result in memory."""
+    names = tuple(row.name for row in result.per_class)
+    if isinstance(result, EvaluationResult):
+        return ResultAnswers(result.kind, result.signature, names, result.measured, result.measured)
+    return ResultAnswers(result.kind, result.signature, names, result, None)
+
+
+def parse_ref(text: str, kind: str, class_names: Sequence[str]) -> MetricRef:
+    """Return the reference that a text is to a result of a kind; of label maps only what there is a value of.
+
+    Raises
+    ------
+    UsageError
+        When there is no such metric; of label maps, no such class.
+    """
+    if kind == EvaluationResult.kind:
+        return MetricRef.parse(text)
+    head, items = split_ref(text)
+    known = (*MAP_METRICS, *MAP_CLASS_METRICS)
+    if head not in known:
+        raise UsageError(
+            f"unknown metric {shown(text)} of label maps; known are {', '.join(known)}.{suggest_metric(head, known)}"
+        )
+    other = sorted(set(items) - {"class"})
+    if other:
+        raise UsageError(f"metric {shown(text)}: label maps know no {' or '.join(other)}")
+    if "class" not in items and head in MAP_METRICS:
+        return MetricRef(name=head)
+    if "class" not in items or head in MAP_METRICS:
+        what = "over all classes" if "class" in items else "of a class"
+        raise UsageError(f"metric {shown(text)}: {head} is {what}")
+    name = str(items["class"])
+    if name not in class_names:
+        raise UsageError(f"metric {shown(text)}: unknown class {shown(name)}.{did_you_mean(name, class_names)}")
+    return MetricRef(name=head, class_name=name)
+
+
+class SavedAnswers:
+    """The summary, the classes, the operating points, the slices and the cells of the gates that a JSON document holds.
+
+    Parameters
+    ----------
+    document : mapping
+        As ``EvaluationResult.to_dict`` and ``PixelsResult.to_dict`` give it.
+    path : str
+        For messages.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, AttributeError, UsageError
+        When the document is not of that form.
+    """
+
+    def __init__(self, document: Mapping[str, Any], path: str) -> None:
+        self.path = path
+        self.kind: str = document["kind"]
+        self.signature: str = document["signature"]
+        self.class_names = tuple(str(row["class"]) for row in document["per_class"])
+        self._table: Answers | None = None
+        self._axes = _axes(document, self.class_names) if self.kind == EvaluationResult.kind else None
+        summary = (
+            self._value(name, value, document["support"][name], document["undefined"].get(name))
+            for name, value in document["metrics"].items()
+        )
+        held = (*summary, *(_box_values(document) if self._axes else _map_values(document)))
+        self._values: Values = {self._key(metric.ref): metric for metric in held}
+        self._slices: dict[str, Values] = {}
+        for gate in document["gates"]:
+            of_slice = self._slices.setdefault(gate["slice_digest"], {})
+            self._remember(gate["cells"], of_slice if gate["slice"] else self._values)
+        for row in document.get("slices", ()):
+            cells = (
+                {"metric": name, "value": row[name], "n": n, "reason": "no detections" if n else "no ground truth"}
+                for name, n in row["support"].items()
+            )
+            self._remember(cells, self._slices.setdefault(row["digest"], {}))
+
+    def with_table(self, table: Answers) -> SavedAnswers:
+        """Return the answers of the match table, and of the document what was measured elsewhere."""
+        both = copy.copy(self)
+        both.class_names, both._table = table.class_names, table
+        return both
+
+    def value(self, ref: str) -> MetricValue:
+        """Look a reference up; see ``Answers.value`` for the errors."""
+        if self._table is not None and not ref.startswith(EXTERNAL):
+            return self._table.value(ref)
+        value = self._values.get(self._key(self._parsed(ref)))
+        if value is None:
+            hint = "evaluate again with the same rules, and the new file will"
+            raise UsageError(f"{shown(self.path)} does not hold {shown(ref)}; {hint}")
+        return value
+
+    def on(self, images: Slice) -> Answers:
+        """Return what the saved run and its gates measured on a slice."""
+        if self._table is not None:
+            return self._table.on(images)
+        values = self._slices.get(slice_digest(images))
+        if values is None:
+            raise UsageError(
+                f"{shown(self.path)} holds nothing of slice {shown(images.name)}; evaluate again with the same rules"
+            )
+        part = copy.copy(self)
+        part._values = values
+        return part
+
+    def _remember(self, cells: Iterable[Mapping[str, Any]], values: Values) -> None:
+        """Add what was measured beyond the summary."""
+        for cell in cells:
+            metric = self._value(cell["metric"], cell["value"], cell["n"], cell["reason"])
+            values.setdefault(self._key(metric.ref), metric)
+
+    def _value(self, ref: str, value: float | None, n: int, reason: str | None) -> MetricValue:
+        return _measured(self._parsed(ref), value, n, reason)
+
+    def _parsed(self, ref: str) -> MetricRef:
+        """Read a reference; of what is measured elsewhere, the cells of the gates have the value."""
+        return MetricRef(name=ref) if ref.startswith(EXTERNAL) else parse_ref(ref, self.kind, self.class_names)
+
+    def _key(self, ref: MetricRef) -> Hashable:
+        """Return what equals for references that mean the same under the protocol of the document."""
+        if self._axes is None or ref.name not in METRICS:
+            return ref
+        averaged = METRICS[ref.name].kind == "average"
+        thresholds = self._axes.thresholds(ref) if averaged else [self._axes.single_threshold(ref)]
+        # AP is AP50 where 0.5 is the one threshold; AR and AR100 are one number where the largest cap is 100.
+        if isinstance(thresholds, list):
+            threshold: int | None = thresholds[0]
+        else:
+            threshold = 0 if len(self._axes.protocol.iou_thresholds) == 1 else None
+        return ref.name, threshold, self._axes.area(ref), self._axes.cap(ref), ref.score, self._axes.label(ref)
+
+
+def _box_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
+    """Yield the values of the classes and of the operating points."""
+    for row in document["per_class"]:
+        reason = "no detections" if row["gt"] else "no ground truth"
+        for name in (name for name in row if name not in NO_METRICS):
+            yield _measured(replace(MetricRef.parse(name), class_name=row["class"]), row[name], row["gt"], reason)
+    for point in (point for point in document["operating_points"] if point["score"] is not None):
+        n = point["tp"] + point["fn"]
+        for name in (name for name in BOX_METRICS if name.lower() in point):
+            ref = MetricRef(name=name, iou=point["iou"], score=point["score"], class_name=point["class"])
+            yield _measured(ref, point[name.lower()], n, "no detections or no ground truth")
+
+
+def _map_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
+    for row in document["per_class"]:
+        for name in MAP_CLASS_METRICS:
+            ref = MetricRef(name=name, class_name=row["class"])
+            yield _measured(ref, row[name], row["gt_pixels"], "neither predicted nor in the ground truth")
+
+
+def _measured(ref: MetricRef, value: float | None, n: int, reason: str | None) -> MetricValue:
+    if value is None:
+        return MetricValue(ref=ref, value=math.nan, n=int(n), reason=reason or "the saved result gives no reason")
+    return MetricValue(ref=ref, value=float(value), n=int(n))
+
+
+def _axes(document: Mapping[str, Any], class_names: tuple[str, ...]) -> Axes:
+    """Return the axes of the saved evaluation; JSON has no infinities."""
+    protocol = document["protocol"]
+    areas = (
+        AreaRange(
+            area["name"],
+            -math.inf if area["low"] is None else area["low"],
+            math.inf if area["high"] is None else area["high"],
+        )
+        for area in protocol["areas"]
+    )
+    rules = COCO.with_options(
+        iou_thresholds=tuple(protocol["iou_thresholds"]), areas=tuple(areas), max_dets=tuple(protocol["max_dets"])
+    )
+    return Axes(rules, class_names)
