@@ -48,17 +48,8 @@ def sniff(path: Path) -> bool:
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of a delimited file to the draft.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read as a table; problems of its columns and cells are among the draft's findings.
-    """
-    from jaccard_eval.reading.tabular.boxes import (
-        add_boxes,  # not needed to look for a format
-        read_cells,
-    )
+    """Add the images, classes and boxes of a delimited file to the draft."""
+    from jaccard_eval.reading.tabular.boxes import add_boxes, read_cells  # not needed to look for a format
     from jaccard_eval.reading.tabular.columns import is_kaggle, resolve_columns
     from jaccard_eval.reading.tabular.plain import add_plain_boxes
     from jaccard_eval.reading.tabular.rows import open_table, read_sheet
@@ -78,13 +69,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
-    """Write delimited text: tabs for the suffix ``.tsv``, commas for all others.
-
-    Raises
-    ------
-    MachineError
-        When the file cannot be written.
-    """
+    """Write delimited text: tabs for the suffix ``.tsv``, commas for all others."""
     from jaccard_eval.reading.tabular.writer import write_file
 
     write_file(dataset, path, findings)

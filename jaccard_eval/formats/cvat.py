@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +16,11 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
-from jaccard_eval.reading.tabular.columns import parse_numbers
-from jaccard_eval.reading.xml import Element, mention_unused, root_name, text_of
+from jaccard_eval.reading.xml import mention_unused, parse_xml, root_name, text_of
 from jaccard_eval.text import shown
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 FORMAT = Format(
     name="cvat",
@@ -35,39 +38,59 @@ FORMAT = Format(
     suffixes=(".xml",),
 )
 
-ROOT = "annotations"
+_ROOT = "annotations"
 _FILE = "annotations.xml"  # as CVAT calls it in its archives
+_CORNERS = ("xtl", "ytl", "xbr", "ybr")
+_SIDES = ("width", "height")
+_SHAPES = ("polygon", "polyline", "points", "mask", "ellipse", "cuboid", "skeleton", "tag")
+_FRAME_NAME = "frame_{:06d}"  # as CVAT names the images of a video
+_FRAME_DIGITS = 18
 
 
 def sniff(path: Path) -> bool:
     """Whether the file, or annotations.xml in the folder, has the outermost element of CVAT."""
-    return root_name(_file_of(path)) == ROOT
+    return root_name(_file_of(path)) == _ROOT
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of a CVAT file to the draft.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read; problems of its elements are among the draft's findings.
-    """
-    # not needed to look for a format
-    from jaccard_eval.reading.xml import parse_xml
-
+    """Add the images, classes and boxes of a CVAT file to the draft."""
     file = _file_of(path)
-    read_tree(file, parse_xml(file, ROOT), draft)
+    root = parse_xml(file, _ROOT)
+    tree = _Tree(file)
+    for element in root.iterfind("image"):
+        tree.add_image(element)
+    for number, track in enumerate(root.iterfind("track")):
+        tree.add_track(number, track)
+    _check_names(tree, draft)
+    _set_images(tree, root, draft)
+    declared = [text_of(label, "name") for label in root.iterfind("meta//labels/label")]
+    names = [name for name in dict.fromkeys((*declared, *sorted(set(tree.labels)))) if name]
+    draft.set_classes(names, names)
+    draft.set_boxes(
+        RawBoxes(
+            image=tree.image,
+            label=tree.labels,
+            coords=_upright(tree, _numbers(tree, tree.corners, _CORNERS, draft).reshape(-1, 4), draft),
+            encoding="xyxy",
+            units="px",
+            place=tree.where,
+        )
+    )
+    where = Where(draft.path)
+    mention_unused([("occluded", tree.occluded)], where, draft.findings)
+    if tree.outside:
+        draft.ignored["outside"] += tree.outside
+        detail = f"{tree.outside:,} boxes of tracks are set aside: outside=1, their object is out of sight"
+        draft.findings.note("track-outside", where, detail)
+    if tree.shapes:
+        draft.ignored["shape"] += tree.shapes.total()
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(tree.shapes.items()))
+        fix = "Draw boxes, or export another format that has the boxes around them."
+        draft.findings.warning("shape-unused", where, f"shapes that are no boxes are set aside: {kinds}", fix=fix)
 
 
 def _file_of(path: Path) -> Path:
     return path / _FILE if files.is_folder(path) else path
-
-
-CORNERS = ("xtl", "ytl", "xbr", "ybr")
-SIDES = ("width", "height")
-SHAPES = ("polygon", "polyline", "points", "mask", "ellipse", "cuboid", "skeleton", "tag")
-FRAME_NAME = "frame_{:06d}"  # as CVAT names the pictures of a video
-_FRAME_DIGITS = 18
 
 
 @dataclass(slots=True)
@@ -91,10 +114,10 @@ class _Tree:
         """Add an image and its boxes."""
         name = element.get("name", "")
         self.images.append(name)
-        self.sizes += [element.get(side, "") for side in SIDES]
+        self.sizes += [element.get(side, "") for side in _SIDES]
         for number, box in enumerate(element.iterfind("box")):
             self._add_box(name, box.get("label", ""), box, f"image {shown(name)}.box[{number}]")
-        self._count_shapes(element)
+        self.shapes.update(child.tag for child in element if child.tag in _SHAPES)
 
     def add_track(self, number: int, track: Element) -> None:
         """Add the boxes of a track, but for the frames in which its object is out of sight."""
@@ -103,59 +126,31 @@ class _Tree:
             if box.get("outside") == "1":
                 self.outside += 1
             elif not (frame.isascii() and frame.isdigit() and len(frame) <= _FRAME_DIGITS):
-                self.bad_frames.append((self._where(record, "frame"), f"is {shown(frame)}, expected a whole number"))
+                where = Where(str(self.path), record=record, field="frame")
+                self.bad_frames.append((where, f"is {shown(frame)}, expected a whole number"))
             else:
-                self._add_box(FRAME_NAME.format(int(frame)), track.get("label", ""), box, record)
-        self._count_shapes(track)
+                self._add_box(_FRAME_NAME.format(int(frame)), track.get("label", ""), box, record)
+        self.shapes.update(child.tag for child in track if child.tag in _SHAPES)
 
     def where(self, row: int, name: str | None = None) -> Where:
         """Return the place of a box."""
-        return self._where(self.record[row], name)
-
-    def _where(self, record: str, name: str | None) -> Where:
-        return Where(str(self.path), record=record, field=name)
+        return Where(str(self.path), record=self.record[row], field=name)
 
     def _add_box(self, image: str, label: str, box: Element, record: str) -> None:
         self.image.append(image)
         self.labels.append(label.strip())
-        self.corners += [box.get(corner, "") for corner in CORNERS]
+        self.corners += [box.get(corner, "") for corner in _CORNERS]
         self.rotation.append(box.get("rotation") or "0")
         self.record.append(record)
         self.occluded += box.get("occluded") == "1"
 
-    def _count_shapes(self, element: Element) -> None:
-        self.shapes.update(one.tag for one in element if one.tag in SHAPES)
-
-
-def read_tree(path: Path, root: Element, draft: Draft) -> None:
-    """Add the images, classes and boxes of a tree to the draft."""
-    tree = _Tree(path)
-    for element in root.iterfind("image"):
-        tree.add_image(element)
-    for number, track in enumerate(root.iterfind("track")):
-        tree.add_track(number, track)
-    _check_names(tree, draft)
-    _set_images(tree, root, draft)
-    declared = [text_of(label, "name") for label in root.iterfind("meta//labels/label")]
-    names = [name for name in dict.fromkeys((*declared, *sorted(set(tree.labels)))) if name]
-    draft.set_classes(names, names)
-    draft.set_boxes(
-        RawBoxes(
-            image=tree.image,
-            label=tree.labels,
-            coords=_upright(tree, _numbers(tree, tree.corners, CORNERS, draft).reshape(-1, 4), draft),
-            encoding="xyxy",
-            units="px",
-            place=tree.where,
-        )
-    )
-    _mention_left_out(tree, draft)
-
 
 def _set_images(tree: _Tree, root: Element, draft: Draft) -> None:
     """Name the images; a video lists no frames but those with boxes, and one size for all of them."""
+    from jaccard_eval.reading.tabular.columns import parse_numbers  # not needed to look for a format
+
     frames = sorted(set(tree.image) - set(tree.images))
-    sizes = [*tree.sizes, *([text_of(root, f"meta//original_size/{side}") for side in SIDES] * len(frames))]
+    sizes = [*tree.sizes, *([text_of(root, f"meta//original_size/{side}") for side in _SIDES] * len(frames))]
     keys = [*tree.images, *frames]
     numbers = parse_numbers(np.array([text or "0" for text in sizes], dtype=np.object_))[0].reshape(-1, 2)
     known = ((numbers > 0) & (numbers <= MAX_IMAGE_SIDE)).all(axis=1, keepdims=True)
@@ -180,6 +175,8 @@ def _check_names(tree: _Tree, draft: Draft) -> None:
 
 def _numbers(tree: _Tree, texts: list[str], names: tuple[str, ...], draft: Draft) -> FloatArray:
     """Return the numbers of attributes, which stand in `texts` box by box."""
+    from jaccard_eval.reading.tabular.columns import parse_numbers
+
     numbers, bad = parse_numbers(np.array(texts, dtype=np.object_))
 
     def describe(index: int) -> tuple[Where, str]:
@@ -197,9 +194,8 @@ def _upright(tree: _Tree, corners: FloatArray, draft: Draft) -> FloatArray:
     turned = np.flatnonzero(degrees % 360 != 0)
     if not len(turned):
         return corners
-    draft.findings.note(
-        "outline", Where(draft.path), f"{len(turned):,} rotated boxes are read as the boxes around them"
-    )
+    detail = f"{len(turned):,} rotated boxes are read as the boxes around them"
+    draft.findings.note("outline", Where(draft.path), detail)
     angle = np.radians(degrees[turned])
     cos, sin = np.abs(np.cos(angle)), np.abs(np.sin(angle))
     centre = (corners[turned, :2] + corners[turned, 2:]) / 2  # (n_turned, 2)
@@ -208,17 +204,3 @@ def _upright(tree: _Tree, corners: FloatArray, draft: Draft) -> FloatArray:
     hull = corners.copy()
     hull[turned] = np.concatenate((centre - half, centre + half), axis=1)
     return hull
-
-
-def _mention_left_out(tree: _Tree, draft: Draft) -> None:
-    where = Where(draft.path)
-    mention_unused([("occluded", tree.occluded)], where, draft.findings)
-    if tree.outside:
-        draft.ignored["outside"] += tree.outside
-        detail = f"{tree.outside:,} boxes of tracks are set aside: outside=1, their object is out of sight"
-        draft.findings.note("track-outside", where, detail)
-    if tree.shapes:
-        draft.ignored["shape"] += tree.shapes.total()
-        kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(tree.shapes.items()))
-        fix = "Draw boxes, or export another format that has the boxes around them."
-        draft.findings.warning("shape-unused", where, f"shapes that are no boxes are set aside: {kinds}", fix=fix)

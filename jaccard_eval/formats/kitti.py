@@ -5,21 +5,15 @@ The box is columns 5 to 8, corners in pixels. ``DontCare`` marks regions that no
 
 from __future__ import annotations
 
-import contextlib
-import os
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import Format
-from jaccard_eval.formats._yolo.reader import add_label_images
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
-from jaccard_eval.reading.files import read_each, read_lines
-from jaccard_eval.reading.lines import Place, TextBoxes
 from jaccard_eval.text import is_numeral
 
 FORMAT = Format(
@@ -30,78 +24,62 @@ FORMAT = Format(
     carries=("images", "scores", "ignore"),
 )
 
-SNIFFED_FILES = 20
-COLUMNS = (15, 16)  # without and with a score
-
-_LABELS = "label_2"
+_LABELS = "label_2"  # where the benchmark has them, beside image_2
+_SNIFFED_FILES = 20
+_NUMBERS = (
+    *("truncated", "occluded", "alpha", "left", "top", "right", "bottom"),
+    *("height", "width", "length", "x", "y", "z", "rotation_y", "score"),
+)
+_COLUMNS = (15, 16)  # without and with a score
+_BOX, _SCORE = slice(3, 7), 14  # among the numbers
+_UNLABELLED = "DontCare"
+_FIX = "Write type, truncated, occluded, alpha, four corners, seven 3D properties and perhaps a score."
 
 
 def sniff(path: Path) -> bool:
     """Whether the first lines of label files in a folder are a word and 14 or 15 numbers."""
-    names: list[str] = []
-    folder = label_folder(path)
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in entries if entry.name.lower().endswith(".txt"))
-    heads = (files.head(folder / name) for name in names[:SNIFFED_FILES])
-    lines = [line for head in heads if (line := head.decode("utf-8", "replace").strip().partition("\n")[0])]
-    return bool(lines) and sum(map(_is_object, lines)) * 2 > len(lines)
+
+    def is_object(line: str) -> bool:
+        kind, *numbers = line.split()
+        return 1 + len(numbers) in _COLUMNS and not is_numeral(kind) and all(map(is_numeral, numbers))
+
+    folder = files.inner_folder(path, _LABELS)
+    found, _ = files.scan_folder(folder, lambda name: name.lower().endswith(".txt"), _SNIFFED_FILES)
+    lines = [line for line in map(files.first_line, found) if line]
+    return bool(lines) and sum(map(is_object, lines)) * 2 > len(lines)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of a folder of label files to the draft.
+    """Add the images, classes and boxes of a folder of label files to the draft."""
+    from jaccard_eval.formats._yolo.reader import add_label_images  # not needed to look for a format
+    from jaccard_eval.reading.lines import TextBoxes, split_files
 
-    Raises
-    ------
-    DataError
-        When there are no label files; problems of their lines are among the draft's findings.
-    """
-    # not needed to look for a format
-
-    read_folder(label_folder(path), draft, options)
-
-
-def label_folder(path: Path) -> Path:
-    """Return the folder of label files: label_2, where the benchmark has them beside image_2, else the path itself."""
-    inner = path / _LABELS
-    return inner if files.is_folder(inner) else path
-
-
-def _is_object(line: str) -> bool:
-    kind, *numbers = line.split()
-    return 1 + len(numbers) in COLUMNS and not is_numeral(kind) and all(map(is_numeral, numbers))
-
-
-UNLABELLED = "DontCare"
-NUMBERS = (
-    *("truncated", "occluded", "alpha", "left", "top", "right", "bottom"),
-    *("height", "width", "length", "x", "y", "z", "rotation_y", "score"),
-)
-PLAIN = 15  # columns without a score
-BOX = slice(3, 7)  # among the numbers
-SCORE = 14
-FIX = "Write type, truncated, occluded, alpha, four corners, seven 3D properties and perhaps a score."
-
-
-def read_folder(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of a folder of label files to the draft.
-
-    Raises
-    ------
-    DataError
-        When there are no label files on the side of the ground truth.
-    """
-    lines = _read_lines(add_label_images(path, draft, options), draft)
-    table = lines.read(draft.findings, fix=FIX)
-    has_score = _have_scores(lines, draft)
+    lines = TextBoxes(_NUMBERS)
+    labels = add_label_images(files.inner_folder(path, _LABELS), draft)
+    for image, place, fields in split_files(labels, draft.findings):
+        if len(fields) in _COLUMNS:
+            lines.add(place, image, fields[0], [*fields[1:], *([""] * (max(_COLUMNS) - len(fields)))])
+        else:
+            lines.refuse(place, f"expected 15 columns, or 16 with a score, got {len(fields)}")
+    table = lines.read(draft.findings, fix=_FIX)
+    unscored = [row for row, score in enumerate(lines.numbers[_SCORE :: len(_NUMBERS)]) if not score]
+    if options.role == "pred" and 0 < len(unscored) < len(lines):
+        draft.findings.add_rows(
+            Severity.ERROR,
+            "columns",
+            unscored,
+            lambda row: (lines.where(row), "expected 16 columns with a score as in other lines, got 15"),
+            fix="Write the score of every prediction.",
+        )
     names = sorted(set(lines.labels))
     draft.set_classes(names, names)
-    ignore = np.array([kind == UNLABELLED for kind in lines.labels], dtype=np.bool_)
+    ignore = np.array([kind == _UNLABELLED for kind in lines.labels], dtype=np.bool_)
     draft.set_boxes(
         RawBoxes(
             image=lines.images,
             label=lines.labels,
-            coords=table[:, BOX],
-            score=table[:, SCORE] if has_score else None,
+            coords=table[:, _BOX],
+            score=table[:, _SCORE] if len(lines) and not unscored else None,
             ignore=ignore,
             encoding="xyxy",
             units="px",
@@ -109,37 +87,6 @@ def read_folder(path: Path, draft: Draft, options: ReadOptions) -> None:
         )
     )
     if ignore.any():
-        detail = f"{int(ignore.sum()):,} regions of {UNLABELLED} are boxes of a class of that name, marked ignore"
-        fix = f"Leave the class out with --exclude-classes {UNLABELLED}."
+        detail = f"{int(ignore.sum()):,} regions of {_UNLABELLED} are boxes of a class of that name, marked ignore"
+        fix = f"Leave the class out with --exclude-classes {_UNLABELLED}."
         draft.findings.warning("kitti-dontcare", Where(draft.path), detail, fix=fix)
-
-
-def _read_lines(files: dict[str, Path], draft: Draft) -> TextBoxes:
-    lines = TextBoxes(NUMBERS)
-    for key, path, texts in read_each(files, partial(read_lines, empty_ok=True), draft.findings):
-        for number, text in enumerate(texts, start=1):
-            if fields := text.split():
-                _add_line(lines, (str(path), number), key, fields)
-    return lines
-
-
-def _add_line(lines: TextBoxes, place: Place, image: str, fields: list[str]) -> None:
-    """Add a line that is not blank."""
-    if len(fields) in (PLAIN, PLAIN + 1):
-        lines.add(place, image, fields[0], [*fields[1:], *([""] * (PLAIN + 1 - len(fields)))])
-    else:
-        lines.refuse(place, f"expected 15 columns, or 16 with a score, got {len(fields)}")
-
-
-def _have_scores(lines: TextBoxes, draft: Draft) -> bool:
-    """Return whether all lines end with a score; predictions of which only some do are an error."""
-    without = [row for row, score in enumerate(lines.numbers[SCORE :: len(NUMBERS)]) if not score]
-    if draft.options.role == "pred" and 0 < len(without) < len(lines):
-        draft.findings.add_rows(
-            Severity.ERROR,
-            "columns",
-            without,
-            lambda row: (lines.where(row), "expected 16 columns with a score as in other lines, got 15"),
-            fix="Write the score of every prediction.",
-        )
-    return not without and len(lines) > 0

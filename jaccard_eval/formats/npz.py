@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +28,10 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, Keys, RawBoxes
-from jaccard_eval.reading.npz import Archive, load_archive
-from jaccard_eval.similarity.encoding import BOX_ENCODINGS, NORM_SUFFIX
-from jaccard_eval.similarity.grid import GRID_FORMULAS, decode_grid
 from jaccard_eval.text import shown
+
+if TYPE_CHECKING:
+    from jaccard_eval.reading.npz import Archive
 
 FORMAT = Format(
     name="npz",
@@ -42,6 +43,11 @@ FORMAT = Format(
     suffixes=(".npz",),
 )
 
+RAW_SCORE_MIN = 0.001  # below which Ultralytics sets decoded boxes aside when it validates
+
+_HEAD = re.compile(r"raw(_\w+)?")
+_BOX_ARRAYS = {"boxes", "scores", "labels", "image", "images", "sizes", "names", "encoding"}
+_RAW_ARRAYS = ("raw", "anchors", "stride", "formula")
 _ZIP_MAGIC = b"PK\x03\x04"
 _NAME_LENGTH, _NAME = slice(26, 28), 30  # of the first entry, by the header of a zip archive
 
@@ -54,40 +60,9 @@ def sniff(path: Path) -> bool:
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the boxes of a NumPy archive to the draft; arrays of Python objects, which are pickles, are never loaded.
+    """Add the boxes of a NumPy archive to the draft; arrays of Python objects, which are pickles, are never loaded."""
+    from jaccard_eval.reading.npz import load_archive  # not needed to look for a format
 
-    Raises
-    ------
-    DataError
-        When the archive or an array of it cannot be read; what does not fit is among the draft's findings.
-    """
-    # not needed to look for a format
-
-    read_file(path, draft, options)
-
-
-def write_example(path: Path) -> None:
-    """Write the example, which is code here and not a text to be read."""
-    import numpy as np
-
-    np.savez(path, boxes=[[10, 20, 40, 60]], scores=[0.9], labels=["dog"], image=["a.jpg"])
-
-
-RAW_SCORE_MIN = 0.001  # below which Ultralytics sets decoded boxes aside when it validates
-
-_HEAD = re.compile(r"raw(_\w+)?")
-_BOX_ARRAYS = {"boxes", "scores", "labels", "image", "images", "sizes", "names", "encoding"}
-_RAW_ARRAYS = ("raw", "anchors", "stride", "formula")
-
-
-def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the boxes of an archive to the draft.
-
-    Raises
-    ------
-    DataError
-        When the archive cannot be read, or its arrays do not fit.
-    """
     archive = load_archive(path, draft.findings)
     heads = [found[1] or "" for name in archive.arrays if (found := _HEAD.fullmatch(name))]
     if heads and "boxes" not in archive.arrays:
@@ -102,7 +77,14 @@ def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
         draft.findings.note("npz-unused", Where(draft.path), f"arrays passed over: {names}")
 
 
+def write_example(path: Path) -> None:
+    """Write the example, which is code here and not a text to be read."""
+    np.savez(path, boxes=[[10, 20, 40, 60]], scores=[0.9], labels=["dog"], image=["a.jpg"])
+
+
 def _add_boxes(archive: Archive, draft: Draft, options: ReadOptions) -> None:
+    from jaccard_eval.similarity.encoding import BOX_ENCODINGS, NORM_SUFFIX
+
     coords = archive.numbers("boxes", (None, 4))
     n = None if coords is None else len(coords)
     labels = archive.keys("labels", n)
@@ -200,7 +182,11 @@ def _add_raw(archive: Archive, heads: list[str], draft: Draft, options: ReadOpti
     if images is None or not found:
         return
     image = np.concatenate([head.image for head in found])
-    _note_dropped(sum(head.dropped for head in found), archive, heads, draft)
+    dropped = sum(head.dropped for head in found)
+    if dropped:
+        draft.ignored["npz-score-low"] += dropped
+        detail = f"boxes with a score below {RAW_SCORE_MIN:g}, set aside: {dropped:,}"
+        draft.findings.note("npz-score-low", archive.where(f"raw{heads[0]}"), detail)
     draft.details.append(f"raw output of {len(heads)} heads, decoded; pixels of the network's input")
     listed = _key_list(images)
     draft.set_boxes(
@@ -218,6 +204,8 @@ def _add_raw(archive: Archive, heads: list[str], draft: Draft, options: ReadOpti
 
 def _decode(archive: Archive, head: str, n_images: int | None) -> _Head | None:
     """Decode one head: the best class of every box whose score is worth keeping."""
+    from jaccard_eval.similarity.grid import GRID_FORMULAS, decode_grid
+
     names = [f"{name}{head}" for name in _RAW_ARRAYS]
     raw = archive.numbers(names[0], (n_images, None, None, None, None))
     anchors, stride = archive.numbers(names[1], (None, 2)), archive.numbers(names[2], ())
@@ -238,10 +226,3 @@ def _decode(archive: Archive, head: str, n_images: int | None) -> _Head | None:
         coords=boxes[image, cell].astype(np.float64),
         dropped=score.size - len(image),
     )
-
-
-def _note_dropped(dropped: int, archive: Archive, heads: list[str], draft: Draft) -> None:
-    if dropped:
-        draft.ignored["npz-score-low"] += dropped
-        detail = f"boxes with a score below {RAW_SCORE_MIN:g}, set aside: {dropped:,}"
-        draft.findings.note("npz-score-low", archive.where(f"raw{heads[0]}"), detail)

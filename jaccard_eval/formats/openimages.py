@@ -5,7 +5,6 @@ The challenge's submissions are read as well: all boxes of an image in a Predict
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Sequence
@@ -14,21 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.atomic import replace_file
-from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.files import read_text
-from jaccard_eval.reading.tabular.boxes import NORM_LIMIT, BoxCells, add_boxes, read_cells
-from jaccard_eval.reading.tabular.columns import Columns, is_kaggle, position_of_strings, resolve_columns
-from jaccard_eval.reading.tabular.prediction_strings import one_row_per_box
-from jaccard_eval.reading.tabular.rows import Sheet, open_table, read_sheet
-from jaccard_eval.reading.tabular.writer import image_texts, report_texts
-from jaccard_eval.reading.writing import exact_coords, report_losses, report_rounded
 from jaccard_eval.text import inert, quoted
 
 FORMAT = Format(
@@ -40,13 +30,20 @@ FORMAT = Format(
     suffixes=(".csv",),
 )
 
+NEEDED = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")
+DESCRIPTIONS = "*class-descriptions*.csv"
+MID_STARTS = ("/m/", "/g/", "/t/")  # machine-generated ids of the knowledge graph
+HEADER = ("ImageID", "LabelName", "Confidence", "XMin", "XMax", "YMin", "YMax", "IsGroupOf")
+
+_NEEDED = frozenset(name.lower() for name in NEEDED)
+_MID_GROUP = re.compile(r"[,;\t|\" ]/[mgt]/\w+ ")  # a class, which a confidence follows
+
 
 def sniff(path: Path) -> bool:
     """Whether the first line has the columns of Open Images."""
     head = files.head(path)
     if not head or files.looks_structured(head):
         return False
-
     from jaccard_eval.reading.tabular.rows import first_line, split_first_line  # only where a table is possible
 
     text = head.decode("utf-8", errors="replace")
@@ -54,65 +51,21 @@ def sniff(path: Path) -> bool:
     return bool(line) and is_table(split_first_line(line)[1], text)
 
 
-def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of an Open Images table to the draft.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read as a table; problems of its columns and cells are among the draft's findings.
-    """
-    # not needed to look for a format
-
-    read_table(path, draft, options)
-
-
-def leads_to(path: Path, _: str) -> list[Path]:
-    """Return the files beside a table that name its classes."""
-    return [] if files.is_folder(path) else sorted(path.parent.glob(DESCRIPTIONS))
-
-
-def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
-    """Write an Open Images table.
-
-    Raises
-    ------
-    DataError
-        When boxes are in pixels and the size of an image is unknown.
-    MachineError
-        When the file cannot be written.
-    """
-    write_file(dataset, path, findings)
-
-
-NEEDED = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")
-
-_NEEDED = frozenset(name.lower() for name in NEEDED)
-
-
-_MID_GROUP = re.compile(r"[,;\t|\" ]/[mgt]/\w+ ")  # a class, which a confidence follows
-
-
 def is_table(header: Sequence[str], text: str) -> bool:
     """Whether a first line has every column that Open Images needs, under its own name, or MIDs in strings of boxes."""
+    from jaccard_eval.reading.tabular.columns import position_of_strings
+
     is_boxes = {name.strip().lower() for name in header} >= _NEEDED
     return is_boxes or (position_of_strings(header) is not None and _MID_GROUP.search(text) is not None)
 
 
-DESCRIPTIONS = "*class-descriptions*.csv"
-MID_STARTS = ("/m/", "/g/", "/t/")  # machine-generated ids of the knowledge graph
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of an Open Images table to the draft; the format prescribes fractions."""
+    from jaccard_eval.reading.tabular.boxes import NORM_LIMIT, add_boxes, read_cells
+    from jaccard_eval.reading.tabular.columns import is_kaggle, resolve_columns
+    from jaccard_eval.reading.tabular.prediction_strings import one_row_per_box
+    from jaccard_eval.reading.tabular.rows import open_table, read_sheet
 
-_UNKNOWN = "-1"  # a flag that nobody checked
-
-
-def read_table(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of a table to the draft; the format prescribes fractions.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read as a table.
-    """
     draft.options = replace(options, units=options.units or "norm")
     sheet = read_sheet(open_table(path, draft.findings))
     if is_kaggle(sheet.header):
@@ -121,79 +74,69 @@ def read_table(path: Path, draft: Draft, options: ReadOptions) -> None:
     columns = resolve_columns(sheet.header, draft.options, draft.findings, where)
     if columns is None:
         return
-    sheet = _with_known_flags(sheet, columns, draft)
+    group = columns.flags.get("group_of")
+    unknown = [row for row, cell in enumerate(() if group is None else sheet.columns[group]) if cell.strip() == "-1"]
+    if group is not None and unknown:  # -1 is a flag that nobody checked
+        detail = f"{sheet.header[group]} is -1, unknown, in {len(unknown):,} rows: taken for 0"
+        draft.findings.note("group-unknown", Where(draft.path), detail)
+        flags = sheet.columns[group].copy()
+        flags[unknown] = "0"
+        sheet = replace(sheet, columns=(*sheet.columns[:group], flags, *sheet.columns[group + 1 :]))
     cells = read_cells(sheet, columns, draft)
-    if options.units is None:
-        _require_fractions(cells, draft)
-    add_boxes(sheet, columns, cells, draft)
-    _name_classes(path, sorted({str(label) for label in sheet.columns[columns.label][cells.rows]}), draft)
-
-
-def _with_known_flags(sheet: Sheet, columns: Columns, draft: Draft) -> Sheet:
-    """Take groups of which nobody knows for none."""
-    position = columns.flags.get("group_of")
-    if position is None:
-        return sheet
-    cells = sheet.columns[position]
-    unknown = np.array([cell.strip() == _UNKNOWN for cell in cells], dtype=np.bool_)
-    if not unknown.any():
-        return sheet
-    detail = f"{sheet.header[position]} is -1, unknown, in {int(unknown.sum()):,} rows: taken for 0"
-    draft.findings.note("group-unknown", Where(draft.path), detail)
-    changed = np.where(unknown, "0", cells)
-    return replace(sheet, columns=(*sheet.columns[:position], changed, *sheet.columns[position + 1 :]))
-
-
-def _require_fractions(cells: BoxCells, draft: Draft) -> None:
-    """Refuse a table whose boxes are mostly no fractions; a detector's box may leave the image."""
     n_boxes, n_outside = len(cells.coords), int((cells.coords > NORM_LIMIT).any(axis=1).sum())
-    if n_outside * 2 > n_boxes:
+    if options.units is None and n_outside * 2 > n_boxes:  # single boxes of a detector may leave the image
         detail = (
             f"Open Images holds fractions of the image's width and height, but {n_outside:,} of {n_boxes:,} boxes "
             "have coordinates above 1"
         )
         fix = f"Pass --{draft.options.role}-units px if they are pixels."
         draft.findings.error("coordinate-range", Where(draft.path), detail, fix=fix)
+    add_boxes(sheet, columns, cells, draft)
+    _name_classes(path, sorted({str(label) for label in sheet.columns[columns.label][cells.rows]}), draft)
 
 
 def _name_classes(path: Path, labels: list[str], draft: Draft) -> None:
     """Name classes that are MIDs by the descriptions beside the table, where there are any."""
+    import csv
+
     mids = [label for label in labels if label.startswith(MID_STARTS)]
-    files = sorted(path.parent.glob(DESCRIPTIONS)) if mids else []
-    names = {mid: name for file in files for mid, name in _read_descriptions(file)}
+    described = sorted(path.parent.glob(DESCRIPTIONS)) if mids else []
+    names: dict[str, str] = {}
+    for file in described:
+        for row in csv.reader(io.StringIO(files.read_text(file), newline="")):
+            # The first field of a header is no MID.
+            if len(row) > 1 and row[0].startswith(MID_STARTS) and row[1].strip():
+                names[row[0]] = row[1].strip()
     known = [label for label in mids if label in names]
     if known:
         draft.set_classes(labels, [names.get(label, label) for label in labels])
-        draft.details.append(f"{len(known):,} class names from {', '.join(file.name for file in files)}")
+        draft.details.append(f"{len(known):,} class names from {', '.join(file.name for file in described)}")
 
 
-def _read_descriptions(path: Path) -> list[tuple[str, str]]:
-    """Return pairs of MID and name; a header is no pair, for its first field is no MID."""
-    rows = csv.reader(io.StringIO(read_text(path), newline=""))
-    return [
-        (row[0], row[1].strip()) for row in rows if len(row) > 1 and row[0].startswith(MID_STARTS) and row[1].strip()
-    ]
+def leads_to(path: Path, _: str) -> list[Path]:
+    """Return the files beside a table that name its classes."""
+    return [] if files.is_folder(path) else sorted(path.parent.glob(DESCRIPTIONS))
 
 
-HEADER = ("ImageID", "LabelName", "Confidence", "XMin", "XMax", "YMin", "YMax", "IsGroupOf")
+def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write a table of Open Images; the confidence of ground truth is 1, as there."""
+    from jaccard_eval.atomic import replace_file
+    from jaccard_eval.reading.tabular.writer import image_texts, report_texts
+    from jaccard_eval.reading.writing import exact_coords, report_losses, report_rounded
 
-
-def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
-    """Write a data set as a table of Open Images; the confidence of ground truth is 1, as there.
-
-    Raises
-    ------
-    DataError
-        When boxes are in pixels and the size of an image is unknown.
-    MachineError
-        When the file cannot be written.
-    """
-    coords = _fractions(dataset, path, findings)
+    boxes, labels = dataset.boxes, dataset.labels
+    sizes = None if dataset.units == "norm" else dataset.images.sizes[boxes.image]
+    if sizes is not None and not np.isfinite(sizes).all():
+        detail = "Open Images holds fractions, but boxes are in pixels and image sizes unknown"
+        raise DataError.single("size-unknown", Where(dataset.path), detail, fix="Give the pictures with --images DIR.")
+    coords, exact = exact_coords(boxes.xywh, "xxyy", sizes)
+    report_rounded(exact, path, findings)
     report_losses(dataset, path, findings, ("group_of",))
-    images, classes = image_texts(dataset.images), _class_texts(dataset)
+    images = image_texts(dataset.images)
+    # MIDs where the data set has them, else names.
+    classes = list(map(str, labels.keys)) if dataset.format == "openimages" else list(labels.names)
     report_texts(images, classes, path, findings)
     findings.raise_errors()
-    boxes = dataset.boxes
     scores = [1] * len(boxes) if boxes.score is None else boxes.score.tolist()
     columns = boxes.image.tolist(), boxes.label.tolist(), scores, coords.tolist(), boxes.group_of.tolist()
     rows = (
@@ -202,20 +145,3 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     )
     text = "".join(",".join(map(quoted, row)) + "\n" for row in (HEADER, *rows))
     replace_file(path, text.encode("utf-8", "backslashreplace"))
-
-
-def _fractions(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
-    """Return xmin, xmax, ymin and ymax (n, 4)."""
-    sizes = None if dataset.units == "norm" else dataset.images.sizes[dataset.boxes.image]
-    if sizes is not None and not np.isfinite(sizes).all():
-        detail = "Open Images holds fractions, but boxes are in pixels and image sizes unknown"
-        raise DataError.single("size-unknown", Where(dataset.path), detail, fix="Give the pictures with --images DIR.")
-    coords, exact = exact_coords(dataset.boxes.xywh, "xxyy", sizes)
-    report_rounded(exact, path, findings)
-    return coords
-
-
-def _class_texts(dataset: Dataset) -> list[str]:
-    """Return MIDs where the data set has them, else names."""
-    labels = dataset.labels
-    return list(map(str, labels.keys)) if dataset.format == "openimages" else list(labels.names)

@@ -15,7 +15,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.tabular.arrow_files import PARQUET_SUFFIXES, holds_only, is_parquet
+from jaccard_eval.reading.tabular import PARQUET_SUFFIXES, holds_only, is_parquet
 
 FORMAT = Format(
     name="parquet",
@@ -36,29 +36,15 @@ def sniff(path: Path) -> bool:
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the boxes of a file, or of the files of a folder, to the draft.
-
-    Raises
-    ------
-    DataError
-        When a file cannot be read; what does not fit in its columns is among the draft's findings.
-    MachineError
-        When pyarrow is not installed.
-    """
+    """Add the boxes of a file, or of the files of a folder, to the draft; a MachineError where pyarrow is missing."""
     from jaccard_eval.reading.tabular.arrow_files import read_tables  # not needed to look for a format
 
     read_tables(path, PARQUET_SUFFIXES, draft)
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
-    """Write a Parquet file.
-
-    Raises
-    ------
-    MachineError
-        When the file cannot be written, or pyarrow is not installed.
-    """
-    from jaccard_eval.reading.tabular.arrow_writer import write_parquet
+    """Write a Parquet file."""
+    from jaccard_eval.reading.tabular.writer import write_parquet
 
     write_parquet(dataset, path, findings)
 

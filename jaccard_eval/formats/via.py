@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
@@ -149,6 +148,8 @@ def _shape(region: Record, xy: list[Any]) -> dict[str, Any]:
 
 def _read_csv(path: Path, text: str, draft: Draft) -> Content:
     """Read a table, in which a file has a row for each region, or one without."""
+    import csv
+
     images: dict[str, None] = {}
     regions: list[tuple[str, Record]] = []
     rows = csv.DictReader(io.StringIO(text.removeprefix("#"), newline=""), strict=True)

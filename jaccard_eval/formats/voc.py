@@ -11,7 +11,6 @@ from pathlib import Path
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats import Format
-from jaccard_eval.formats._voc import ROOT
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
@@ -35,37 +34,30 @@ FORMAT = Format(
     member=".xml",
 )
 
+ROOT = "annotation"  # the outermost element of an annotation file
+
 
 def sniff(path: Path) -> bool:
     """Whether `path` is an annotation file, or a folder of these or of result files."""
     if not files.is_folder(path):
         return root_name(path) == ROOT
-    from jaccard_eval.formats._voc.annotations import first_xml_files, kit_folder, result_files
+    from jaccard_eval.formats._voc.annotations import RESULT_NAME, first_xml_files, kit_folder
 
-    if result_files(path):
+    if files.files_by_class(path, RESULT_NAME):
         return True
     roots = [root for file in first_xml_files(kit_folder(path)) if (root := root_name(file))]
     return bool(roots) and roots.count(ROOT) * 2 >= len(roots)  # the reader names the files that are something else
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of a folder of annotation files, of one such file, or of result files.
+    """Add the images, classes and boxes of a folder of annotation files, of one such file, or of result files."""
+    from jaccard_eval.formats._voc.annotations import RESULT_NAME, read_annotations, read_results
 
-    Raises
-    ------
-    DataError
-        When there are no such files; problems of their contents are among the draft's findings.
-    """
-    from jaccard_eval.formats._voc.annotations import (
-        read_annotations,  # not needed to look for a format
-        read_results,
-        result_files,
-    )
-
-    if files.is_folder(path) and result_files(path):
-        read_results(path, draft)
+    results = files.files_by_class(path, RESULT_NAME)  # of a path that is no folder there are none
+    if results:
+        read_results(path, results, draft)
     else:
-        read_annotations(path, draft)
+        read_annotations(path, ROOT, draft)
 
 
 def reads_name(name: str) -> bool:
@@ -74,17 +66,7 @@ def reads_name(name: str) -> bool:
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
-    """Write a folder: ground truth as an XML file per image, predictions as a text file per class.
-
-    Raises
-    ------
-    DataError
-        When boxes are not in pixels, or a name cannot be that of a file or class here.
-    UsageError
-        When the folder holds files that are not written anew.
-    MachineError
-        When the folder cannot be written.
-    """
+    """Write a folder: ground truth as an XML file per image, predictions as a text file per class."""
     from jaccard_eval.formats._voc.writer import write_annotations, write_results
 
     write_annotations(dataset, path, findings) if dataset.role == "gt" else write_results(dataset, path, findings)

@@ -71,13 +71,7 @@ def is_folder(path: Path) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Whether anything stands at a path, a link that leads nowhere included.
-
-    Raises
-    ------
-    DataError
-        When the system does not tell, as in a folder that may not be searched.
-    """
+    """Whether anything stands at a path, a dead link included; a DataError when the system does not tell."""
     with refusals_explained(path):
         try:
             path.lstat()
@@ -98,13 +92,7 @@ def require_readable(path: Path) -> None:
 
 @contextlib.contextmanager
 def open_regular(path: Path) -> Iterator[BinaryIO]:
-    """Open a regular file for reading, never blocking on a pipe or device.
-
-    Raises
-    ------
-    DataError
-        When the path is missing, not a regular file, or the system refuses to open or to read it.
-    """
+    """Open a regular file for reading, never blocking on a pipe or device; a DataError says what is in the way."""
     with refusals_explained(path), open(_open(path), "rb") as file:
         yield file
 
@@ -136,6 +124,11 @@ def head(path: Path) -> bytes:
     return start.removeprefix(b"\xef\xbb\xbf")
 
 
+def first_line(path: Path) -> str:
+    """Return the first line of a file that is not blank; empty when there is none. Never raises."""
+    return head(path).decode("utf-8", "replace").strip().partition("\n")[0]
+
+
 def looks_structured(head: bytes) -> bool:
     """Whether a text begins as JSON or XML does, and so is no table."""
     return head.lstrip()[:1] in (b"{", b"[", b"<")
@@ -144,17 +137,8 @@ def looks_structured(head: bytes) -> bool:
 def read_bytes(path: Path, *, empty_ok: bool = False) -> bytes:
     """Return the contents of a regular file, unpacked if gzip, without a UTF-8 byte-order mark.
 
-    Parameters
-    ----------
-    path : Path
-    empty_ok : bool
-        Whether a file of 0 bytes has a meaning, as a label file without boxes has.
-
-    Raises
-    ------
-    DataError
-        When the path is missing, not a regular file, unreadable, empty (unless that is allowed), is written
-        to while it is read, or holds something else by its first bytes.
+    `empty_ok` where a file of 0 bytes has a meaning, as a label file without boxes has. A file that cannot be read, is
+    written to while it is read, or holds something else by its first bytes is a DataError.
     """
     with open_regular(path) as file, unchanging(path, file):
         data = file.read()
@@ -163,7 +147,12 @@ def read_bytes(path: Path, *, empty_ok: bool = False) -> bytes:
     data = data.removeprefix(b"\xef\xbb\xbf")
     if not data and not empty_ok:
         raise DataError.single("file-empty", Where(str(path)), "the file is empty (0 bytes)", fix="Export it again.")
-    _refuse_foreign(path, data)
+    if data.startswith(_FOREIGN_STARTS):
+        what, fix = next((what, fix) for magic, what, fix in _FOREIGN_MAGIC if data.startswith(magic))
+        raise DataError.single("wrong-content", Where(str(path)), f"holds {what}", fix=fix)
+    if data[:256].lstrip().lower().startswith((b"<!doctype html", b"<html")):
+        what, fix = "an HTML page (an error page saved under this name?)", "Download it again."
+        raise DataError.single("wrong-content", Where(str(path)), f"holds {what}", fix=fix)
     return data
 
 
@@ -240,7 +229,7 @@ def record_failures(errors: Iterable[DataError], findings: FindingLog, *, severi
         first = error.findings[0]
         problems.setdefault((first.code, first.fix), []).append(first.examples[0])
     for (code, fix), examples in problems.items():
-        places = [(one.where, one.detail) for one in examples]
+        places = [(example.where, example.detail) for example in examples]
         findings.add_rows(severity, code, range(len(places)), places.__getitem__, fix=fix)
 
 
@@ -307,31 +296,11 @@ def _unpack(path: Path, data: bytes) -> bytes:
     raise DataError.single("gzip", Where(str(path)), detail, fix="If that is right, unpack the file and pass that.")
 
 
-def _refuse_foreign(path: Path, data: bytes) -> None:
-    if data.startswith(_FOREIGN_STARTS):
-        what, fix = next((what, fix) for magic, what, fix in _FOREIGN_MAGIC if data.startswith(magic))
-        raise DataError.single("wrong-content", Where(str(path)), f"holds {what}", fix=fix)
-    start = data[:256].lstrip().lower()
-    if start.startswith((b"<!doctype html", b"<html")):
-        raise DataError.single(
-            "wrong-content",
-            Where(str(path)),
-            "holds an HTML page (an error page saved under this name?)",
-            fix="Download it again.",
-        )
-
-
 MAX_ENTRIES = 10_000_000  # files and folders; the largest public sets have some two million pictures
 
 
 def require_folder(path: Path, expected: str) -> None:
-    """Raise unless `path` is a folder.
-
-    Raises
-    ------
-    DataError
-        When the path is missing or a file; the message names what was `expected`.
-    """
+    """Raise a DataError unless `path` is a folder; it names what was `expected`."""
     require_readable(path)
     if not is_folder(path):
         fix = f"Pass {expected}, not one of its files."
@@ -341,12 +310,8 @@ def require_folder(path: Path, expected: str) -> None:
 def list_tree(root: Path, findings: FindingLog) -> list[str]:
     """Return the relative POSIX paths of all files below `root`, sorted.
 
-    A folder that was seen before (a link in a circle) is passed over; one that cannot be listed is an error.
-
-    Raises
-    ------
-    DataError
-        When there are too many, as when the root of a disk is given.
+    A folder that was seen before (a link in a circle) is passed over; one that cannot be listed is an error. Too many
+    files, as when the root of a disk is given, are a DataError.
     """
     resolved = Path(os.path.realpath(root))
     if resolved == resolved.parent:
@@ -357,7 +322,11 @@ def list_tree(root: Path, findings: FindingLog) -> list[str]:
     while pending:
         prefix = pending.pop()
         try:
-            folders, names = _list_folder(root / prefix, seen)
+            status = (root / prefix).stat()
+            if (status.st_dev, status.st_ino) in seen:
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            folders, names = _list_folder(root / prefix)
         except OSError as error:
             findings.error("folder-unreadable", Where(str(root / prefix)), f"cannot be listed: {reason_of(error)}")
             continue
@@ -376,13 +345,18 @@ def _too_large(root: Path, detail: str) -> DataError:
 
 def scan_folder(folder: Path, is_wanted: Callable[[str], bool], most: int) -> tuple[list[Path], list[Path]]:
     """Return the first files that are wanted by their names and the first folders in a folder, sorted. Never raises."""
-    files: list[str] = []
     folders: list[str] = []
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            (folders if is_folder_entry(entry) else files).append(entry.name)
-    wanted = islice(filter(is_wanted, sorted(files)), most)
+    names: list[str] = []
+    with contextlib.suppress(OSError):
+        folders, names = _list_folder(folder)
+    wanted = islice(filter(is_wanted, sorted(names)), most)
     return [folder / name for name in wanted], [folder / name for name in sorted(folders)[:most]]
+
+
+def inner_folder(path: Path, name: str) -> Path:
+    """Return a folder in a folder where it is there, else the outer one."""
+    inner = path / name
+    return inner if is_folder(inner) else path
 
 
 def files_by_class(folder: Path, name: re.Pattern[str]) -> dict[str, list[Path]]:
@@ -394,13 +368,8 @@ def files_by_class(folder: Path, name: re.Pattern[str]) -> dict[str, list[Path]]
     return files
 
 
-def _list_folder(folder: Path, seen: set[tuple[int, int]]) -> tuple[list[str], list[str]]:
-    """Names of the folders and files in a folder, none for a folder seen before."""
-    status = folder.stat()
-    identity = (status.st_dev, status.st_ino)
-    if identity in seen:
-        return [], []
-    seen.add(identity)
+def _list_folder(folder: Path) -> tuple[list[str], list[str]]:
+    """Names of the folders and of the files in a folder."""
     folders: list[str] = []
     names: list[str] = []
     with os.scandir(folder) as entries:
@@ -429,13 +398,7 @@ def split_of(name: str) -> str:
 
 
 def choose_split(asked: str, given: Iterable[str], where: Where, findings: FindingLog) -> str:
-    """Return the split that is asked for; the only one that is given, where none was asked for by name.
-
-    Raises
-    ------
-    DataError
-        When there is no such split.
-    """
+    """Return the split that is asked for; the only one that is given, where none was asked for by name."""
     known = list(given)
     split = asked if asked in known else split_of(asked)
     if split in known:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,15 +22,9 @@ Place = tuple[str, int]  # file and line
 
 @dataclass(slots=True)
 class TextBoxes:
-    """Lines with a box each, as text, and where each of them stands.
+    """Lines with a box each, as text, and where each of them stands."""
 
-    Parameters
-    ----------
-    columns : tuple of str
-        What the numbers of a line are.
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # what the numbers of a line are
     places: list[Place] = field(default_factory=list)
     images: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
@@ -76,73 +70,52 @@ class TextBoxes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What a line holds.
+    """What a line of results holds."""
 
-    Parameters
-    ----------
-    columns : tuple of str
-        Behind the image: the score, then the numbers of the box.
-    all_columns : str
-        As a message names them.
-    fix : str
-    split : callable
-        From a line to its fields.
-    """
-
-    columns: tuple[str, ...]
-    all_columns: str
+    columns: tuple[str, ...]  # behind the image: the score, then the numbers of the box
+    all_columns: str  # as a message names them
     fix: str
     split: Callable[[str], list[str]] = str.split
+
+
+def split_files(
+    files: Mapping[str, Path], findings: FindingLog, split: Callable[[str], list[str]] = str.split
+) -> Iterator[tuple[str, Place, list[str]]]:
+    """Yield the key of the file, the place and the fields of each line that has any."""
+    for key, path, texts in read_each(files, partial(read_lines, empty_ok=True), findings):
+        for number, text in enumerate(texts, start=1):
+            if fields := split(text):
+                yield key, (str(path), number), fields
 
 
 def read_class_files(
     folder: Path, files: Mapping[str, Sequence[Path]], layout: Layout, draft: Draft
 ) -> tuple[TextBoxes, FloatArray]:
-    """Add the images and classes of result files, by class, to the draft; an empty one is a class without boxes.
+    """Add the images and classes of result files, by class, to the draft; return their lines and the numbers in them.
 
-    Returns
-    -------
-    lines : TextBoxes
-    numbers : ndarray of float64, shape (n, columns)
+    An empty file is a class without boxes. The numbers are of shape (n, columns).
     """
+    for label, (_, *more) in files.items():  # results of several runs are none
+        for path in more:
+            detail = f"{shown(label)} has {1 + len(more)} result files"
+            draft.findings.error("label-twice", Where(str(path)), detail, fix="Pass the folder of one run.")
     lines = TextBoxes(layout.columns)
-    chosen = _one_each(files, draft.findings)
-    for label, path, texts in read_each(chosen, partial(read_lines, empty_ok=True), draft.findings):
-        for number, text in enumerate(texts, start=1):
-            if fields := layout.split(text):
-                _add_line(lines, (str(path), number), label, fields, layout)
+    n_behind = len(layout.columns)
+    first = {label: paths[0] for label, paths in files.items()}
+    for label, place, fields in split_files(first, draft.findings, layout.split):
+        if len(fields) > n_behind:  # the name of an image may have blanks
+            lines.add(place, " ".join(fields[:-n_behind]), label, fields[-n_behind:])
+        else:
+            lines.refuse(place, f"expected {1 + n_behind} columns ({layout.all_columns}), got {len(fields)}")
     images = sorted(set(lines.images))
     sizes = unknown_sizes(len(images))
     draft.fill_sizes(sizes, images)
     draft.set_images(images, sizes=sizes, listed=False)
     draft.set_classes(list(files), list(files))
-    mention_other_files(folder, _others(folder, files), draft)
-    return lines, lines.read(draft.findings, fix=layout.fix)
-
-
-def _one_each(files: Mapping[str, Sequence[Path]], findings: FindingLog) -> dict[str, Path]:
-    """Return the first file of each class; results of several runs are none."""
-    for label, (_, *more) in files.items():
-        for path in more:
-            detail = f"{shown(label)} has {1 + len(more)} result files"
-            findings.error("label-twice", Where(str(path)), detail, fix="Pass the folder of one run.")
-    return {label: paths[0] for label, paths in files.items()}
-
-
-def _add_line(lines: TextBoxes, place: Place, label: str, fields: list[str], layout: Layout) -> None:
-    """Add a line; the name of an image may have blanks."""
-    n_behind = len(layout.columns)
-    if len(fields) > n_behind:
-        lines.add(place, " ".join(fields[:-n_behind]), label, fields[-n_behind:])
-    else:
-        lines.refuse(place, f"expected {1 + n_behind} columns ({layout.all_columns}), got {len(fields)}")
-
-
-def _others(folder: Path, files: Mapping[str, Sequence[Path]]) -> list[str]:
-    """Return the names of files that are no results."""
     known = {path.name for paths in files.values() for path in paths}
     others, _ = scan_folder(folder, lambda name: name not in known and not name.startswith("."), MAX_ENTRIES)
-    return [path.name for path in others]
+    mention_other_files(folder, [path.name for path in others], draft)
+    return lines, lines.read(draft.findings, fix=layout.fix)
 
 
 def mention_other_files(folder: Path, others: Sequence[str], draft: Draft) -> None:

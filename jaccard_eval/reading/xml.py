@@ -5,42 +5,42 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NoReturn
-from xml.etree.ElementTree import Element, ParseError, fromstring
-from xml.parsers import expat
+from typing import TYPE_CHECKING
 
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.reading import files
 from jaccard_eval.text import shown
 
-__all__ = ["Element", "mention_unused", "parse_xml", "root_name", "text_of"]
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 _DECLARED_ENCODING = b"encoding="
 _DECLARATION_BYTES = 128
+_ROOT = re.compile(rb"<([A-Za-z_][\w.:-]*)")
+_COMMENT = re.compile(rb"<!--.*?(-->|$)", re.DOTALL)
 
 
 def parse_xml(path: Path, root: str) -> Element:
-    """Return the tree of a file.
+    """Return the tree of a file whose outermost element must be called `root`; a DataError says what is wrong."""
+    from xml.etree.ElementTree import ParseError, fromstring  # not needed to look for a format
+    from xml.parsers import expat
 
-    A document type is refused before anything of it is acted on: entities can grow without bound or name other files.
-
-    Parameters
-    ----------
-    path : Path
-    root : str
-        The name that the outermost element must have.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read, is no well-formed XML, declares a document type, or has another outermost element.
-    """
     data = files.read_bytes(path)
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = lambda *_: _refuse_document_type(path, parser)
+
+    def refuse_document_type(*_: object) -> None:
+        # Before anything of it is acted on: entities can grow without bound or name other files.
+        raise DataError.single(
+            "xml-dtd",
+            Where(str(path), line=parser.CurrentLineNumber),
+            "declares a document type (DTD), which is not read: its entities can hide a bomb or other files",
+            fix="Remove the <!DOCTYPE ...>.",
+        )
+
+    parser.StartDoctypeDeclHandler = refuse_document_type
     try:
         parser.Parse(data, True)  # a pass of its own, for the tree's parser cannot be told to refuse; it costs little
-        return _with_root(path, fromstring(data), root)  # noqa: S314 - the pass before has refused what is dangerous
+        element = fromstring(data)  # noqa: S314 - the pass before has refused what is dangerous
     except expat.ExpatError as error:
         if _DECLARED_ENCODING not in data[:_DECLARATION_BYTES].lower():
             files.decode(path, data)  # what is wrong with the text says more than where the parser stumbled
@@ -50,6 +50,11 @@ def parse_xml(path: Path, root: str) -> Element:
     except (LookupError, ValueError, ParseError) as error:  # of the encoding that the file declares
         detail = f"not readable XML: {error}"
         raise DataError.single("xml-syntax", Where(str(path)), detail, fix="Save it with UTF-8 encoding.") from None
+    if element.tag != root:
+        detail = f"the outermost element is {shown(element.tag)}, expected {shown(root)}"
+        fix = "Pass annotations of this format, or name theirs with --gt-format or --pred-format."
+        raise DataError.single("xml-root", Where(str(path)), detail, fix=fix)
+    return element
 
 
 def text_of(element: Element, path: str) -> str:
@@ -63,27 +68,6 @@ def mention_unused(counts: Iterable[tuple[str, int]], where: Where, findings: Fi
     if used:
         detail = f"properties that no number depends on are passed over: {', '.join(used)}"
         findings.note("fields-unused", where, detail)
-
-
-def _refuse_document_type(path: Path, parser: expat.XMLParserType) -> NoReturn:
-    raise DataError.single(
-        "xml-dtd",
-        Where(str(path), line=parser.CurrentLineNumber),
-        "declares a document type (DTD), which is not read: its entities can hide a bomb or other files",
-        fix="Remove the <!DOCTYPE ...>.",
-    )
-
-
-def _with_root(path: Path, element: Element, expected: str) -> Element:
-    if element.tag == expected:
-        return element
-    detail = f"the outermost element is {shown(element.tag)}, expected {shown(expected)}"
-    fix = "Pass annotations of this format, or name theirs with --gt-format or --pred-format."
-    raise DataError.single("xml-root", Where(str(path)), detail, fix=fix)
-
-
-_ROOT = re.compile(rb"<([A-Za-z_][\w.:-]*)")
-_COMMENT = re.compile(rb"<!--.*?(-->|$)", re.DOTALL)
 
 
 def root_name(path: Path) -> str:

@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.findings import FindingLog
-from jaccard_eval.formats._coco.columns import Content, ResultColumns, TruthColumns, result_columns, truth_columns
-from jaccard_eval.formats._coco.strict import decode_results, decode_truth
+from jaccard_eval.formats._coco.strict import (
+    Content,
+    ResultColumns,
+    TruthColumns,
+    decode_results,
+    decode_truth,
+    result_columns,
+    truth_columns,
+)
 from jaccard_eval.formats._coco.tolerant import read_results, read_truth
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**6), 10**6)

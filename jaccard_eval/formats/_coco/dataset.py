@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key
 from jaccard_eval.findings import Severity, SizedRows, Where
-from jaccard_eval.formats._coco.columns import (
+from jaccard_eval.formats._coco.strict import (
     CategoryRecord,
     Content,
     ImageRecord,
@@ -25,10 +25,12 @@ from jaccard_eval.formats._coco.columns import (
     TruthColumns,
     TruthRecord,
     count_given,
+    decode_plain_results,
+    decode_results,
+    decode_truth,
     result_columns,
     truth_columns,
 )
-from jaccard_eval.formats._coco.strict import decode_plain_results, decode_results, decode_truth
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import CodedKeys, Draft, Keys, RawBoxes

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from jaccard_eval.findings import DataError, FindingLog, Where
-from jaccard_eval.formats._coco.columns import (
+from jaccard_eval.formats._coco.strict import (
     INT64_MAX,
     INT64_MIN,
     NOT_GIVEN,

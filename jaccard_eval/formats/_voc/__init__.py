@@ -1,3 +1,1 @@
-"""The parts of the Pascal VOC format: sources, annotations, results and the writer."""
-
-ROOT = "annotation"  # the outermost element of an annotation file
+"""The parts of the Pascal VOC format: annotations, results and the writer."""

@@ -6,9 +6,11 @@ import contextlib
 import os
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
@@ -16,12 +18,11 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
-from jaccard_eval.formats._voc import ROOT
 from jaccard_eval.reading.draft import Draft, RawBoxes
 from jaccard_eval.reading.files import (
     choose_split,
-    files_by_class,
-    head,
+    first_line,
+    inner_folder,
     is_folder,
     is_folder_entry,
     list_tree,
@@ -31,42 +32,55 @@ from jaccard_eval.reading.files import (
 )
 from jaccard_eval.reading.lines import Layout, read_class_files
 from jaccard_eval.reading.tabular.columns import parse_flags, parse_numbers
-from jaccard_eval.reading.xml import Element, mention_unused, parse_xml, text_of
+from jaccard_eval.reading.xml import mention_unused, parse_xml, text_of
 from jaccard_eval.text import shown
 
 SUFFIX = ".xml"
-SNIFFED = 20  # files, and folders in a folder, that are looked at
+CORNERS = ("xmin", "ymin", "xmax", "ymax")
+SIDES = ("width", "height")
+RESULT_NAME = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
 
+_SNIFFED = 20  # files, and folders in a folder, that are looked at
 _ANNOTATIONS = "Annotations"  # where the development kit has them, beside JPEGImages and ImageSets
-_RESULT = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
+_MAIN = "ImageSets/Main"
+_JUDGEMENTS = frozenset({"-1", "0", "1"})  # of an image in the list of a class: without, difficult only, with
 
 
 def first_xml_files(folder: Path) -> list[Path]:
     """Return a few XML files of a folder, else of the folders in it. Never raises."""
-    files, folders = scan_folder(folder, _is_annotation_name, SNIFFED)
+    found, folders = scan_folder(folder, _is_annotation_name, _SNIFFED)
     for inner in folders:
-        if files:
+        if found:
             break
-        files, _ = scan_folder(inner, _is_annotation_name, SNIFFED)
-    return files
+        found, _ = scan_folder(inner, _is_annotation_name, _SNIFFED)
+    return found
 
 
-def annotation_files(path: Path, findings: FindingLog) -> dict[str, Path]:
-    """Return the XML files of an input by their relative path without suffix, sorted.
+def kit_folder(path: Path) -> Path:
+    """Return the folder that holds Annotations: a folder itself, else the only one in it, as VOCdevkit has VOC2007.
 
-    Raises
-    ------
-    DataError
-        When a folder holds none.
+    Never raises; a folder without any is returned as it is.
     """
+    if is_folder(path / _ANNOTATIONS):
+        return path
+    kits: list[Path] = []
+    with contextlib.suppress(OSError), os.scandir(path) as entries:
+        folders = (path / entry.name for entry in entries if is_folder_entry(entry))
+        kits = [folder for folder in folders if is_folder(folder / _ANNOTATIONS)]
+    return kits[0] if len(kits) == 1 else path
+
+
+def _is_annotation_name(name: str) -> bool:
+    return name.lower().endswith(SUFFIX) and not name.rpartition("/")[2].startswith(".")
+
+
+def _annotation_files(path: Path, findings: FindingLog) -> dict[str, Path]:
+    """Return the XML files of an input by their relative path without suffix, sorted."""
     if not is_folder(path):
         return {path.stem: path}
-    nested = path / _ANNOTATIONS
-    root = nested if nested.is_dir() else path
+    root = inner_folder(path, _ANNOTATIONS)
     files: dict[str, Path] = {}
-    for name in list_tree(root, findings):
-        if not _is_annotation_name(name):
-            continue
+    for name in filter(_is_annotation_name, list_tree(root, findings)):
         key = name[: -len(SUFFIX)]
         if key in files:
             findings.error("label-twice", Where(str(root / name)), f"{shown(key)} has two label files", fix="Keep one.")
@@ -76,48 +90,23 @@ def annotation_files(path: Path, findings: FindingLog) -> dict[str, Path]:
     return files
 
 
-def result_files(folder: Path) -> dict[str, list[Path]]:
-    """Return the result files of a folder by class; none where it has none. Never raises."""
-    return files_by_class(folder, _RESULT)
-
-
-def _is_annotation_name(name: str) -> bool:
-    return name.lower().endswith(SUFFIX) and not name.rpartition("/")[2].startswith(".")
-
-
-_MAIN = "ImageSets/Main"
-_SUFFIX = ".txt"
-_JUDGEMENTS = frozenset({"-1", "0", "1"})  # of an image in the list of a class: without, difficult only, with
-
-
-def kit_folder(path: Path) -> Path:
-    """Return the folder that holds Annotations: a folder itself, else the only one in it, as VOCdevkit has VOC2007.
-
-    Never raises; a folder without any is returned as it is.
-    """
-    if _has_annotations(path):
-        return path
-    inner: list[Path] = []
-    with contextlib.suppress(OSError), os.scandir(path) as entries:
-        folders = (path / entry.name for entry in entries if is_folder_entry(entry))
-        inner = [folder for folder in folders if _has_annotations(folder)]
-    return inner[0] if len(inner) == 1 else path
-
-
-def take_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str, Path] | None:
-    """Return the annotation files of the split that is asked for; None where the kit has no image sets.
-
-    Raises
-    ------
-    DataError
-        When there are image sets, and none of that name.
-    """
-    lists = _image_sets(kit)
+def _files_of_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str, Path] | None:
+    """Return the annotation files of the split that is asked for; None where the kit has no image sets."""
+    names: list[str] = []
+    with contextlib.suppress(OSError), os.scandir(kit / _MAIN) as entries:
+        names = sorted(entry.name for entry in entries if entry.name.endswith(".txt"))
+    lists = {name.removesuffix(".txt"): kit / _MAIN / name for name in names}
+    # A list of one class, such as dog_val.txt, judges each image, and is no split.
+    lists = {name: path for name, path in lists.items() if "_" not in name or not _judges(path)}
     if not lists:
         return None
     name = choose_split(draft.options.split, lists, Where(str(kit / _MAIN)), draft.findings)
-    listed = _read_list(lists[name], draft)
-    missing = [key for key in listed if key not in files]
+    listed = [line.strip() for line in read_lines(lists[name], empty_ok=True) if line.strip()]
+    distinct = list(dict.fromkeys(listed))
+    if len(distinct) < len(listed):
+        detail = f"{len(listed) - len(distinct):,} images are listed twice; read once"
+        draft.findings.warning("image-listed-twice", Where(str(lists[name])), detail)
+    missing = [key for key in distinct if key not in files]
     draft.findings.add_rows(
         Severity.ERROR,
         "split-unannotated",
@@ -125,42 +114,14 @@ def take_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str, Pat
         lambda row: (Where(str(lists[name])), f"{shown(missing[row])} has no file {_ANNOTATIONS}/{missing[row]}.xml"),
         fix="Add the files, or take the images off the list; pass the folder Annotations to read all that is there.",
     )
-    chosen = {key: files[key] for key in listed if key in files}
+    chosen = {key: files[key] for key in distinct if key in files}
     draft.details.append(f"split {name}: {len(chosen):,} of {len(files):,} annotation files")
     return chosen
 
 
-def _has_annotations(folder: Path) -> bool:
-    return is_folder(folder / _ANNOTATIONS)
-
-
-def _image_sets(kit: Path) -> dict[str, Path]:
-    """Return the lists of images by split; those of one class, which judge each image, are none."""
-    names: list[str] = []
-    with contextlib.suppress(OSError), os.scandir(kit / _MAIN) as entries:
-        names = sorted(entry.name for entry in entries if entry.name.endswith(_SUFFIX))
-    paths = {name.removesuffix(_SUFFIX): kit / _MAIN / name for name in names}
-    return {name: path for name, path in paths.items() if "_" not in name or not _is_of_class(path)}
-
-
-def _is_of_class(path: Path) -> bool:
-    first = head(path).decode("utf-8", "replace").strip().partition("\n")[0].split()
-    return len(first) > 1 and first[-1] in _JUDGEMENTS
-
-
-def _read_list(path: Path, draft: Draft) -> list[str]:
-    """Return the images of a list, each once."""
-    listed = [line.strip() for line in read_lines(path, empty_ok=True) if line.strip()]
-    distinct = list(dict.fromkeys(listed))
-    if len(distinct) < len(listed):
-        detail = f"{len(listed) - len(distinct):,} images are listed twice; read once"
-        draft.findings.warning("image-listed-twice", Where(str(path)), detail)
-    return distinct
-
-
-CORNERS = ("xmin", "ymin", "xmax", "ymax")
-SIDES = ("width", "height")
-_UNSPECIFIED = "unspecified"  # what some tools write for a flag that nobody set
+def _judges(path: Path) -> bool:
+    fields = first_line(path).split()
+    return len(fields) > 1 and fields[-1] in _JUDGEMENTS
 
 
 @dataclass(slots=True)
@@ -189,69 +150,56 @@ class _Files:
         for number, element in enumerate(root.iterfind("object")):
             self.file.append(len(self.paths) - 1)
             self.number.append(number)
-            self._add_object(element)
-
-    def _add_object(self, element: Element) -> None:
-        box = element.find("bndbox")
-        self.corners += [""] * 4 if box is None else [box.findtext(corner) or "" for corner in CORNERS]
-        self.labels.append(text_of(element, "name"))
-        self.difficult.append(_flag_text(element, "difficult"))
-        self.truncated.append(_flag_text(element, "truncated"))
-        self.others["part"] += len(element.findall("part"))
+            box = element.find("bndbox")
+            self.corners += [""] * 4 if box is None else [box.findtext(corner) or "" for corner in CORNERS]
+            self.labels.append(text_of(element, "name"))
+            for name, flags in (("difficult", self.difficult), ("truncated", self.truncated)):
+                text = text_of(element, name)
+                flags.append("" if text.lower() == "unspecified" else text)  # which some tools write for a flag not set
+            self.others["part"] += len(element.findall("part"))
 
     def where(self, row: int, name: str | None = None) -> Where:
         """Return the place of an object."""
         return Where(str(self.paths[self.file[row]]), record=f"object[{self.number[row]}]", field=name)
 
 
-def read_annotations(path: Path, draft: Draft) -> None:
-    """Add the images, classes and boxes of annotation files to the draft.
-
-    Raises
-    ------
-    DataError
-        When there are none; problems of the files are among the draft's findings.
-    """
+def read_annotations(path: Path, root: str, draft: Draft) -> None:
+    """Add the images, classes and boxes of annotation files to the draft; `root` is their outermost element."""
     kit = kit_folder(path)
-    paths = annotation_files(kit, draft.findings)
-    split = take_split(kit, paths, draft)
-    files = _read_files(paths if split is None else split, draft)
+    paths = _annotation_files(kit, draft.findings)
+    split = _files_of_split(kit, paths, draft)
+    files = _Files()
+    for key, file, tree in read_each(paths if split is None else split, partial(parse_xml, root=root), draft.findings):
+        files.add(key, file, tree)
     sizes = _sizes(files, draft)
     draft.fill_sizes(sizes, files.keys)
     draft.set_images(files.keys, file_names=_file_names(files, draft), sizes=sizes, listed=split is not None)
-    labels = _labels(files, draft)
-    names = sorted(set(labels))
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "field-missing",
+        [row for row, name in enumerate(files.labels) if not name],
+        lambda row: (files.where(row, "name"), "is missing or empty"),
+        fix="Give every object its class.",
+    )
+    names = sorted(set(files.labels))
     draft.set_classes(names, names)
     draft.set_boxes(
         RawBoxes(
             image=[files.keys[row] for row in files.file],
-            label=labels,
+            label=files.labels,
             coords=_coords(files, draft),
             encoding="xyxy",
             units="px",
-            difficult=_flags(files, "difficult", draft),
+            difficult=_flags(files, "difficult", files.difficult, draft),
             place=files.where,
         )
     )
-    truncated = int(_flags(files, "truncated", draft).sum())
+    truncated = int(_flags(files, "truncated", files.truncated, draft).sum())
     mention_unused((("truncated", truncated), *sorted(files.others.items())), Where(draft.path), draft.findings)
 
 
-def _flag_text(element: Element, name: str) -> str:
-    text = text_of(element, name)
-    return "" if text.lower() == _UNSPECIFIED else text
-
-
-def _read_files(paths: dict[str, Path], draft: Draft) -> _Files:
-    """Parse every file; those that cannot be are errors, all of them in one pass."""
-    files = _Files()
-    for key, path, root in read_each(paths, partial(parse_xml, root=ROOT), draft.findings):
-        files.add(key, path, root)
-    return files
-
-
 def _file_names(files: _Files, draft: Draft) -> list[str | None]:
-    """Return what the files call their picture; where that is not their own name, only if no other file says it."""
+    """Return what the files call their image; where that is not their own name, only if no other file says it."""
     own = [_stem(key) == _stem(name) for key, name in zip(files.keys, files.file_names, strict=True)]
     strange = [row for row, name in enumerate(files.file_names) if name and not own[row]]
     draft.findings.add_rows(
@@ -288,18 +236,6 @@ def _sizes(files: _Files, draft: Draft) -> FloatArray:
     return np.where((sizes > 0).all(axis=1, keepdims=True), sizes, np.nan)
 
 
-def _labels(files: _Files, draft: Draft) -> list[str]:
-    unnamed = [row for row, name in enumerate(files.labels) if not name]
-    draft.findings.add_rows(
-        Severity.ERROR,
-        "field-missing",
-        unnamed,
-        lambda row: (files.where(row, "name"), "is missing or empty"),
-        fix="Give every object its class.",
-    )
-    return files.labels
-
-
 def _coords(files: _Files, draft: Draft) -> FloatArray:
     """Return the corners (n, 4)."""
     numbers, bad = parse_numbers(np.array(files.corners, dtype=np.object_))
@@ -326,8 +262,7 @@ def _coords(files: _Files, draft: Draft) -> FloatArray:
     return numbers.reshape(-1, 4)
 
 
-def _flags(files: _Files, name: str, draft: Draft) -> BoolArray:
-    texts: list[str] = getattr(files, name)
+def _flags(files: _Files, name: str, texts: Sequence[str], draft: Draft) -> BoolArray:
     flags, bad = parse_flags(np.array(texts, dtype=np.object_))
     draft.findings.add_rows(
         Severity.ERROR,
@@ -339,19 +274,14 @@ def _flags(files: _Files, name: str, draft: Draft) -> BoolArray:
     return flags
 
 
-LAYOUT = Layout(
-    columns=("score", "left", "top", "right", "bottom"),
-    all_columns="image score left top right bottom",
-    fix="Write image, score, left, top, right and bottom, separated by blanks.",
-)
-
-
-def read_results(path: Path, draft: Draft) -> None:
-    """Add the images, classes and boxes of the result files in a folder to the draft.
-
-    Problems of files and lines are among the draft's findings.
-    """
-    lines, numbers = read_class_files(path, result_files(path), LAYOUT, draft)
+def read_results(folder: Path, files: Mapping[str, Sequence[Path]], draft: Draft) -> None:
+    """Add the images, classes and boxes of the result files in a folder to the draft."""
+    layout = Layout(
+        columns=("score", "left", "top", "right", "bottom"),
+        all_columns="image score left top right bottom",
+        fix="Write image, score, left, top, right and bottom, separated by blanks.",
+    )
+    lines, numbers = read_class_files(folder, files, layout, draft)
     draft.set_boxes(
         RawBoxes(
             image=lines.images,

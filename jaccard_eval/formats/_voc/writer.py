@@ -29,17 +29,7 @@ RESULT_NAME = "comp4_det_test_{}.txt"  # competition 4: detection, trained on an
 
 
 def write_annotations(dataset: Dataset, path: Path, findings: FindingLog) -> None:
-    """Write an XML file per image, those without boxes included.
-
-    Raises
-    ------
-    DataError
-        When boxes are not in pixels, images share a file, or a name cannot be that of a file or class here.
-    UsageError
-        When the folder holds files that are not written anew.
-    MachineError
-        When the folder cannot be written.
-    """
+    """Write an XML file per image, those without boxes included."""
     require_pixels(dataset, "Pascal VOC")
     report_losses(dataset, path, findings, ("sizes", "images", "difficult"))
     stems = below_shared_place(_stems(dataset), path, findings)
@@ -52,22 +42,20 @@ def write_annotations(dataset: Dataset, path: Path, findings: FindingLog) -> Non
 
 
 def write_results(dataset: Dataset, path: Path, findings: FindingLog) -> None:
-    """Write a text file per class, those without boxes included.
-
-    Raises
-    ------
-    DataError
-        When boxes are not in pixels, or a name cannot stand in a line or in the name of a file.
-    UsageError
-        When the folder holds files that are not written anew.
-    MachineError
-        When the folder cannot be written.
-    """
+    """Write a text file per class, those without boxes included."""
     require_pixels(dataset, "Pascal VOC")
     report_losses(dataset, path, findings, ("names",))
     _refuse_class_names(dataset, findings, as_file=True)
     stems = _stems(dataset)
-    _refuse_image_names(dataset, stems, findings)
+    first = first_rows(stems)  # names must come back from a line
+    bad = [row for row, stem in enumerate(stems) if not stem or stem != " ".join(stem.split()) or first[row] != row]
+    findings.add_rows(
+        Severity.ERROR,
+        "write-name",
+        bad,
+        lambda row: (Where(dataset.path, field="image"), f"{shown(stems[row])} cannot name an image in a line"),
+        fix="Rename the image: not empty, unlike all others, single blanks at most.",
+    )
     findings.raise_errors()
     boxes = dataset.boxes
     lines: list[list[str]] = [[] for _ in range(len(dataset.labels))]
@@ -84,11 +72,8 @@ def _stems(dataset: Dataset) -> list[str]:
     images = dataset.images
     if dataset.format == "voc":
         return list(map(str, images.keys))
-    return [_posix_stem(key if isinstance(key, str) else images.name(row)) for row, key in enumerate(images.keys)]
-
-
-def _posix_stem(name: str) -> str:
-    return without_suffix(name.replace("\\", "/"))
+    paths = [key if isinstance(key, str) else images.name(row) for row, key in enumerate(images.keys)]
+    return [without_suffix(path.replace("\\", "/")) for path in paths]
 
 
 def _corners(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
@@ -103,16 +88,12 @@ def _objects(dataset: Dataset, corners: FloatArray) -> list[list[str]]:
     objects: list[list[str]] = [[] for _ in range(len(dataset.images))]
     columns = boxes.image.tolist(), boxes.label.tolist(), boxes.difficult.tolist(), corners.tolist()
     for image, label, difficult, box in zip(*columns, strict=True):
-        objects[image].append(_object(names[label], difficult, box))
+        sides = "".join(f"<{corner}>{_number(value)}</{corner}>" for corner, value in zip(CORNERS, box, strict=True))
+        objects[image].append(
+            f"  <object>\n    <name>{names[label]}</name>\n    <difficult>{difficult:d}</difficult>\n"
+            f"    <bndbox>{sides}</bndbox>\n  </object>\n"
+        )
     return objects
-
-
-def _object(name: str, difficult: bool, box: Sequence[float]) -> str:
-    sides = "".join(f"<{corner}>{_number(value)}</{corner}>" for corner, value in zip(CORNERS, box, strict=True))
-    return (
-        f"  <object>\n    <name>{name}</name>\n    <difficult>{difficult:d}</difficult>\n"
-        f"    <bndbox>{sides}</bndbox>\n  </object>\n"
-    )
 
 
 def _document(dataset: Dataset, row: int, objects: Sequence[str]) -> str:
@@ -149,17 +130,4 @@ def _refuse_class_names(dataset: Dataset, findings: FindingLog, *, as_file: bool
         bad,
         lambda row: (Where(dataset.path, field="class"), f"{shown(names[row])} cannot be the name of a class here"),
         fix="Rename the class: not empty, unlike all others, no blanks at its ends, no control characters or slashes.",
-    )
-
-
-def _refuse_image_names(dataset: Dataset, stems: Sequence[str], findings: FindingLog) -> None:
-    """Refuse names that do not come back from a line."""
-    first = first_rows(stems)
-    bad = [row for row, stem in enumerate(stems) if not stem or stem != " ".join(stem.split()) or first[row] != row]
-    findings.add_rows(
-        Severity.ERROR,
-        "write-name",
-        bad,
-        lambda row: (Where(dataset.path, field="image"), f"{shown(stems[row])} cannot name an image in a line"),
-        fix="Rename the image: not empty, unlike all others, single blanks at most.",
     )

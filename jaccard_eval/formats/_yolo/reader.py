@@ -1,32 +1,51 @@
-"""Reading text labels: the images that they belong to, and one side of them."""
+"""Reading text labels: the images that they belong to, from lines to boxes, and what is odd about them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.dataset import unknown_sizes
+from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray
+from jaccard_eval.data.dataset import Key, unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
-from jaccard_eval.formats._yolo.boxes import KnownNames, LineReporter, add_boxes
-from jaccard_eval.formats._yolo.lines import read_label_files, uses_names
+from jaccard_eval.formats._yolo.lines import (
+    FIELDS,
+    HIGH,
+    LOW,
+    PIXEL_LOOK,
+    Columns,
+    IntArray,
+    LabelLines,
+    choose_columns,
+    choose_normalised,
+    choose_pixels,
+    is_mostly_normalised,
+    is_normalised,
+    named_columns,
+    read_label_files,
+    uses_names,
+)
 from jaccard_eval.formats._yolo.sources import (
     LabelSource,
     find_description,
     folder_source,
     labels_of_folder,
+    read_description,
     require_labels,
 )
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.draft import CodedKeys, Draft, RawBoxes
 from jaccard_eval.reading.images import ImageFolder
 from jaccard_eval.reading.lines import mention_other_files
 from jaccard_eval.reading.names import find_names, read_names, warn_repeated
-from jaccard_eval.text import shown
+from jaccard_eval.text import counted, shown
+
+_SEPARATORS = {",": "commas", ";": "semicolons", "|": "pipes"}
+_UNITS = {"norm": "normalised", "px": "pixels"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,91 +67,68 @@ class ImageList:
 def list_images(source: LabelSource, draft: Draft) -> ImageList:
     """Return the images that belong to the labels of `source`.
 
-    The pictures that the user named go before those of the source. One that cannot be read is an error in the former,
+    The images that the user named go before those of the source. One that cannot be read is an error in the former,
     and a warning in the latter: nobody asked for their sizes.
     """
-    findings, pictures = draft.findings, draft.pictures or source.folder
-    if pictures is not None:
-        _warn_equal_stems(pictures, findings)
+    findings, folder = draft.findings, draft.pictures or source.folder
+    if folder is not None:
+        by_stem: dict[str, list[str]] = {}
+        for name in folder.names:
+            by_stem.setdefault(without_suffix(name), []).append(name)
+        shared = [alike for alike in by_stem.values() if len(alike) > 1]
+        findings.add_rows(
+            Severity.WARNING,
+            "image-ambiguous",
+            range(len(shared)),
+            lambda row: (Where(str(folder.root)), f"{' and '.join(shared[row])} share a label file; the first is used"),
+        )
     if source.images is not None:
         keys, names = list(source.images), list(source.images.values())
-        found: list[str | None] = [None] * len(keys) if pictures is None else pictures.match(names)
-    elif pictures is not None:
-        images = _pair(list(source.files), pictures, draft.options.role, findings)
+        found: list[str | None] = [None] * len(keys) if folder is None else folder.match(names)
+    elif folder is not None:
+        images = _pair(list(source.files), folder, draft.options.role, findings)
         keys, names = list(images), list(images.values())
         found = [*names]
     else:
         keys = list(source.files)
         return ImageList(keys=keys, file_names=[None] * len(keys), sizes=unknown_sizes(len(keys)), is_complete=False)
     severity = Severity.WARNING if draft.pictures is None else Severity.ERROR
-    sizes = unknown_sizes(len(keys)) if pictures is None else pictures.read_sizes(found, findings, severity=severity)
+    sizes = unknown_sizes(len(keys)) if folder is None else folder.read_sizes(found, findings, severity=severity)
     return ImageList(keys=keys, file_names=[*names], sizes=sizes, is_complete=True)
 
 
-def add_label_images(path: Path, draft: Draft, options: ReadOptions) -> dict[str, Path]:
-    """Add the images that the label files of a folder are of to the draft; return these files by key.
-
-    Raises
-    ------
-    DataError
-        When there are no label files on the side of the ground truth.
-    """
+def add_label_images(path: Path, draft: Draft) -> dict[str, Path]:
+    """Add the images that the label files of a folder are of to the draft; return these files by key."""
     source = folder_source(path, draft.findings)
-    require_labels(source, options.role, draft.findings)
+    require_labels(source, draft.options.role, draft.findings)
     images = list_images(source, draft)
     draft.set_images(images.keys, file_names=images.file_names, sizes=images.sizes, listed=images.is_complete)
     mention_other_files(source.root, source.other_files, draft)
     return source.files
 
 
-def _pair(labels: list[str], pictures: ImageFolder, role: str, findings: FindingLog) -> dict[str, str]:
-    """Return pictures by key: those of label files, and those without one, which are images without objects."""
-    found = zip(labels, pictures.match(labels), strict=True)
+def _pair(labels: list[str], folder: ImageFolder, role: str, findings: FindingLog) -> dict[str, str]:
+    """Return images by key: those of label files, and those without one, which are images without objects."""
+    found = zip(labels, folder.match(labels), strict=True)
     paired = {key: name for key, name in found if name is not None}
     if labels and not paired:
         detail = f"none of the {len(labels):,} label files has a picture here; first: {shown(labels[0])}"
-        findings.error("images-mismatch", Where(str(pictures.root)), detail, fix="Pass the images of these labels.")
+        findings.error("images-mismatch", Where(str(folder.root)), detail, fix="Pass the images of these labels.")
     claimed = {without_suffix(name) for name in paired.values()}
-    free = [name for name in pictures.names if without_suffix(name) not in claimed]
+    free = [name for name in folder.names if without_suffix(name) not in claimed]
     if role == "gt":
-        _mention_unlabelled(free, len(paired), pictures, findings)
+        findings.add_rows(
+            Severity.NOTE if len(free) <= len(paired) else Severity.WARNING,
+            "image-without-label",
+            range(len(free)),
+            lambda row: (Where(str(folder.root / free[row])), "has no label file"),
+            summary=f"{len(free):,} images without label file, taken for images without objects",
+        )
     return paired | {without_suffix(name): name for name in reversed(free)}  # of two suffixes the first stays
 
 
-def _mention_unlabelled(unlabelled: list[str], n_paired: int, pictures: ImageFolder, findings: FindingLog) -> None:
-    """Say which pictures have no label file: a note, a warning when they are the greater part."""
-    severity = Severity.NOTE if len(unlabelled) <= n_paired else Severity.WARNING
-    findings.add_rows(
-        severity,
-        "image-without-label",
-        range(len(unlabelled)),
-        lambda row: (Where(str(pictures.root / unlabelled[row])), "has no label file"),
-        summary=f"{len(unlabelled):,} images without label file, taken for images without objects",
-    )
-
-
-def _warn_equal_stems(pictures: ImageFolder, findings: FindingLog) -> None:
-    """Warn about pictures that differ in their suffix only: one label file means both."""
-    by_stem: dict[str, list[str]] = {}
-    for name in pictures.names:
-        by_stem.setdefault(without_suffix(name), []).append(name)
-    shared = [names for names in by_stem.values() if len(names) > 1]
-    findings.add_rows(
-        Severity.WARNING,
-        "image-ambiguous",
-        range(len(shared)),
-        lambda row: (Where(str(pictures.root)), f"{' and '.join(shared[row])} share a label file; the first is used"),
-    )
-
-
 def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of text labels to the draft.
-
-    Raises
-    ------
-    DataError
-        When there are no labels to read; problems of their lines are among the draft's findings.
-    """
+    """Add the images, classes and boxes of text labels to the draft."""
     source = _find_source(path, draft, options)
     paths = list(source.files.values())
     reporter = LineReporter(read_label_files(paths, draft.findings), paths, options.role, draft.findings)
@@ -149,22 +145,16 @@ def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:
 def _find_source(path: Path, draft: Draft, options: ReadOptions) -> LabelSource:
     """Find the labels; what was said before the search failed is said with the error."""
     try:
-        source = _source(path, options.split, draft.findings)
+        description = find_description(path)  # a data.yaml or a darknet obj.data
+        if description is None:
+            source = labels_of_folder(path, options.split, draft.findings)
+        else:
+            source = read_description(description, options.split, draft.findings)
         require_labels(source, options.role, draft.findings)
     except DataError as error:
         draft.findings.extend(error.findings)
         raise DataError(draft.findings.findings()) from None
     return source
-
-
-def _source(path: Path, split: str, findings: FindingLog) -> LabelSource:
-    """Return what `path` means: a folder, or the split of a data.yaml or a darknet obj.data."""
-    description = find_description(path)
-    if description is None:
-        return labels_of_folder(path, split, findings)
-    from jaccard_eval.formats._yolo.sources import read_description
-
-    return read_description(description, split, findings)
 
 
 def _known_names(source: LabelSource, draft: Draft, options: ReadOptions, *, search: bool) -> KnownNames:
@@ -183,3 +173,323 @@ def _known_names(source: LabelSource, draft: Draft, options: ReadOptions, *, sea
         first = error.findings[0].examples[0]
         draft.findings.warning("names-unusable", first.where, f"{first.detail}; it is not used")
         return KnownNames(names=None, origin="")
+
+
+@dataclass(frozen=True, slots=True)
+class LineReporter:
+    """Reports problems of lines with their file and number; `role` ("gt", "pred") names the flags that settle them."""
+
+    lines: LabelLines
+    paths: Sequence[Path]
+    role: str
+    findings: FindingLog
+
+    def place(self, line: int) -> Where:
+        """Return file and line number of a line."""
+        return Where(str(self.paths[int(self.lines.file[line])]), line=int(self.lines.number[line]))
+
+    def report(self, code: str, rows: IntArray, detail: Callable[[int], str], fix: str) -> None:
+        """Record an error for each of the lines `rows`."""
+        self.findings.add_rows(Severity.ERROR, code, rows, lambda line: (self.place(line), detail(line)), fix=fix)
+
+    def warn(self, code: str, rows: IntArray, detail: Callable[[int], str], summary: str, fix: str = "") -> None:
+        """Record a warning about the lines `rows`."""
+        self.findings.add_rows(
+            Severity.WARNING, code, rows, lambda line: (self.place(line), detail(line)), fix=fix, summary=summary
+        )
+
+    def word(self, line: int, position: int) -> str:
+        """Return a field of a line as it was written, or as it was understood where only its value is known."""
+        if line in self.lines.text:
+            return shown(self.lines.text[line].split(" ")[position])
+        return f"{self.lines.values[self.lines.first[line] + position]:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineBoxes:
+    """Boxes (n, 4) of the lines `rows` (n,), ascending, as they are written."""
+
+    rows: IntArray
+    coords: FloatArray
+    units: str
+    encoding: str
+
+
+def check_columns(reporter: LineReporter, columns: Columns, numbers: IntArray, *, by_name: bool) -> BoolArray:
+    """Return which lines have the columns of the set; the others are errors."""
+    lines = reporter.lines
+    good: BoolArray = columns.accepts(_without_name_numbers(lines, columns, numbers) if by_name else numbers)
+
+    def detail(line: int) -> str:
+        return (
+            f"expected {columns.describe()}, got {counted(int(lines.count[line]), 'column')}{_explain(reporter, line)}"
+        )
+
+    fix = f"Give every line the same columns; where all have others, name them with --{reporter.role}-columns."
+    reporter.report("columns", np.flatnonzero(~good), detail, fix)
+    return good
+
+
+def check_indices(reporter: LineReporter, rows: IntArray, names: Sequence[str] | None, names_from: str) -> BoolArray:
+    """Return which of the lines `rows` start with a class index; the others are errors."""
+    values = reporter.lines.values[reporter.lines.first[rows]]
+    whole = np.isfinite(values) & (values >= 0) & (values == np.floor(values)) & (values < 2**53)
+    reporter.report(
+        "class-invalid",
+        rows[~whole],
+        lambda line: f"class {reporter.word(line, 0)} is not a class index (0, 1, 2, ...)",
+        "Write class indices in every line, or class names in every line.",
+    )
+    if names is None:
+        return np.asarray(whole)
+    known: BoolArray = whole & (values < len(names))
+    reporter.report(
+        "class-unknown",
+        rows[whole & ~known],
+        lambda line: f"class {reporter.word(line, 0)} is outside 0 to {len(names) - 1}, the indices of {names_from}",
+        "Give the names that belong to these labels (--names), or fix the class.",
+    )
+    return known
+
+
+def check_finite(reporter: LineReporter, rows: IntArray, numbers: IntArray) -> BoolArray:
+    """Return which of the lines `rows` hold finite numbers behind the class; the others are errors."""
+    lines = reporter.lines
+    end = lines.first[rows] + lines.count[rows]
+    broken_before = np.concatenate(([0], np.cumsum(~np.isfinite(lines.values))))  # (n_tokens + 1,)
+    bad = broken_before[end] > broken_before[end - numbers[rows]]
+
+    def detail(line: int) -> str:
+        start, stop = int(lines.first[line]), int(lines.first[line] + lines.count[line])
+        fields = lines.values[stop - int(numbers[line]) : stop]
+        at = stop - len(fields) + int(np.flatnonzero(~np.isfinite(fields))[0])
+        word, place = reporter.word(line, at - start), f"column {at - start + 1} is"
+        if np.isinf(lines.values[at]) or word.strip("'+-").lower() in ("nan", "inf", "infinity"):
+            return f"{place} {word}; numbers must be finite"
+        return f"{place} {word}, not a number{' (a decimal comma?)' if ',' in word else ''}"
+
+    reporter.report("number-invalid", rows[bad], detail, "Write plain decimal numbers with a point.")
+    return np.asarray(~bad)
+
+
+def check_units(reporter: LineReporter, boxes: LineBoxes) -> None:
+    """Report normalised coordinates outside 0..1, and normalised boxes in a set in pixels.
+
+    A detector may draw a box beyond the image: up to its own size that is a warning. Ground truth is not drawn so;
+    Ultralytics refuses it.
+    """
+    rows, coords = boxes.rows, boxes.coords
+
+    def box(line: int) -> FloatArray:
+        return np.asarray(coords[np.searchsorted(rows, line)])
+
+    if boxes.units == "px":
+        mixed = rows[is_normalised(coords) & (coords != np.floor(coords)).any(axis=1)]
+        detail = "the box {} looks normalised, but the set is in pixels"
+        fix = "Use the same units in all files."
+        reporter.report("units-mixed", mixed, lambda line: detail.format(shown(box(line).tolist())), fix)
+        return
+    outside = ((coords < LOW) | (coords > HIGH)).any(axis=1)
+    negative = (coords[:, 2:] < LOW).any(axis=1) & (boxes.encoding not in CORNER_ORDER)
+    far = outside & ((reporter.role == "gt") | negative | (np.abs(coords) > PIXEL_LOOK).any(axis=1))
+
+    def describe(line: int) -> str:
+        numbers = box(line)
+        worst = next(i for i in range(4) if not LOW <= numbers[i] <= HIGH)
+        name, value = FIELDS[boxes.encoding][worst], numbers[worst]
+        if name in ("w", "h") and value < 0:
+            return f"{'width' if name == 'w' else 'height'} is {value:g}; it cannot be negative"
+        return f"{name} is {value:g}, outside 0..1" + (" (looks like pixels)" if value > PIXEL_LOOK else "")
+
+    fix = f"Mend the line, or pass --{reporter.role}-units px if the whole set is in pixels."
+    reporter.report("coordinate-range", rows[far], describe, fix)
+    near = rows[outside & ~far]
+    summary = f"{counted(len(near), 'box leaves its image', 'boxes leave their images')}; kept as written"
+    reporter.warn("coordinate-range", near, describe, summary)
+
+
+def _without_name_numbers(lines: LabelLines, columns: Columns, numbers: IntArray) -> IntArray:
+    """Numbers per line, whole numbers that end a class name ("Boeing 737") not counted."""
+    expected = columns.box_width
+    spare = np.flatnonzero((numbers > expected) & (columns.shape == "box"))
+    end = lines.first + lines.count
+    names = {line: lines.values[end[line] - numbers[line] : end[line] - expected] for line in spare.tolist()}
+    belongs = [line for line, part in names.items() if (np.isfinite(part) & (part == np.floor(part))).all()]
+    return np.where(np.isin(np.arange(len(numbers)), belongs), expected, numbers)
+
+
+def _explain(reporter: LineReporter, line: int) -> str:
+    """Say what a line with other columns may be."""
+    text = reporter.lines.text.get(line, "")
+    separator = next((name for mark, name in _SEPARATORS.items() if mark in text), "")
+    if text.startswith(("#", "//")):
+        return f": {shown(text)}; comments are not part of the format"
+    if separator:
+        return f": {shown(text)}; fields are separated by blanks, not by {separator}"
+    if text:
+        return f": {shown(text)}"
+    return " (a polygon? a set has one layout)" if reporter.lines.count[line] >= 7 else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownNames:
+    """Class names by index, None where nobody gave any, and where they come from."""
+
+    names: tuple[str, ...] | None
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Set:
+    """All that the steps below share: the lines, how they are read, and where findings go."""
+
+    draft: Draft
+    reporter: LineReporter
+    columns: Columns
+    numbers: IntArray  # (n_lines,), behind the class
+    by_name: bool
+
+    @property
+    def lines(self) -> LabelLines:
+        return self.reporter.lines
+
+
+def add_boxes(
+    draft: Draft, reporter: LineReporter, keys: Sequence[str], file_sizes: FloatArray, known: KnownNames
+) -> None:
+    """Add the classes and boxes of label lines to the draft.
+
+    `keys` are the image of each file, `file_sizes` (n_files, 2) its width and height in pixels, NaN where unknown.
+    """
+    lines = reporter.lines
+    by_name = uses_names(lines)
+    numbers = np.minimum(lines.trailing_numbers(), lines.count - 1) if by_name else lines.count - 1
+    columns = _settle_columns(draft, lines, numbers, by_name=by_name)
+    good = check_columns(reporter, columns, numbers, by_name=by_name)
+    if by_name and columns.shape == "box":
+        numbers = np.minimum(numbers, columns.box_width)  # the rest ends the name
+    label_set = _Set(draft=draft, reporter=reporter, columns=columns, numbers=numbers, by_name=by_name)
+    rows = np.flatnonzero(good)
+    if not by_name:
+        rows = rows[check_indices(reporter, rows, known.names, known.origin)]
+    rows = rows[check_finite(reporter, rows, numbers)]
+    labels = _add_named_classes(label_set, rows, known) if by_name else _add_indexed_classes(label_set, rows, known)
+    _add_rows(label_set, rows, keys, file_sizes, labels)
+
+
+def _settle_columns(draft: Draft, lines: LabelLines, numbers: IntArray, *, by_name: bool) -> Columns:
+    """Take the layout that the user named, else the one that the set supports; say what was assumed."""
+    options = draft.options
+    if options.columns is not None:
+        return named_columns(options.columns)
+    choice = choose_columns(lines, numbers, by_name=by_name, role=options.role)
+    fix = f"Name the layout with --{options.role}-columns (box-conf, conf-box, box-track, ...)."
+    if choice.is_undecided:
+        draft.findings.error("columns-ambiguous", Where(draft.path), choice.assumption, fix=fix)
+    elif choice.assumption:
+        draft.findings.note("columns-assumed", Where(draft.path), choice.assumption, fix=fix)
+    return choice.columns
+
+
+def _add_indexed_classes(label_set: _Set, rows: IntArray, known: KnownNames) -> IntArray:
+    labels = label_set.lines.values[label_set.lines.first[rows]].astype(np.int64)
+    if known.names is not None:
+        label_set.draft.set_classes(range(len(known.names)), known.names)
+        label_set.draft.details.append(f"class names from {known.origin}")
+    else:
+        used = np.unique(labels).tolist()
+        label_set.draft.set_classes(used, [str(index) for index in used], named=False)
+    return labels
+
+
+def _add_named_classes(label_set: _Set, rows: IntArray, known: KnownNames) -> list[Key]:
+    labels: list[Key] = [_class_name(label_set, line) for line in rows.tolist()]
+    given = dict.fromkeys(known.names or ())
+    new = sorted({str(label) for label in labels} - given.keys())
+    if given and new:
+        listed = ", ".join(new[:5]) + (", ..." if len(new) > 5 else "")
+        label_set.draft.findings.warning(
+            "class-unknown", Where(label_set.draft.path), f"{len(new):,} classes are not among {known.origin}: {listed}"
+        )
+    names = [*given, *new]
+    label_set.draft.set_classes(names, names)
+    return labels
+
+
+def _class_name(label_set: _Set, line: int) -> str:
+    """Return what stands before the numbers of a line; a class called "7" was read as a number."""
+    text = label_set.lines.text.get(line)
+    numbers = int(label_set.numbers[line])
+    if text is not None:
+        return text.rsplit(" ", numbers)[0]
+    start, stop = int(label_set.lines.first[line]), int(label_set.lines.count[line]) - numbers
+    return " ".join(f"{value:g}" for value in label_set.lines.values[start : start + stop])
+
+
+def _add_rows(
+    label_set: _Set, rows: IntArray, keys: Sequence[str], file_sizes: FloatArray, labels: IntArray | list[Key]
+) -> None:
+    draft, lines = label_set.draft, label_set.lines
+    numbers = label_set.numbers[rows]
+    start = lines.first[rows] + lines.count[rows] - numbers
+    offset = label_set.columns.score_offset(numbers)
+    score = None if offset is None else lines.values[start + offset]
+    coords = _coordinates(label_set, start + label_set.columns.head, numbers)
+    files = lines.file[rows]
+    units, encoding = _settle_encoding(label_set, coords, file_sizes[files])
+    boxes = LineBoxes(rows=rows, coords=coords, units=units, encoding=encoding)
+    check_units(label_set.reporter, boxes)
+    order = label_set.columns.order  # nothing is computed from some of its columns
+    if "track" in order:
+        draft.ignored["track_id"] += len(rows)
+        draft.findings.note("track-ids", Where(draft.path), "the track ids are not used")
+    if "conf" in order and draft.options.role == "gt":
+        draft.ignored["score"] += len(rows)
+        draft.findings.note("gt-scores", Where(draft.path), "the confidences of ground truth are not used")
+    draft.set_boxes(
+        RawBoxes(
+            image=CodedKeys(keys, files),
+            label=labels,
+            coords=coords,
+            encoding=encoding,
+            units=units,
+            score=score,
+            place=lambda row: label_set.reporter.place(int(rows[row])),
+        )
+    )
+
+
+def _coordinates(label_set: _Set, start: IntArray, numbers: IntArray) -> FloatArray:
+    """Boxes (n, 4) as they are written, or the corners of the box around each polygon."""
+    values = label_set.lines.values
+    if label_set.columns.shape == "box":
+        boxes: FloatArray = values[start[:, np.newaxis] + np.arange(4)]
+        return boxes
+    if not len(start):
+        return np.zeros((0, 4))
+    n_points = (numbers - label_set.columns.head - label_set.columns.tail) // 2
+    offsets = np.cumsum(n_points) - n_points
+    at = np.repeat(start - 2 * offsets, n_points) + 2 * np.arange(int(n_points.sum()))
+    points = np.stack((values[at], values[at + 1]), axis=1)  # (n_points of all, 2)
+    return np.hstack((np.minimum.reduceat(points, offsets), np.maximum.reduceat(points, offsets)))
+
+
+def _settle_encoding(label_set: _Set, coords: FloatArray, sizes: FloatArray) -> tuple[str, str]:
+    """Units and encoding: what the user named, else what the set supports; what was assumed is said."""
+    draft, options = label_set.draft, label_set.draft.options
+    units = options.units or ("norm" if is_mostly_normalised(coords) else "px")
+    if label_set.columns.shape != "box":
+        what = "oriented boxes" if label_set.columns.shape == "obb" else "polygons"
+        draft.findings.note("outline", Where(draft.path), f"{len(coords):,} {what} are read as the boxes around them")
+        if options.box is not None:
+            fix = f"Leave out --{options.role}-box."
+            draft.findings.error("outline-encoding", Where(draft.path), f"{what} have no box encoding", fix=fix)
+        draft.details.append(f"{label_set.columns.fields()}, {_UNITS[units]}")
+        return units, "xyxy"
+    choice = choose_normalised(coords) if units == "norm" else choose_pixels(coords, sizes)
+    encoding = options.box or choice.encoding
+    if choice.assumption and options.box is None:
+        add = draft.findings.warning if choice.is_doubtful else draft.findings.note
+        add("box-assumed", Where(draft.path), choice.assumption, fix=f"Settle it with --{options.role}-box.")
+    draft.details.append(f"{label_set.columns.fields(' '.join(FIELDS[encoding]))}, {_UNITS[units]}")
+    return units, encoding

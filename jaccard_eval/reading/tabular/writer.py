@@ -1,20 +1,23 @@
-"""Delimited text from a data set: a row per box, and one per image without boxes; numbers at full precision."""
+"""Tables from a data set: delimited text, Parquet and Arrow; a row per box, and one per image without boxes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from jaccard_eval.atomic import replace_file
 from jaccard_eval.data.boxtable import CORNER_ORDER, FloatArray
-from jaccard_eval.data.dataset import Dataset, ImageTable
+from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap
+from jaccard_eval.errors import require
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.reading.tabular.boxes import looks_normalised
 from jaccard_eval.reading.tabular.columns import parse_integers
-from jaccard_eval.reading.writing import exact_coords, report_escaped, report_losses
+from jaccard_eval.reading.writing import encodable, exact_coords, report_escaped, report_losses
 from jaccard_eval.text import inert, is_formula, quoted, shown
 
 BOX_COLUMNS = {
@@ -25,21 +28,19 @@ BOX_COLUMNS = {
 FLAG_COLUMNS = {"crowd": "iscrowd", "difficult": "is_difficult", "group_of": "isgroupof", "ignore": "ignore"}
 CARRIED = (*FLAG_COLUMNS, "area", "sizes", "images")
 
+Codes = npt.NDArray[np.int64]
 Columns = dict[str, Sequence[str]]
+Arrays = dict[str, Any]  # of pyarrow.Array
+
+EXTRA = "parquet"
+STREAM_SUFFIX = ".arrows"
 
 
 def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     """Write a data set as delimited text, tabs for the suffix ``.tsv`` and commas for all others.
 
     The box columns are those that the data set was read from where these give the same bits again, else left, top,
-    width and height. What a spreadsheet would run is led by an apostrophe.
-
-    Raises
-    ------
-    DataError
-        When it must not lose anything and cannot carry all.
-    MachineError
-        When the file cannot be written.
+    width and height, always at full precision. What a spreadsheet would run is led by an apostrophe.
     """
     report_losses(dataset, path, findings, CARRIED)
     images = image_texts(dataset.images)
@@ -51,9 +52,11 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     box_columns: Columns = dict(zip(BOX_COLUMNS[encoding], map(_numbers, coords.T), strict=True))
     columns = _columns(dataset, images, classes, box_columns)
     mark = "\t" if path.suffix.lower() == ".tsv" else ","
-    empty = np.setdiff1d(np.arange(len(dataset.images)), dataset.boxes.image)
-    bare = ({**dict.fromkeys(columns, ""), **row} for row in _bare_rows(dataset.images, images, empty, columns))
-    rows = [tuple(columns), *zip(*columns.values(), strict=True), *(tuple(row.values()) for row in bare)]
+    rows = [tuple(columns), *zip(*columns.values(), strict=True)]
+    for image in np.setdiff1d(np.arange(len(dataset.images)), dataset.boxes.image).tolist():
+        sides = zip(("image_width", "image_height"), _optional(dataset.images.sizes[image]), strict=True)
+        given = {"image": inert(images[image]), **dict(sides)}
+        rows.append(tuple(given.get(name, "") for name in columns))
     text = "".join(mark.join(quoted(cell, mark) for cell in row) + "\n" for row in rows)
     replace_file(path, text.encode("utf-8", "backslashreplace"))
 
@@ -79,7 +82,7 @@ def _columns(dataset: Dataset, images: Sequence[str], classes: Sequence[str], bo
     if (boxes.area != boxes.xywh[:, 2] * boxes.xywh[:, 3]).any():
         columns["area"] = _numbers(boxes.area)
     flags = {title: getattr(boxes, flag) for flag, title in FLAG_COLUMNS.items()}
-    return columns | {title: [str(int(one)) for one in flag] for title, flag in flags.items() if flag.any()}
+    return columns | {title: [str(int(is_set)) for is_set in flag] for title, flag in flags.items() if flag.any()}
 
 
 def _coords(dataset: Dataset) -> tuple[str, FloatArray]:
@@ -90,15 +93,6 @@ def _coords(dataset: Dataset) -> tuple[str, FloatArray]:
         if exact.all():
             return encoding, coords
     return "xywh", dataset.boxes.xywh
-
-
-def _bare_rows(
-    images: ImageTable, names: Sequence[str], rows: Iterable[int], columns: Columns
-) -> Iterable[dict[str, str]]:
-    """Yield the cells of images without boxes."""
-    for row in rows:
-        sides = zip(("image_width", "image_height"), _optional(images.sizes[row]), strict=True)
-        yield {"image": inert(names[row]), **{name: side for name, side in sides if name in columns}}
 
 
 def _numbers(values: FloatArray) -> list[str]:
@@ -149,3 +143,118 @@ def _report_readings(
         detail = f"by their values the boxes will not be taken for {dataset.units}"
         fix = f"Read the file with --{dataset.role}-units {dataset.units}."
         findings.warning("write-loss", Where(str(path), field="units"), detail, fix=fix)
+
+
+def write_parquet(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write a Parquet file."""
+    _write_table(dataset, path, findings, require("pyarrow.parquet", extra=EXTRA).write_table)
+
+
+def write_arrow(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write an Arrow file, or a stream for the suffix ``.arrows``."""
+
+    def dump(table: Any, sink: Any) -> None:
+        ipc = require("pyarrow.ipc", extra=EXTRA)
+        new = ipc.new_stream if path.suffix.lower() == STREAM_SUFFIX else ipc.new_file
+        with new(sink, table.schema) as writer:
+            writer.write_table(table)
+
+    _write_table(dataset, path, findings, dump)
+
+
+def _make_table(dataset: Dataset, path: Path, findings: FindingLog) -> Any:
+    """Return a data set as a pyarrow.Table, whose schema says what no column does: units, classes without boxes."""
+    from jaccard_eval.reading.tabular.arrow_files import OWN_KEY, dump_remarks
+
+    arrow = require("pyarrow", extra=EXTRA)
+    keyed: Mapping[str, Sequence[Key]] = {"image": dataset.images.keys, "class": dataset.labels.keys}
+    texts = [*keyed["image"], *keyed["class"], *dataset.labels.names, *filter(None, dataset.images.file_names)]
+    report_escaped([text for text in texts if isinstance(text, str)], path, findings)
+    for field, keys in keyed.items():
+        if len({type(key) for key in keys}) > 1:
+            findings.warning("write-loss", Where(str(path), field=field), "numbers among texts are written as texts")
+    bare = np.setdiff1d(np.arange(len(dataset.images)), dataset.boxes.image)
+    labels = dataset.labels
+    class_columns = _class_columns(arrow, labels, dataset.boxes.label.astype(np.int64), len(bare))
+    columns = {
+        **_image_columns(arrow, dataset.images, np.concatenate((dataset.boxes.image, bare)).astype(np.int64)),
+        **class_columns,
+        **_box_columns(arrow, dataset, len(bare)),
+    }
+    remarks = dump_remarks(
+        next(iter(class_columns)),
+        dict(zip(_keys(labels.keys), map(encodable, labels.names), strict=True)),
+        units=dataset.units,
+        listed=dataset.images.listed,
+        named=labels.named,
+    )
+    return arrow.table(columns).replace_schema_metadata({OWN_KEY: remarks})
+
+
+def _write_table(dataset: Dataset, path: Path, findings: FindingLog, dump: Callable[[Any, Any], None]) -> None:
+    """Write a data set whole or not at all; `dump` brings a table into a stream of bytes."""
+    table = _make_table(dataset, path, findings)
+    findings.raise_errors()
+    sink = require("pyarrow", extra=EXTRA).BufferOutputStream()
+    dump(table, sink)
+    replace_file(path, sink.getvalue().to_pybytes())
+
+
+def _image_columns(arrow: Any, images: ImageTable, rows: Codes) -> Arrays:
+    """Return the keys of images, their file names where these are not the keys, and their sizes."""
+    keys, names = _keys(images.keys), [None if name is None else encodable(name) for name in images.file_names]
+    plain = all(isinstance(key, str) for key in keys) and not any(names)
+    columns = {"image" if plain else "image_id": _spread(arrow, keys, rows)}
+    if any(names):
+        columns["file_name"] = _spread(arrow, names, rows)
+    if np.isfinite(images.sizes).any():
+        sides = zip(("image_width", "image_height"), images.sizes.T, strict=True)
+        columns |= {name: _number_array(arrow, side[rows]) for name, side in sides}
+    return columns
+
+
+def _class_columns(arrow: Any, labels: LabelMap, rows: Codes, n_bare: int) -> Arrays:
+    """Return the keys of classes, and their names where these are not the keys."""
+    keys, names = _keys(labels.keys), list(map(encodable, labels.names))
+    if keys == names and all(isinstance(key, str) for key in labels.keys):
+        return {"class": _spread(arrow, keys, rows, n_bare)}
+    columns = {"category_id": _spread(arrow, keys, rows, n_bare)}
+    return {**columns, "category_name": _spread(arrow, names, rows, n_bare)} if labels.named else columns
+
+
+def _box_columns(arrow: Any, dataset: Dataset, n_bare: int) -> Arrays:
+    """Return left, top, width and height, which is how a data set has its boxes, and what else it has of them."""
+    boxes = dataset.boxes
+    numbers = dict(zip(BOX_COLUMNS["xywh"], boxes.xywh.T, strict=True))
+    if boxes.score is not None:
+        numbers["score"] = boxes.score
+    usual = boxes.xywh[:, 2] * boxes.xywh[:, 3]
+    if (boxes.area != usual).any():
+        numbers["area"] = np.where(boxes.area == usual, np.nan, boxes.area)
+    bare = np.full(n_bare, np.nan)
+    columns = {name: _number_array(arrow, np.concatenate((values, bare))) for name, values in numbers.items()}
+    flags = {title: getattr(boxes, flag) for flag, title in FLAG_COLUMNS.items()}
+    none = np.zeros(n_bare, dtype=np.bool_)
+    return columns | {title: arrow.array(np.concatenate((flag, none))) for title, flag in flags.items() if flag.any()}
+
+
+def _spread(arrow: Any, values: Sequence[Key | None], rows: Codes, n_bare: int = 0) -> Any:
+    """Return a value for each row, texts as indices of a dictionary, and as many gaps at the end."""
+    texts = any(isinstance(value, str) for value in values)
+    distinct = arrow.array(values, type=arrow.string() if texts else arrow.int64())
+    padded = np.concatenate((rows, np.zeros(n_bare, dtype=np.int64)))
+    missing = np.arange(len(padded)) >= len(rows)
+    if len(distinct) == 0:
+        return arrow.nulls(len(padded), distinct.type)
+    taken = distinct.take(arrow.array(padded, mask=missing))
+    return taken.dictionary_encode() if texts else taken
+
+
+def _number_array(arrow: Any, values: FloatArray) -> Any:
+    return arrow.array(values, mask=np.isnan(values))
+
+
+def _keys(keys: Sequence[Key]) -> list[Key]:
+    """Return keys of one kind: texts where some are."""
+    mixed = any(isinstance(key, str) for key in keys)
+    return [encodable(str(key)) if mixed else key for key in keys]
