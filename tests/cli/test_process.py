@@ -12,7 +12,11 @@ from command_line import command, environment, run_process, write_pair
 HEAVY = ("numpy", "pandas", "rich", "msgspec", "PIL", "yaml")
 OTHER_WORK = (
     *("csv", "gzip", "logging", "xml.etree.ElementTree"),
-    *(f"jaccard_eval.formats.{name}" for name in ("_csv", "_unknown", "_xml", "_yolo", "_voc.sources")),
+    *(f"jaccard_eval.formats.{name}" for name in ("_unrecognised", "_yolo", "_voc", "_coco.tolerant", "_coco.writer")),
+    *(
+        f"jaccard_eval.reading.{name}"
+        for name in ("tabular.columns", "lines", "names", "images", "yaml", "npz", "writing")
+    ),
     *(f"jaccard_eval.analysis.{name}" for name in ("failures", "gaterules", "gates", "slices")),
     *("jaccard_eval.features.bootstrap.intervals", "jaccard_eval.api.gating", "jaccard_eval.report.checks"),
 )
