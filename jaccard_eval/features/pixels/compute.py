@@ -15,13 +15,13 @@ from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MAP_METRICS, MetricRef
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.pixels.result import PixelClassRow
-from jaccard_eval.reading.labelmaps.images import BLOCK
 
 IntArray = npt.NDArray[np.int64]
 Pixels = npt.NDArray[Any]  # integers, any size
 
 NO_CLASS = -1  # of a pixel that is to be ignored
 TABLE_SIZE = 2**16  # values up to those of 16 bits are looked up, others sorted
+BLOCK = 2**18  # pixels counted at once, so that what is made on the way stays in the cache
 FEW_RUNS = 0.2  # share of the pixels; with more runs of equal pixels than that, counting every pixel is faster
 
 

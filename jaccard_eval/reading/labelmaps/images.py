@@ -19,6 +19,7 @@ from jaccard_eval.reading.labelmaps.codec import Decoded, Rows
 
 MAX_PIXELS = 2**28  # 16,384 x 16,384; a header that claims more is not believed, for decoding takes the memory
 MAX_SIDE = 2**20  # pixels
+PIXELS_AT_ONCE = 2**18  # in a strip, so that what is made of it on the way stays in the cache
 MAX_BYTES = 2**31  # of a file: the largest map with 8 bytes a pixel
 SUFFIXES = (".png", ".npy")
 JPEG_MAGIC = b"\xff\xd8\xff"
@@ -48,7 +49,7 @@ class LabelImage:
     def strips(self) -> Iterator[npt.NDArray[Any]]:
         """Yield the values from top to bottom; maps of one shape have strips of one shape."""
         height, width = self.shape
-        step = max(1, BLOCK // width)
+        step = max(1, PIXELS_AT_ONCE // width)
         for top in range(0, height, step):
             yield self.rows(top, min(top + step, height))
 
@@ -62,6 +63,9 @@ class LabelImage:
             before += strip.size
         y, x = divmod(before + int(places[0]), self.shape[1])
         return x, y
+
+
+PIXELS_AT_ONCE = 2**18  # so that what is made on the way stays in the cache
 
 
 class _Codec(Protocol):
@@ -140,6 +144,3 @@ def _codec_of(path: Path, data: bytes) -> _Codec:
 def _too_large(where: Where, claim: str) -> DataError:
     fix = f"Label maps have at most {MAX_PIXELS:,} pixels, {MAX_SIDE:,} a side; cut it into tiles."
     return DataError.single("image-too-large", where, claim, fix=fix)
-
-
-BLOCK = 2**18  # pixels counted at once, so that what is made on the way stays in the cache
