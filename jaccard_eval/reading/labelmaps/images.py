@@ -65,9 +65,6 @@ class LabelImage:
         return x, y
 
 
-PIXELS_AT_ONCE = 2**18  # so that what is made on the way stays in the cache
-
-
 class _Codec(Protocol):
     MAGIC: bytes
 
