@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,13 +134,15 @@ class AlignOptions:
     match_images: str | None = None
     extra_images: str = "error"
     class_map: Mapping[str, str] | str | None = None
-    classes: Sequence[str] = ()
-    exclude_classes: Sequence[str] = ()
+    classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate these classes only."})
+    exclude_classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate all classes but these."})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideOptions(AlignOptions):
     """How both sides are read, chosen from and brought together; `evaluate` explains each.
+
+    A field with a help is an option of the command line by its name and type; the others need words of their own there.
 
     Raises
     ------
@@ -148,9 +150,17 @@ class SideOptions(AlignOptions):
         When a text stands where a list is expected, or a number is not finite.
     """
 
-    score_min: float | None = None
-    nms: float | None = None
-    drop_duplicates: bool = False
+    score_min: float | None = field(default=None, metadata={"help": "Leave out predictions with a lower score."})
+    nms: float | None = field(
+        default=None,
+        metadata={
+            "help": "First leave out predictions that a better one of their image and class overlaps by more than"
+            " this IoU."
+        },
+    )
+    drop_duplicates: bool = field(
+        default=False, metadata={"help": "Leave out rows that equal an earlier row of their side."}
+    )
     gt_format: str | None = None
     pred_format: str | None = None
     gt_options: ReadOptions | None = None
@@ -186,7 +196,7 @@ def to_document(options: EvaluateOptions) -> dict[str, Any]:
 
 def changed(options: Any) -> dict[str, Any]:
     """Return the options that are not as they are by default, by name."""
-    given = ((field.name, getattr(options, field.name), field.default) for field in fields(options))
+    given = ((known.name, getattr(options, known.name), known.default) for known in fields(options))
     return {name: value for name, value, default in given if value != default}
 
 
@@ -194,7 +204,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, ReadOptions):  # the role follows from which side it is
         return {name: _plain(one) for name, one in changed(value).items() if name != "role"}
     if isinstance(value, Bootstrap | Slice):  # whole, so that a later default changes no result that was written
-        given = ((field.name, getattr(value, field.name)) for field in fields(value))
+        given = ((known.name, getattr(value, known.name)) for known in fields(value))
         return {name: _plain(one) for name, one in given if one is not None}
     if isinstance(value, Mapping):
         return {str(key): str(one) for key, one in value.items()}

@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from jaccard_eval.cli import streams
+from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.errors import JaccardEvalError, MachineError
 from jaccard_eval.findings import DataError, reason_of
 from jaccard_eval.text import printable
@@ -24,7 +25,7 @@ CODE_QUALITY = "gl-code-quality-report.json"  # the name that GitLab's documenta
 _ANNOUNCED = "jaccard_eval.announced"  # in the context: a failure that follows is part of what was told
 
 
-def announce(result: Reportable, options: dict[str, Any]) -> None:
+def announce(result: Reportable, options: RunOptions) -> None:
     """Tell the CI system about a result; what it does not take is said, and fails no run."""
     system = _system(options)
     if system == "off":
@@ -37,28 +38,27 @@ def announce(result: Reportable, options: dict[str, Any]) -> None:
         _append_summary(result)
         _append_outputs(result)
     else:
-        _write_code_quality(checks, options["output"])
+        _write_code_quality(checks, options.output)
     context = click.get_current_context(silent=True)
     if context is not None:
         context.meta[_ANNOUNCED] = True
 
 
-def announce_failure(error: JaccardEvalError, context: click.Context) -> None:
+def announce_failure(error: JaccardEvalError, options: RunOptions) -> None:
     """Tell the CI system why there is no result."""
-    system = _system(context.params)
+    system, context = _system(options), click.get_current_context()
     if system == "off" or _ANNOUNCED in context.meta:
         return
     checks = _checks_of_failure(error)
     if system == "github":
         _annotate(checks)
     else:
-        _write_code_quality(checks, context.params["output"])
+        _write_code_quality(checks, options.output)
 
 
-def _system(options: dict[str, Any]) -> str:
-    chosen: str = options.get("ci", "off")
-    if chosen != "auto":
-        return chosen
+def _system(options: RunOptions) -> str:
+    if options.ci != "auto":
+        return options.ci
     if os.environ.get("GITHUB_ACTIONS") == "true":
         return "github"
     return "gitlab" if os.environ.get("GITLAB_CI") else "off"

@@ -6,11 +6,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.ci import announce
 from jaccard_eval.cli.inputs import refuse_overwriting
+from jaccard_eval.cli.parse import RunOptions
 
 if TYPE_CHECKING:
     from jaccard_eval.report import Reportable, ReportOptions
@@ -37,7 +38,7 @@ def plan_files(paths: Sequence[Path], baseline: Sequence[Path] = ()) -> list[Out
 def deliver(
     result: Reportable,
     outputs: Sequence[Output],
-    options: dict[str, Any],
+    options: RunOptions,
     shape: ReportOptions,
     *,
     shown: Reportable | None = None,
@@ -63,13 +64,13 @@ def tell_errors(outputs: Sequence[Output]) -> bool:
     return any(tells_errors(one.reporter) for one in outputs)
 
 
-def _stdout_text(result: Reportable, options: dict[str, Any], shape: ReportOptions) -> str:
-    if options["as_json"]:
+def _stdout_text(result: Reportable, options: RunOptions, shape: ReportOptions) -> str:
+    if options.as_json:
         from jaccard_eval.report.outputs.json_ import render
     else:
         from jaccard_eval.report.outputs.terminal import render
 
-    return render(result, _for_stream(shape, options["color"]))
+    return render(result, _for_stream(shape, options.color))
 
 
 def _for_stream(options: ReportOptions, color: str) -> ReportOptions:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -22,7 +22,7 @@ from jaccard_eval.cli.options import (
     require_resamples,
     section,
 )
-from jaccard_eval.cli.parse import parse_number
+from jaccard_eval.cli.parse import RunOptions, parse_number
 from jaccard_eval.errors import ExitCode, UsageError
 from jaccard_eval.findings import as_settings
 from jaccard_eval.text import printable, shown
@@ -137,7 +137,7 @@ class Gatekeeper:
             yield f"baseline {' and '.join(shown(str(path)) for path in self.files)} written"
 
 
-def prepare(options: dict[str, Any]) -> Gatekeeper:
+def prepare(options: RunOptions) -> Gatekeeper:
     """Read rules, baseline and values from elsewhere, so that a run does not fail on them at its end.
 
     Raises
@@ -149,10 +149,10 @@ def prepare(options: dict[str, Any]) -> Gatekeeper:
     """
     gates, source = configured_gates(options)
     baseline = named_baseline(gates, options)
-    updates = options.get("update_baseline", False)
+    updates = options.update_baseline
     if gates is None:
         _refuse_options_without_rules(options, allowed=("baseline", "update_baseline") if updates else ())
-    if "bootstrap" in options and not (gates and gates.asks_noise):
+    if not (gates and gates.asks_noise):
         require_resamples(options)
     if updates:
         _require_replaceable(baseline)
@@ -162,21 +162,21 @@ def prepare(options: dict[str, Any]) -> Gatekeeper:
         baseline=baseline,
         updates=updates,
         with_table=baseline is not None and _has_table(gates, baseline),
-        exit_zero=options["exit_zero"],
-        quiet=options["quiet"],
+        exit_zero=options.exit_zero,
+        quiet=options.quiet,
     )
     if not updates:
         note_inputs(keeper.files, "the baseline")
     return keeper
 
 
-def configured_gates(options: dict[str, Any]) -> tuple[Gates | None, str]:
+def configured_gates(options: RunOptions) -> tuple[Gates | None, str]:
     """Return the gates of the configuration and of the options, None when neither has any; and where they are from."""
-    rules = tuple(rule for name in RULE_OPTIONS for rule in options[name])
-    named = options["config"]
-    if named is not None and options["isolated"]:
+    rules = tuple(rule for name in RULE_OPTIONS for rule in getattr(options, name))
+    named = options.config
+    if named is not None and options.isolated:
         raise UsageError("--config names a configuration and --isolated uses none; give one of them")
-    path = named if named is not None or options["isolated"] else config.find_config()
+    path = named if named is not None or options.isolated else config.find_config()
     gates = None if path is None else config.load_gates(path, further=rules)
     if path is not None and gates is not None:
         note_inputs([path], "the configuration")
@@ -204,17 +204,17 @@ def _grouped(folder: Path, drawn: Bootstrap) -> Bootstrap:
     return replace(drawn, group_by=str(path))
 
 
-def _adapted(gates: Gates, options: dict[str, Any]) -> Gates:
+def _adapted(gates: Gates, options: RunOptions) -> Gates:
     """Let the baseline be missing where that is allowed or it is about to be made; resample as options say."""
-    lenient = options["allow_missing_baseline"] or options.get("update_baseline")
+    lenient = options.allow_missing_baseline or options.update_baseline
     return replace(
         gates,
-        bootstrap=_drawn(gates, options) if "bootstrap" in options else gates.bootstrap,
+        bootstrap=_drawn(gates, options),
         missing_baseline="pass" if lenient else gates.missing_baseline,
     )
 
 
-def _drawn(gates: Gates, options: dict[str, Any]) -> Bootstrap | None:
+def _drawn(gates: Gates, options: RunOptions) -> Bootstrap | None:
     """Return how to resample: as options say, what they leave open as configured; None where nothing asks for it."""
     asked = read_bootstrap(options)
     if asked or not gates.asks_noise or not given_settings(options):
@@ -235,10 +235,10 @@ def _has_table(gates: Gates | None, baseline: Path) -> bool:
         return is_saved_run(table)
 
 
-def named_baseline(gates: Gates | None, options: dict[str, Any]) -> Path | None:
+def named_baseline(gates: Gates | None, options: RunOptions) -> Path | None:
     """Return the baseline: of the options, else of the configuration."""
-    if options["baseline"] is not None:
-        return Path(options["baseline"])
+    if options.baseline is not None:
+        return Path(options.baseline)
     return None if gates is None or gates.baseline is None else Path(gates.baseline)
 
 
@@ -253,23 +253,23 @@ def _require_replaceable(baseline: Path | None) -> None:
             read_answers(baseline)
 
 
-def make_gating(gates: Gates, baseline: Path | None, options: dict[str, Any]) -> Gating:
+def make_gating(gates: Gates, baseline: Path | None, options: RunOptions) -> Gating:
     """Read what the rules need beyond the result."""
     from jaccard_eval.api.gating import Gating, open_baseline, read_metrics
 
-    given = dict(options["metric"])
+    given = dict(options.metric)
     unused = sorted(name for name in given if f"external.{name}" not in {rule.metric for rule in gates.rules})
     if unused:
         raise UsageError(f'no rule uses --metric {unused[0]}: a rule on it has metric = "external.{unused[0]}"')
-    stored = {} if options["metrics_file"] is None else read_metrics(options["metrics_file"])
+    stored = {} if options.metrics_file is None else read_metrics(options.metrics_file)
     answers, table = open_baseline(gates, baseline)
     return Gating(gates=gates, baseline=answers, external=stored | given, base=table)
 
 
-def _refuse_options_without_rules(options: dict[str, Any], *, allowed: Sequence[str]) -> None:
+def _refuse_options_without_rules(options: RunOptions, *, allowed: Sequence[str]) -> None:
     """Refuse options that only rules can use: a run that seems to be gated must not pass for want of rules."""
     names = ("baseline", "update_baseline", "allow_missing_baseline", "metric", "metrics_file", "exit_zero")
-    idle = [f"--{name.replace('_', '-')}" for name in names if options.get(name) and name not in allowed]
+    idle = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) and name not in allowed]
     if idle:
         raise UsageError(f"{idle[0]} needs rules: --fail-under METRIC=VALUE and its like, or a configuration of gates")
 

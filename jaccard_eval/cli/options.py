@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from jaccard_eval.cli.ci import SYSTEMS, announce_failure
 from jaccard_eval.cli.inputs import IMAGES, LABELS, AnyPath, InputPath, InputText
 from jaccard_eval.cli.parse import (
     OneOf,
+    RunOptions,
     is_map_file,
     parse_areas,
     parse_class_map,
@@ -27,6 +29,7 @@ from jaccard_eval.cli.parse import (
     parsed_by,
 )
 from jaccard_eval.errors import JaccardEvalError, UsageError
+from jaccard_eval.options import SideOptions
 from jaccard_eval.text import shown, shown_json
 
 if TYPE_CHECKING:
@@ -63,11 +66,16 @@ class SectionedCommand(click.Command):
     """A command whose help groups the options by section, and whose failures the CI system is told."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
+        """Run the command: parameters that its function names are its own, all others are shared options."""
+        function: Callable[..., Any] = self.callback or (lambda _: None)
+        named = inspect.signature(function).parameters
+        own = {name: value for name, value in ctx.params.items() if name in named}
+        shared = {name: value for name, value in ctx.params.items() if name not in named and value is not None}
+        options = RunOptions(**shared)
         try:
-            return super().invoke(ctx)
+            return ctx.invoke(function, options, **own)
         except JaccardEvalError as error:
-            announce_failure(error, ctx)
+            announce_failure(error, options)
             raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -154,6 +162,17 @@ _rule = section("Protocol")
 _show = section("Output")
 _find = section("Findings (each has a code, explained in docs/findings.md)")
 
+
+def _declared(kind: type[SideOptions]) -> list[click.Parameter]:
+    """Return the options that are declared by the fields of a dataclass: the type says how a text is read."""
+    by_type = {"bool": {"is_flag": True}, "float | None": NUMBER, "Sequence[str]": NAMES}
+    return [
+        _rule(f"--{field.name.replace('_', '-')}", help=field.metadata["help"], **by_type[str(field.type)])
+        for field in fields(kind)
+        if field.metadata
+    ]
+
+
 PATH_OPTIONS: list[click.Parameter] = [
     _path("--gt", type=InputPath(LABELS), multiple=True, metavar="PATH", help="Ground truth."),
     _path("--pred", "--dt", type=InputPath(LABELS), multiple=True, metavar="PATH", help="Predictions."),
@@ -214,15 +233,7 @@ PROTOCOL_OPTIONS: list[click.Parameter] = [
         help="Ranges in square pixels, such as small=0:32²,large=32²:inf.",
     ),
     _rule("--class-agnostic", is_flag=True, help="Pool all classes."),
-    _rule("--classes", **NAMES, help="Evaluate these classes only."),
-    _rule("--exclude-classes", **NAMES, help="Evaluate all classes but these."),
-    _rule("--score-min", **NUMBER, help="Leave out predictions with a lower score."),
-    _rule(
-        "--nms",
-        **NUMBER,
-        help="First leave out predictions that a better one of their image and class overlaps by more than this IoU.",
-    ),
-    _rule("--drop-duplicates", is_flag=True, help="Leave out rows that equal an earlier row of their side."),
+    *_declared(SideOptions),
     _rule(
         "--score",
         "--conf",
@@ -318,16 +329,16 @@ BOOTSTRAP_OPTIONS: list[click.Parameter] = [
 ]
 
 
-def read_bootstrap(options: dict[str, Any]) -> Bootstrap | None:
+def read_bootstrap(options: RunOptions) -> Bootstrap | None:
     """Return how to resample for intervals; None where they were not asked for."""
-    if options["bootstrap"] is None:
+    if options.bootstrap is None:
         return None
     from jaccard_eval.options import Bootstrap
 
     return adjusted(Bootstrap(), options)
 
 
-def adjusted(drawn: Bootstrap, options: dict[str, Any]) -> Bootstrap:
+def adjusted(drawn: Bootstrap, options: RunOptions) -> Bootstrap:
     """Return settings with what options say otherwise.
 
     Raises
@@ -341,15 +352,15 @@ def adjusted(drawn: Bootstrap, options: dict[str, Any]) -> Bootstrap:
         raise UsageError(_by_option(str(error))) from None
 
 
-def given_settings(options: dict[str, Any]) -> dict[str, Any]:
+def given_settings(options: RunOptions) -> dict[str, Any]:
     """Return the settings that options name, by their fields."""
-    return {field: options[name] for name, field in FIELDS.items() if options[name] is not None}
+    return {field: getattr(options, name) for name, field in FIELDS.items() if getattr(options, name) is not None}
 
 
-def require_resamples(options: dict[str, Any]) -> None:
+def require_resamples(options: RunOptions) -> None:
     """Raise a usage error when settings are given and nothing asks for resamples."""
-    idle = [name for name in FIELDS if options[name] is not None]
-    if idle and options["bootstrap"] is None:
+    idle = [name for name in FIELDS if getattr(options, name) is not None]
+    if idle and options.bootstrap is None:
         raise UsageError(f"--{idle[0].replace('_', '-')} is of no use without --bootstrap N")
 
 
@@ -363,7 +374,7 @@ def _by_option(message: str) -> str:
 TABLE = "slices"
 
 
-def read_slices(options: dict[str, Any]) -> tuple[Slice, ...]:
+def read_slices(options: RunOptions) -> tuple[Slice, ...]:
     """Return the slices of the options, then those of the file; globs of one name in the options are one slice.
 
     Raises
@@ -371,14 +382,14 @@ def read_slices(options: dict[str, Any]) -> tuple[Slice, ...]:
     UsageError
         When the file is no list of slices, or a slice is in both.
     """
-    path = options["slices"]
-    if path is None and not options["slice"]:
+    path = options.slices
+    if path is None and not options.slice:
         return ()
     from jaccard_eval.metrics.slices import require_names
     from jaccard_eval.options import Slice
 
     named: dict[str, list[str]] = {}
-    for name, glob in options["slice"]:
+    for name, glob in options.slice:
         named.setdefault(name, []).append(glob)
     own = [Slice(name=name, patterns=tuple(globs)) for name, globs in named.items()]
     slices = (*own, *(_read_file(path) if path is not None else ()))
@@ -436,19 +447,14 @@ SLICE_OPTIONS: list[click.Parameter] = [
 ]
 
 
-RULES = ("protocol", "iou", "max_dets", "class_agnostic")
+def rule_arguments(options: RunOptions) -> dict[str, Any]:
+    """Return the rules as the verbs of `api` take them; area ranges only where some are given."""
+    rules = {name: getattr(options, name) for name in ("protocol", "iou", "max_dets", "class_agnostic")}
+    return rules if options.areas is None else rules | {"areas": _areas(options.areas, options.protocol)}
 
 
-def rule_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the rules as `api.evaluate` and its like take them; with area ranges where the command knows any."""
-    rules = {name: options[name] for name in RULES}
-    return rules | ({"areas": _areas(options["areas"], options["protocol"])} if "areas" in options else {})
-
-
-def _areas(ranges: tuple[AreaRange, ...] | None, protocol: str) -> tuple[AreaRange, ...] | None:
+def _areas(ranges: tuple[AreaRange, ...], protocol: str) -> tuple[AreaRange, ...]:
     """Put the range that headline metrics use first, the protocol's own when none is given."""
-    if ranges is None:
-        return None
     from jaccard_eval.data.protocol import get_protocol
 
     everything = get_protocol(protocol).areas[0]

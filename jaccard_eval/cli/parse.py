@@ -1,4 +1,4 @@
-"""What the texts of options mean: thresholds, areas, lists, scores and mappings. No option is declared here."""
+"""What a command line means: texts as thresholds, areas, lists and mappings, and the options that commands share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,12 @@ import click
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, SettingsError, Where, as_settings
-from jaccard_eval.options import BEST_F1
+from jaccard_eval.options import BEST_F1, SideOptions
 from jaccard_eval.text import did_you_mean, is_numeral, shown, shown_json
 
 if TYPE_CHECKING:
     from jaccard_eval.data.protocol import AreaRange
+    from jaccard_eval.features.gates.rules import Rule
 
 SORT_KEYS = ("name", "gt", "pred")
 MAX_THRESHOLDS = 1001  # a step of 0.001 over the whole range; a finer one is a slip
@@ -25,6 +27,70 @@ _SQUARE = re.compile(r"(?P<root>.+?)(²|\^2|\*\*2)")
 _AREA_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _MAP_FIX = "Map each prediction class to one ground-truth class, both as text."
 _MAP_SUFFIXES = (".json", ".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions(SideOptions):
+    """The options that commands share, by the names of their parameters; a command that lacks one has its default."""
+
+    gt: tuple[Path, ...] = ()
+    pred: tuple[Path, ...] = ()
+
+    names: str | None = None
+    images: Path | None = None
+    split: str = "val"
+    assume_score: float | None = None
+    gt_box: str | None = None
+    gt_units: str | None = None
+    gt_origin: str | None = None
+    gt_names: str | None = None
+    gt_images: Path | None = None
+    gt_columns: str | None = None
+    pred_box: str | None = None
+    pred_units: str | None = None
+    pred_origin: str | None = None
+    pred_names: str | None = None
+    pred_images: Path | None = None
+    pred_columns: str | None = None
+
+    protocol: str = "coco"
+    iou: tuple[float, ...] | None = None
+    max_dets: tuple[int, ...] | None = None
+    areas: tuple[AreaRange, ...] | None = None
+    class_agnostic: bool = False
+    score: float | str | None = None
+
+    bootstrap: int | None = None
+    confidence: float | None = None
+    seed: int | None = None
+    group_by: str | None = None
+    slice: tuple[tuple[str, str], ...] = ()
+    slices: Path | None = None
+
+    fail_under: tuple[Rule, ...] = ()
+    fail_over: tuple[Rule, ...] = ()
+    fail_drop: tuple[Rule, ...] = ()
+    fail_significant_drop: tuple[Rule, ...] = ()
+    fail_inferior: tuple[Rule, ...] = ()
+    config: Path | None = None
+    isolated: bool = False
+    baseline: Path | None = None
+    allow_missing_baseline: bool = False
+    update_baseline: bool = False
+    metric: tuple[tuple[str, float], ...] = ()
+    metrics_file: Path | None = None
+    exit_zero: bool = False
+
+    per_class: bool = False
+    sort: str | None = None
+    output: tuple[Path, ...] = ()
+    as_json: bool = False
+    color: str = "auto"
+    ci: str = "off"
+
+    strict: bool = False
+    allow: tuple[str, ...] = ()
+    quiet: bool = False
 
 
 def parsed_by(parse: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:

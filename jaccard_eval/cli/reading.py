@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.findings import FindingLog
+from jaccard_eval.options import ReadOptions, SideOptions
 
 if TYPE_CHECKING:
-    from jaccard_eval.options import ReadOptions
     from jaccard_eval.reading.images import ImageFolder
 
 ROLES = ("gt", "pred")
-SELECTION = ("score_min", "nms", "drop_duplicates")
 GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
-PAIRING = ("class_map", "match_images", "extra_images", "gt_format", "pred_format")
 
 
 def two_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path, Path]:
@@ -54,41 +54,30 @@ def refuse_options_of_sides(parameters: Sequence[click.Parameter]) -> None:
         )
 
 
-def side_arguments(options: dict[str, Any], log: FindingLog) -> dict[str, Any]:
-    """Return how `api.evaluate` and its like read both sides, choose from them and bring them together."""
-    return {
-        "classes": options["classes"] or (),
-        "exclude_classes": options["exclude_classes"] or (),
-        **{name: options[name] for name in SELECTION},
-        **pair_arguments(options, log),
-    }
-
-
-def pair_arguments(options: dict[str, Any], log: FindingLog) -> dict[str, Any]:
-    """Return how both sides are read and brought together, where nothing is chosen from them."""
+def side_arguments(options: RunOptions, log: FindingLog) -> dict[str, Any]:
+    """Return how the verbs of `api` read both sides, choose from them and bring them together."""
     gt_options, pred_options = read_options(options, log)
-    return {"gt_options": gt_options, "pred_options": pred_options, **{name: options[name] for name in PAIRING}}
+    given = {field.name: getattr(options, field.name) for field in fields(SideOptions)}
+    return given | {"gt_options": gt_options, "pred_options": pred_options}
 
 
-def read_options(options: dict[str, Any], log: FindingLog) -> tuple[ReadOptions, ReadOptions]:
+def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, ReadOptions]:
     """Return how to read ground truth and predictions; what is odd about a list of names goes to `log`."""
-    from jaccard_eval.options import ReadOptions
-
-    names = {role: options[f"{role}_names"] or options["names"] for role in ROLES}
-    folders = {role: options[f"{role}_images"] or options["images"] for role in ROLES}
+    names = {role: getattr(options, f"{role}_names") or options.names for role in ROLES}
+    folders = {role: getattr(options, f"{role}_images") or options.images for role in ROLES}
     loaded = {spec: _load_names(spec, log) for spec in dict.fromkeys(names.values())}
     indexed = {folder: _index_images(folder) for folder in dict.fromkeys(folders.values())}
     gt, pred = (
         ReadOptions(
             role=role,
-            box=options[f"{role}_box"],
-            units=options[f"{role}_units"],
+            box=getattr(options, f"{role}_box"),
+            units=getattr(options, f"{role}_units"),
             names=loaded[names[role]],
             images=indexed[folders[role]],
-            columns=options[f"{role}_columns"],
-            split=options["split"],
-            assume_score=options["assume_score"] if role == "pred" else None,
-            origin=int(options[f"{role}_origin"] or 0),
+            columns=getattr(options, f"{role}_columns"),
+            split=options.split,
+            assume_score=options.assume_score if role == "pred" else None,
+            origin=int(getattr(options, f"{role}_origin") or 0),
         )
         for role in ROLES
     )

@@ -10,9 +10,10 @@ import textwrap
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jaccard_eval.cli import streams
+from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.errors import ExitCode, JaccardEvalError
 from jaccard_eval.findings import DataError, Finding, Severity, reason_of
 from jaccard_eval.text import aligned, printable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 HANGING = "    "  # below the first line of a finding
 
 
-def report_findings(findings: Iterable[Finding], options: dict[str, Any], *, in_report: bool = True) -> None:
+def report_findings(findings: Iterable[Finding], options: RunOptions, *, in_report: bool = True) -> None:
     """Say warnings and notes.
 
     A text report has the warnings as well (`in_report`): they are left to it where both streams end in one place.
@@ -37,19 +38,19 @@ def report_findings(findings: Iterable[Finding], options: dict[str, Any], *, in_
     refused = as_errors(findings, options)
     if refused:
         raise DataError(refused)
-    told = in_report and not options.get("as_json") and streams.end_in_one_place()
-    wanted = {Severity.WARNING: not told, Severity.NOTE: not options["quiet"]}
+    told = in_report and not options.as_json and streams.end_in_one_place()
+    wanted = {Severity.WARNING: not told, Severity.NOTE: not options.quiet}
     say_findings(findings, [severity for severity, is_said in wanted.items() if is_said])
 
 
-def as_errors(findings: Iterable[Finding], options: dict[str, Any]) -> tuple[Finding, ...]:
+def as_errors(findings: Iterable[Finding], options: RunOptions) -> tuple[Finding, ...]:
     """Return what ends a run: errors, with ``--strict`` also warnings; empty, or with the warnings that are allowed."""
     taken = [_taken(one, options) for one in findings if one.severity is not Severity.NOTE]
     return tuple(taken) if any(one.severity is Severity.ERROR for one in taken) else ()
 
 
-def _taken(finding: Finding, options: dict[str, Any]) -> Finding:
-    passes = not options["strict"] or finding.code in options["allow"]
+def _taken(finding: Finding, options: RunOptions) -> Finding:
+    passes = not options.strict or finding.code in options.allow
     return finding if passes else replace(finding, severity=Severity.ERROR)
 
 

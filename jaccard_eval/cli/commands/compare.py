@@ -30,7 +30,7 @@ from jaccard_eval.cli.options import (
     rule_arguments,
     section,
 )
-from jaccard_eval.cli.parse import parse_score, parsed_by
+from jaccard_eval.cli.parse import RunOptions, parse_score, parsed_by
 from jaccard_eval.cli.reading import refuse_options_of_sides, side_arguments
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from jaccard_eval.api.comparing import CompareOptions
     from jaccard_eval.features.compare.result import ComparisonResult
 
-BOXES = ("score", "box_iou", "moved_iou")
 WITHOUT_EFFECT = ("areas", "score")  # the score means another thing here
 EPILOG = f"""\b
 Examples:
@@ -58,29 +57,33 @@ The CSV output has one row for each ground-truth box that changed.
 {EXIT_CODES}"""
 
 
-def compare(**options: Any) -> None:
+def compare(
+    options: RunOptions,
+    *,
+    paths: tuple[Path, ...],
+    score: float | str | None,
+    box_iou: float | None,
+    moved_iou: float | None,
+) -> None:
     """Run the command."""
-    gt, preds = _many_sides(options["paths"], options["gt"], options["pred"])
+    gt, preds = _many_sides(paths, options.gt, options.pred)
     if gt is None:
         from jaccard_eval.runs import run_beside
 
         refuse_options_of_sides(OF_THE_SIDES)
         note_inputs(map(run_beside, preds))
-    how = _compare_options(options)
-    outputs = plan_files(options["output"])
+    from jaccard_eval.api.comparing import CompareOptions
+
+    require_resamples(options)
+    given = {"score": score, "box_iou": box_iou, "moved_iou": moved_iou}
+    boxes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    how = CompareOptions(**boxes, slices=read_slices(options), bootstrap=read_bootstrap(options))
+    outputs = plan_files(options.output)
     result = _compute(gt, preds, how, options)
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions
 
-    deliver(result, outputs, options, ReportOptions(per_class=options["per_class"]))
-
-
-def _compare_options(options: dict[str, Any]) -> CompareOptions:
-    from jaccard_eval.api.comparing import CompareOptions
-
-    require_resamples(options)
-    boxes = {name: options[name] for name in BOXES if options[name] is not None}
-    return CompareOptions(**boxes, slices=read_slices(options), bootstrap=read_bootstrap(options))
+    deliver(result, outputs, options, ReportOptions(per_class=options.per_class))
 
 
 def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path | None, list[Path]]:
@@ -104,7 +107,7 @@ def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path])
     return None if saved else truth, preds
 
 
-def _compute(gt: Path | None, preds: Sequence[Path], how: CompareOptions, options: dict[str, Any]) -> ComparisonResult:
+def _compute(gt: Path | None, preds: Sequence[Path], how: CompareOptions, options: RunOptions) -> ComparisonResult:
     from jaccard_eval import api
 
     log = FindingLog()

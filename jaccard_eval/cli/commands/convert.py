@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from jaccard_eval.cli import EXIT_CODES, streams
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import FINDING_OPTIONS, INPUT_OPTIONS, PATH, SectionedCommand, section
-from jaccard_eval.cli.parse import OneOf
+from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.reading import ROLES, read_options
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
+from jaccard_eval.options import changed
 from jaccard_eval.text import printable
 
 if TYPE_CHECKING:
@@ -31,33 +33,34 @@ Examples:
 {EXIT_CODES}"""
 
 
-def convert(**options: Any) -> None:
+def convert(
+    options: RunOptions, *, source: Path, target: Path, to: str | None, role: str | None, lossy: bool, force: bool
+) -> None:
     """Run the command: what is wrong with the target is told before anything is read."""
     from jaccard_eval.api.converting import convert_input, target_format
     from jaccard_eval.atomic import require_free
 
-    source, target = options["source"], options["target"]
-    name = target_format(target, options["to"])
+    name = target_format(target, to)
     refuse_overwriting([("OUT", target)])
-    require_free(target, [source], replace=options["force"])
-    dataset, log = _read(source, options)
+    require_free(target, [source], replace=force)
+    dataset, log = _read(source, role, options)
     report_findings((*log.findings(), *dataset.findings), options, in_report=False)
-    done = convert_input(dataset, target, name, lossy=options["lossy"], replace=options["force"])
+    done = convert_input(dataset, target, name, lossy=lossy, replace=force)
     # A loss was asked for: it is said, and no reason to fail.
-    report_findings(done.findings, {**options, "strict": False}, in_report=False)
-    streams.write_result(_document(done) if options["as_json"] else _sentence(done))
+    report_findings(done.findings, replace(options, strict=False), in_report=False)
+    streams.write_result(_document(done) if options.as_json else _sentence(done))
 
 
-def _read(path: Path, options: dict[str, Any]) -> tuple[Dataset, FindingLog]:
+def _read(path: Path, role: str | None, options: RunOptions) -> tuple[Dataset, FindingLog]:
     """Read the input as what it is said to be, else as what it looks like."""
     from jaccard_eval.evaluation import Input, read_alone
 
     log = FindingLog()
     readings = dict(zip(ROLES, read_options(options, log), strict=True))
-    for_pred = any(value is not None for name, value in options.items() if name.startswith("pred_"))
-    role = options["role"] or ("pred" if for_pred else None)
+    for_pred = any(name.startswith("pred_") for name in changed(options))
+    role = role or ("pred" if for_pred else None)
     side = role or "gt"
-    return read_alone(Input(path, options[f"{side}_format"], readings[side]), role), log
+    return read_alone(Input(path, getattr(options, f"{side}_format"), readings[side]), role), log
 
 
 def _sentence(done: Conversion) -> str:

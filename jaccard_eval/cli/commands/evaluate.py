@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,14 +28,11 @@ from jaccard_eval.cli.options import (
     rule_arguments,
     section,
 )
+from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import side_arguments, two_sides
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode
 from jaccard_eval.findings import FindingLog
-
-if TYPE_CHECKING:
-    from jaccard_eval.data.result import EvaluationResult
-    from jaccard_eval.report import ReportOptions
 
 EPILOG = f"""\b
 Examples:
@@ -63,39 +59,33 @@ ERRORS = section("Output")(
 )
 
 
-def evaluate(**options: Any) -> ExitCode:
+def evaluate(options: RunOptions, *, paths: tuple[Path, ...], errors: bool | None) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
-    gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
+    gt, pred = two_sides(paths, options.gt, options.pred)
     keeper = prepare_gates(options)
-    parts = {"bootstrap": read_bootstrap(options), "slices": read_slices(options)}
-    outputs = plan_files(options["output"], keeper.outputs)
-    errors = tell_errors(outputs) if options["errors"] is None else options["errors"]
-    result = keeper.judge(_compute(gt, pred, options, errors=errors, **parts))
-    report_findings(result.findings, options)
-    outputs, shape = keeper.permitted(outputs, result.gates), _report_options(options)
-    shown = result if options["errors"] else result.without_part("errors")
-    return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, shape, shown=shown))
-
-
-def _compute(gt: Path, pred: Path, options: dict[str, Any], **parts: Any) -> EvaluationResult:
+    bootstrap, slices = read_bootstrap(options), read_slices(options)
+    outputs = plan_files(options.output, keeper.outputs)
     from jaccard_eval import api
-
-    log = FindingLog()
-    result = api.evaluate(
-        gt,
-        pred,
-        score=options["score"],
-        **rule_arguments(options),
-        **parts,
-        **side_arguments(options, log),
-    )
-    return replace(result, findings=(*log.findings(), *result.findings))
-
-
-def _report_options(options: dict[str, Any]) -> ReportOptions:
     from jaccard_eval.report import ReportOptions
 
-    return ReportOptions(per_class=options["per_class"] or options["sort"] is not None, sort=options["sort"])
+    log = FindingLog()
+    measured = api.evaluate(
+        gt,
+        pred,
+        score=options.score,
+        errors=tell_errors(outputs) if errors is None else errors,
+        bootstrap=bootstrap,
+        slices=slices,
+        **rule_arguments(options),
+        **side_arguments(options, log),
+    )
+    result = keeper.judge(replace(measured, findings=(*log.findings(), *measured.findings)))
+    report_findings(result.findings, options)
+    outputs = keeper.permitted(outputs, result.gates)
+    shape = ReportOptions(per_class=options.per_class or options.sort is not None, sort=options.sort)
+    # What only the files asked for is not on the screen.
+    shown = result if errors else result.without_part("errors")
+    return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, shape, shown=shown))
 
 
 COMMAND = SectionedCommand(

@@ -24,6 +24,7 @@ from jaccard_eval.cli.options import (
     rule_arguments,
     section,
 )
+from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import ROLES, refuse_options_of_sides, side_arguments, two_sides
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
@@ -48,10 +49,10 @@ Examples:
 {EXIT_CODES}"""
 
 
-def explain(**options: Any) -> None:
+def explain(options: RunOptions, *, paths: tuple[str, ...], boxes: int, against: str | None) -> None:
     """Run the command."""
-    words = options["paths"]
-    n_paths = 2 - len(options["gt"][:1]) - len(options["pred"][:1])
+    words = paths
+    n_paths = 2 - len(options.gt[:1]) - len(options.pred[:1])
     if n_paths == 2 and _names_result(words):
         refuse_options_of_sides(OF_THE_SIDES)
         from jaccard_eval.api.verifying import read_saved
@@ -59,15 +60,15 @@ def explain(**options: Any) -> None:
         saved = read_saved(Path(words[0]))
         note_inputs([Path(words[0])])
         note_inputs((Path(saved.document["inputs"][side]["path"]) for side in ROLES), kind=LABELS)
-        outputs = plan_files(options["output"])
-        result = _compute_saved(saved, *words[1:], boxes=options["boxes"], against=options["against"])
+        outputs = plan_files(options.output)
+        result = _compute_saved(saved, *words[1:], boxes=boxes, against=against)
     else:
         metric = words[n_paths] if len(words) == n_paths + 1 else DEFAULT_METRIC
         rest = words[:n_paths] if len(words) == n_paths + 1 else words
-        gt, pred = two_sides([Path(word) for word in rest], options["gt"], options["pred"])
+        gt, pred = two_sides([Path(word) for word in rest], options.gt, options.pred)
         note_inputs([gt, pred], kind=LABELS)
-        outputs = plan_files(options["output"])
-        result = _compute(gt, pred, metric, options)
+        outputs = plan_files(options.output)
+        result = _compute(gt, pred, metric, options, boxes=boxes, against=against)
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions
 
@@ -139,7 +140,7 @@ def _require_inputs(saved: str, inputs: Sequence[str]) -> None:
     missing.raise_errors()
 
 
-def _compute(gt: Path, pred: Path, metric: str, options: dict[str, Any]) -> ExplanationResult:
+def _compute(gt: Path, pred: Path, metric: str, options: RunOptions, **more: Any) -> ExplanationResult:
     from jaccard_eval.api import explaining
 
     log = FindingLog()
@@ -147,8 +148,7 @@ def _compute(gt: Path, pred: Path, metric: str, options: dict[str, Any]) -> Expl
         gt,
         pred,
         metric,
-        against=options["against"],
-        boxes=options["boxes"],
+        **more,
         **rule_arguments(options),
         **side_arguments(options, log),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -13,6 +12,7 @@ from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, prepare
 from jaccard_eval.cli.inputs import InputPath, note_inputs
 from jaccard_eval.cli.options import BOOTSTRAP_OPTIONS, FINDING_OPTIONS, OUTPUT_OPTIONS, SectionedCommand, section
+from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode, UsageError
 
@@ -32,9 +32,9 @@ answers anything. Rules with a significance read the saved runs beside both docu
 {EXIT_CODES}"""
 
 
-def gate(result: Path | None, **options: Any) -> ExitCode:
+def gate(options: RunOptions, *, result: Path | None, schema: bool) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
-    if options["schema"]:
+    if schema:
         return _print_schema()
     if result is None:
         raise click.UsageError("Missing argument 'RESULT'.", click.get_current_context())
@@ -44,7 +44,7 @@ def gate(result: Path | None, **options: Any) -> ExitCode:
     from jaccard_eval.runs import run_beside
 
     note_inputs([run_beside(result)])
-    outputs = plan_files(options["output"])
+    outputs = plan_files(options.output)
     from jaccard_eval.api.gating import gate_saved
     from jaccard_eval.report import ReportOptions
 

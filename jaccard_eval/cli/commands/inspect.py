@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,13 +21,15 @@ from jaccard_eval.cli.options import (
     PER_CLASS,
     SectionedCommand,
 )
-from jaccard_eval.cli.reading import pair_arguments
+from jaccard_eval.cli.parse import RunOptions
+from jaccard_eval.cli.reading import side_arguments
 from jaccard_eval.cli.run import as_errors
 from jaccard_eval.findings import DataError, FindingLog, Severity
 
 if TYPE_CHECKING:
     from jaccard_eval.features.inspect.result import Inspection
 
+PAIRED = ("class_map", "match_images", "extra_images", "gt_format", "pred_format", "gt_options", "pred_options")
 EPILOG = f"""\b
 Examples:
   jaccard-eval inspect gt.json
@@ -39,14 +41,14 @@ Examples:
 {EXIT_CODES}"""
 
 
-def inspect(**options: Any) -> None:
+def inspect(options: RunOptions, *, paths: tuple[Path, ...]) -> None:
     """Run the command: show everything that could be read, then end with the errors."""
     from jaccard_eval.report import ReportOptions
 
-    paths = _paths(options["paths"], options["gt"], options["pred"])
-    outputs = plan_files(options["output"])
-    result = _look(paths, options)
-    deliver(result, outputs, options, ReportOptions(per_class=options["per_class"]))
+    inputs = _paths(paths, options.gt, options.pred)
+    outputs = plan_files(options.output)
+    result = _look(inputs, options)
+    deliver(result, outputs, options, ReportOptions(per_class=options.per_class))
     errors = as_errors(result.findings, options)
     if errors:
         raise DataError(errors)
@@ -64,19 +66,20 @@ def _paths(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> d
     return {"path": paths[0]} if len(paths) == len(named) == 1 else dict(named)
 
 
-def _look(paths: dict[str, Path], options: dict[str, Any]) -> Inspection:
+def _look(paths: dict[str, Path], options: RunOptions) -> Inspection:
     from jaccard_eval import api
 
     log = FindingLog()
     (role, first), *others = sorted(paths.items())
+    sides = side_arguments(options, log)
     result = api.inspect(
         first,
         others[0][1] if others else None,
         role=None if role == "path" else role,
-        **pair_arguments(options, log),
+        **{name: sides[name] for name in PAIRED},
     )
     kept = [
-        one for one in (*log.findings(), *result.findings) if one.severity is not Severity.NOTE or not options["quiet"]
+        one for one in (*log.findings(), *result.findings) if one.severity is not Severity.NOTE or not options.quiet
     ]
     return replace(result, findings=tuple(kept))
 

@@ -12,14 +12,13 @@ from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import FINDING_OPTIONS, INPUT_OPTIONS, NUMBER, PATH, SectionedCommand, section
-from jaccard_eval.cli.parse import OneOf
+from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.reading import read_options
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
 
 if TYPE_CHECKING:
     from jaccard_eval.data.dataset import Dataset
-    from jaccard_eval.features.nms.compute import Suppression
 
 GT_OPTIONS = ("gt_format", "gt_box", "gt_units", "gt_origin", "gt_names", "gt_images", "gt_columns")
 EPILOG = f"""\b
@@ -32,55 +31,58 @@ Examples:
 {EXIT_CODES}"""
 
 
-def nms(**options: Any) -> None:
-    """Run the command."""
-    rule = _rule(options)
-    source, target = options["pred"], options["output"]
+def nms(
+    options: RunOptions,
+    *,
+    pred: Path,
+    output: Path,
+    iou: float,
+    by: str,
+    soft: str | None,
+    sigma: float | None,
+    merge: bool,
+    force: bool,
+) -> None:
+    """Run the command: what is wrong with the output is told before anything is read."""
+    from jaccard_eval.features.nms.compute import Suppression
+
+    if soft and merge:
+        raise click.UsageError("--soft and --merge exclude each other", click.get_current_context())
+    if sigma is not None and soft != "gaussian":
+        raise click.UsageError("--sigma belongs to --soft gaussian", click.get_current_context())
+    rule = Suppression(iou=iou, by=by, method=soft or ("weighted" if merge else "hard"))
     from jaccard_eval.atomic import require_free
     from jaccard_eval.formats import write_dataset
 
-    refuse_overwriting([("-o", target)])
-    require_free(target, [source], replace=options["force"])
-    side, findings = _read(source, options)
+    refuse_overwriting([("-o", output)])
+    require_free(output, [pred], replace=force)
+    side, findings = _read(pred, options)
     from jaccard_eval import __version__
     from jaccard_eval.api.suppressing import suppress_side
     from jaccard_eval.report import ReportOptions
 
     left, result = suppress_side(
         side,
-        rule,
-        class_agnostic=options["class_agnostic"],
-        score_min=options["score_min"],
-        output=str(target),
+        rule if sigma is None else replace(rule, sigma=sigma),
+        class_agnostic=options.class_agnostic,
+        score_min=options.score_min,
+        output=str(output),
         version=__version__,
     )
     report_findings(findings, options)
-    written = write_dataset(left, target, inputs=[source], replace=options["force"])
+    written = write_dataset(left, output, inputs=[pred], replace=force)
     report_findings(written, options)
     deliver(replace(result, findings=(*findings, *written)), [], options, ReportOptions())
 
 
-def _rule(options: dict[str, Any]) -> Suppression:
-    from jaccard_eval.features.nms.compute import Suppression
-
-    soft, sigma = options["soft"], options["sigma"]
-    if soft and options["merge"]:
-        raise click.UsageError("--soft and --merge exclude each other", click.get_current_context())
-    if sigma is not None and soft != "gaussian":
-        raise click.UsageError("--sigma belongs to --soft gaussian", click.get_current_context())
-    method = soft or ("weighted" if options["merge"] else "hard")
-    rule = Suppression(iou=options["iou"], by=options["by"], method=method)
-    return rule if sigma is None else replace(rule, sigma=sigma)
-
-
-def _read(path: Path, options: dict[str, Any]) -> tuple[Dataset, tuple[Any, ...]]:
+def _read(path: Path, options: RunOptions) -> tuple[Dataset, tuple[Any, ...]]:
     """Return the predictions, and what was found on the way; a format that cannot be written is refused here."""
     from jaccard_eval.evaluation import load
     from jaccard_eval.formats import detect_format, format_writer
 
     log = FindingLog()
-    _, reading = read_options({**dict.fromkeys(GT_OPTIONS), **options}, log)
-    name = options["pred_format"] or detect_format(path)
+    _, reading = read_options(options, log)
+    name = options.pred_format or detect_format(path)
     format_writer(name)
     side = load(path, role="pred", format_name=name, options=reading)
     return side, (*log.findings(), *side.findings)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,11 +20,12 @@ from jaccard_eval.cli.options import (
     SectionedCommand,
     section,
 )
-from jaccard_eval.cli.parse import OneOf, parse_numbers, parse_whole, parsed_by
-from jaccard_eval.cli.reading import pair_arguments, two_sides
+from jaccard_eval.cli.parse import OneOf, RunOptions, parse_numbers, parse_whole, parsed_by
+from jaccard_eval.cli.reading import side_arguments, two_sides
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog
+from jaccard_eval.options import SideOptions
 from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
@@ -43,12 +43,31 @@ Examples:
 {EXIT_CODES}"""
 
 
-def overlap(**options: Any) -> None:
+def overlap(
+    options: RunOptions,
+    *,
+    boxes: tuple[str, ...],
+    box: str,
+    image: str | None,
+    gt_index: int | None,
+    pred_index: int | None,
+) -> None:
     """Run the command."""
-    from_files = bool(options["gt"] or options["pred"] or options["image"])
-    inputs = list(two_sides([], options["gt"], options["pred"])) if from_files else []
-    outputs = plan_files(options["output"])
-    result = _of_files(inputs, options) if from_files else _of_numbers(options["boxes"], options["box"])
+    from_files = bool(options.gt or options.pred or image)
+    inputs = two_sides([], options.gt, options.pred) if from_files else None
+    outputs = plan_files(options.output)
+    if inputs is None:
+        result = _of_numbers(boxes, box)
+    elif boxes or image is None:
+        raise click.UsageError("with --gt and --pred, name the image with --image", click.get_current_context())
+    else:
+        from jaccard_eval.api.scaling import overlap_in_image
+        from jaccard_eval.evaluation import bring_together
+
+        log = FindingLog()
+        sides = bring_together(*inputs, SideOptions(**side_arguments(options, log)))
+        result = overlap_in_image(sides, image, gt_index=gt_index, pred_index=pred_index, version=__version__)
+        result = replace(result, findings=(*log.findings(), *result.findings))
     report_findings(result.findings, options)
     from jaccard_eval.report import ReportOptions
 
@@ -73,20 +92,6 @@ def _four_numbers(text: str) -> tuple[float, ...]:
     if len(numbers) != 4:
         raise UsageError(f"a box is four numbers with commas between them, such as 10,20,50,80; got {shown(text)}")
     return numbers
-
-
-def _of_files(inputs: Sequence[Path], options: dict[str, Any]) -> OverlapResult:
-    if options["boxes"] or options["image"] is None:
-        raise click.UsageError("with --gt and --pred, name the image with --image", click.get_current_context())
-    from jaccard_eval.api.scaling import overlap_in_image
-    from jaccard_eval.evaluation import bring_together
-    from jaccard_eval.options import SideOptions
-
-    log = FindingLog()
-    sides = bring_together(inputs[0], inputs[1], SideOptions(**pair_arguments(options, log)))
-    indices = {name: options[name] for name in ("pred_index", "gt_index")}
-    result = overlap_in_image(sides, options["image"], **indices, version=__version__)
-    return replace(result, findings=(*log.findings(), *result.findings))
 
 
 _option = section("Boxes")

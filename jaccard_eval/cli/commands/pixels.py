@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,16 +13,12 @@ from jaccard_eval.cli.gating import GATE_OPTIONS
 from jaccard_eval.cli.gating import prepare as prepare_gates
 from jaccard_eval.cli.inputs import MAPS, InputPath
 from jaccard_eval.cli.options import FINDING_OPTIONS, NAMES_TEXT, OUTPUT_OPTIONS, SectionedCommand, section
-from jaccard_eval.cli.parse import OneOf
+from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
 from jaccard_eval.errors import ExitCode
 from jaccard_eval.findings import FindingLog
 
-if TYPE_CHECKING:
-    from jaccard_eval.features.pixels.result import PixelsResult
-
-PASSED_ON = ("colors", "ignore", "background", "drop_background", "list_file")
 COLUMNS = ("name", "gt", "pred", *MAP_CLASS_METRICS)
 EPILOG = f"""\b
 Examples:
@@ -37,34 +32,44 @@ Examples:
 {EXIT_CODES}"""
 
 
-def pixels(gt: Path, pred: Path, **options: Any) -> ExitCode:
+def pixels(
+    options: RunOptions,
+    *,
+    gt: Path,
+    pred: Path,
+    classes: str | None,
+    colors: Path | None,
+    list_file: Path | None,
+    ignore: tuple[int, ...],
+    reduce_zero: bool,
+    reduce_zero_gt: bool,
+    background: int | None,
+    drop_background: str | None,
+) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
     keeper = prepare_gates(options)
-    outputs = plan_files(options["output"], keeper.outputs)
-    result = keeper.judge(_compute(gt, pred, options))
-    report_findings(result.findings, options)
-    from jaccard_eval.report import ReportOptions
-
-    sort = options["sort"]
-    shape = ReportOptions(per_class=options["per_class"] or sort is not None, sort=sort)
-    outputs = keeper.permitted(outputs, result.gates)
-    return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, shape))
-
-
-def _compute(gt: Path, pred: Path, options: dict[str, Any]) -> PixelsResult:
+    outputs = plan_files(options.output, keeper.outputs)
     from jaccard_eval import api
     from jaccard_eval.reading.names import load_names
+    from jaccard_eval.report import ReportOptions
 
     log = FindingLog()
-    names = options["classes"]
-    result = api.pixels(
+    counted = api.pixels(
         gt,
         pred,
-        classes=None if names is None else load_names(names, log),
-        reduce_zero="both" if options["reduce_zero"] else "gt" if options["reduce_zero_gt"] else None,
-        **{name: options[name] for name in PASSED_ON},
+        classes=None if classes is None else load_names(classes, log),
+        colors=colors,
+        ignore=ignore,
+        reduce_zero="both" if reduce_zero else "gt" if reduce_zero_gt else None,
+        background=background,
+        drop_background=drop_background,
+        list_file=list_file,
     )
-    return replace(result, findings=(*log.findings(), *result.findings))
+    result = keeper.judge(replace(counted, findings=(*log.findings(), *counted.findings)))
+    report_findings(result.findings, options)
+    shape = ReportOptions(per_class=options.per_class or options.sort is not None, sort=options.sort)
+    outputs = keeper.permitted(outputs, result.gates)
+    return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, shape))
 
 
 _read = section("Reading the label maps")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,13 +22,10 @@ from jaccard_eval.cli.options import (
     rule_arguments,
     section,
 )
-from jaccard_eval.cli.parse import parse_number, parse_numbers, parse_whole, parsed_by
+from jaccard_eval.cli.parse import RunOptions, parse_number, parse_numbers, parse_whole, parsed_by
 from jaccard_eval.cli.reading import side_arguments, two_sides
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
-
-if TYPE_CHECKING:
-    from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
 
 WITHOUT_EFFECT = ("areas", "score")  # sizes are binned anew, and nothing is counted at a score
 EPILOG = f"""\b
@@ -42,44 +38,34 @@ Examples:
 {EXIT_CODES}"""
 
 
-def sensitivity(**options: Any) -> None:
+def sensitivity(
+    options: RunOptions,
+    *,
+    paths: tuple[Path, ...],
+    bins: int,
+    edges: tuple[float, ...] | None,
+    pixels: tuple[float, ...],
+    pair_iou: float,
+    noise: tuple[float, ...],
+    rounds: int,
+    seed: int,
+) -> None:
     """Run the command."""
-    gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
-    scale = _scale_options(options)
-    outputs = plan_files(options["output"])
-    result = _compute(gt, pred, scale, options)
-    report_findings(result.findings, options)
-    from jaccard_eval.report import ReportOptions
-
-    deliver(result, outputs, options, ReportOptions(per_class=options["per_class"]))
-
-
-def _scale_options(options: dict[str, Any]) -> ScaleOptions:
     from jaccard_eval.features.scale.result import ScaleOptions
 
-    return ScaleOptions(
-        bins=options["bins"],
-        edges=options["edges"] or (),
-        pixels=options["pixels"],
-        pair_iou=options["pair_iou"],
-        sigmas=options["noise"],
-        n_rounds=options["rounds"],
-        seed=options["seed"],
+    gt, pred = two_sides(paths, options.gt, options.pred)
+    scale = ScaleOptions(
+        bins=bins, edges=edges or (), pixels=pixels, pair_iou=pair_iou, sigmas=noise, n_rounds=rounds, seed=seed
     )
-
-
-def _compute(gt: Path, pred: Path, scale: ScaleOptions, options: dict[str, Any]) -> SensitivityResult:
+    outputs = plan_files(options.output)
     from jaccard_eval import api
+    from jaccard_eval.report import ReportOptions
 
     log = FindingLog()
-    result = api.sensitivity(
-        gt,
-        pred,
-        scale=scale,
-        **rule_arguments(options),
-        **side_arguments(options, log),
-    )
-    return replace(result, findings=(*log.findings(), *result.findings))
+    result = api.sensitivity(gt, pred, scale=scale, **rule_arguments(options), **side_arguments(options, log))
+    result = replace(result, findings=(*log.findings(), *result.findings))
+    report_findings(result.findings, options)
+    deliver(result, outputs, options, ReportOptions(per_class=options.per_class))
 
 
 _option = section("Scale")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 import click
 
@@ -10,6 +10,7 @@ from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import FINDING_OPTIONS, OUTPUT_OPTIONS, PATH_OPTIONS, SectionedCommand
+from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import two_sides
 from jaccard_eval.cli.run import as_errors, say_findings
 from jaccard_eval.findings import DataError, Severity
@@ -26,20 +27,20 @@ is a warning. What is not the same ends with exit code 3.
 {EXIT_CODES}"""
 
 
-def verify(**options: Any) -> None:
+def verify(options: RunOptions, *, result: Path, paths: tuple[Path, ...]) -> None:
     """Run the command: everything is shown and written before a difference ends it."""
     from jaccard_eval.report import ReportOptions
 
-    gt, pred = two_sides(options["paths"], options["gt"], options["pred"])
-    outputs = plan_files(options["output"])
+    gt, pred = two_sides(paths, options.gt, options.pred)
+    outputs = plan_files(options.output)
     from jaccard_eval.api import verifying
 
-    result = verifying.verify(options["result"], gt, pred)
-    deliver(result, outputs, options, ReportOptions())
-    errors = as_errors(result.findings, options)
+    again = verifying.verify(result, gt, pred)
+    deliver(again, outputs, options, ReportOptions())
+    errors = as_errors(again.findings, options)
     if errors:
         raise DataError(errors)
-    say_findings(result.findings, (Severity.WARNING,))
+    say_findings(again.findings, (Severity.WARNING,))
 
 
 COMMAND = SectionedCommand(
