@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaccard_eval.data.alignment import Alignment, align, place
-from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.boxtable import BoxTable, Words
 from jaccard_eval.data.classmaps import AUTO
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.document import Part, Rows
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import EvaluationResult, InputSummary
-from jaccard_eval.data.signature import Words, digest_rows, quoted, row_hashes, signature
+from jaccard_eval.data.signature import digest_rows, quoted, row_hashes, signature
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.class_maps import best_class_map
 from jaccard_eval.features.audit.compute import audit
@@ -373,6 +373,7 @@ def measure(
         per_class=metrics.per_class(class_refs(protocol)),
         findings=(*sides.findings, *audited),
         measured=metrics,
+        boxes=(aligned.gt, aligned.pred),
         parts=_parts(metrics, aligned, score, errors=errors),
     )
 

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoxTable, RowArray
+from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.result import ClassRow, EvaluationResult
 from jaccard_eval.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-_FLAGS = ("crowd", "difficult", "group_of", "ignore")
 
 
 def to_frame(data: EvaluationResult | Dataset | BoxTable | Mapping[str, Any]) -> pd.DataFrame:
@@ -89,7 +86,7 @@ def _box_columns(boxes: BoxTable) -> dict[str, Any]:
     x, y, width, height = boxes.xywh.T
     place = {"image": boxes.image, "class": boxes.label, "x": x, "y": y, "width": width, "height": height}
     score = {} if boxes.score is None else {"score": boxes.score}
-    return place | score | {"area": boxes.area} | {flag: getattr(boxes, flag) for flag in _FLAGS}
+    return place | score | {"area": boxes.area} | {flag: getattr(boxes, flag) for flag in FLAGS}
 
 
 def _image_names(data: Dataset) -> Any:

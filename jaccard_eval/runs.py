@@ -14,18 +14,29 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.document import SCHEMA
-from jaccard_eval.data.protocol import AreaRange, Protocol
+from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol
 from jaccard_eval.data.result import Correspondence, EvaluationResult, InputSummary
 from jaccard_eval.data.saved_values import Fault, find_faults, find_run_faults
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
-from jaccard_eval.matching.matchtable import MatchTable
+from jaccard_eval.matching.candidates import Pairs
+from jaccard_eval.matching.matchtable import Detections, MatchTable, match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.reading.files import decode, head, is_folder, is_there, open_regular, read_text
 from jaccard_eval.reading.json import is_finite, is_number, parse_json
 from jaccard_eval.reading.npz import load_archive
-from jaccard_eval.report.outputs.npz import COLUMNS, DOCUMENT, RUN_SCHEMA, SUFFIXES
+from jaccard_eval.report.outputs.npz import (
+    BOX_COLUMNS,
+    DOCUMENT,
+    PAIR_COLUMNS,
+    RUN_SCHEMA,
+    SUFFIXES,
+    Arrays,
+    digest_arrays,
+)
+from jaccard_eval.similarity import KINDS
 from jaccard_eval.text import shown_json
 
 RESULT_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o result.json'."
@@ -202,20 +213,6 @@ def _without_run(path: Path, detail: str) -> DataError:
     return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)
 
 
-Arrays = Mapping[str, npt.NDArray[Any]]
-
-_FLOATS = ("score", "area", "xywh", "pair_overlap", "gt_xywh")
-_KINDS = {**dict.fromkeys(COLUMNS, "i"), **dict.fromkeys(_FLOATS, "f"), "gt_ignored": "b"}
-_LENGTHS = {  # column -> the column that is as long, along its last axis but for boxes
-    **dict.fromkeys(("label", "rank", "source", "score", "area", "xywh"), "image"),
-    **dict.fromkeys(("gt_label", "gt_source", "gt_xywh", "gt_ignored"), "gt_image"),
-    **dict.fromkeys(("pair_gt", "pair_overlap"), "pair_detection"),
-    "choice": "candidate",
-}
-_BOXES = ("xywh", "gt_xywh")
-_POINTERS = {"candidate": "image", "pair_detection": "image", "pair_gt": "gt_image", "choice": "pair_detection"}
-
-
 def load_run(path: Path) -> EvaluationResult:
     """Read an evaluation with its match table; metrics are computed from the table again.
 
@@ -224,28 +221,21 @@ def load_run(path: Path) -> EvaluationResult:
     DataError
         When it is no saved run, or its arrays do not belong together.
     """
-    log = FindingLog()
-    arrays = load_archive(path, log).arrays
+    arrays = load_archive(path, FindingLog()).arrays
     if DOCUMENT not in arrays:
         raise invalid_run(path, "is an archive of arrays, and no saved run")
     run = read_run(path, arrays)
-    if run["run_schema"] != RUN_SCHEMA:
-        raise invalid_run(path, f"has run schema {shown_json(run['run_schema'])}; expected {RUN_SCHEMA}")
+    if type(run["run_schema"]) is not int or run["run_schema"] not in _READERS:
+        known = " or ".join(map(str, _READERS))
+        raise invalid_run(path, f"has run schema {shown_json(run['run_schema'])}; expected {known}")
     require_result(path, run["result"], (EvaluationResult.kind,))
     try:
         protocol = saved_protocol(run["result"]["protocol"])
+        boxes, table = _READERS[run["run_schema"]](run, arrays, protocol)
     except UsageError as error:
         raise invalid_run(path, f"cannot be read back: {error}") from None
-    problems = list(_problems(arrays, protocol, run))
-    if problems:
-        raise invalid_run(path, "; ".join(problems))
-    return _result(run, arrays, protocol)
-
-
-def _result(run: Mapping[str, Any], arrays: Arrays, protocol: Protocol) -> EvaluationResult:
-    document, classes = run["result"], tuple(run["class_names"])
-    table = MatchTable(protocol=protocol, n_labels=len(classes), **{name: arrays[name] for name in COLUMNS})
-    metrics = DetectionMetrics(table, classes, tuple(run["image_names"]), area_known=run["area_known"])
+    document = run["result"]
+    metrics = DetectionMetrics(table, run["class_names"], run["image_names"], area_known=run["area_known"])
     return EvaluationResult(
         protocol=protocol,
         signature=document["signature"],
@@ -257,6 +247,7 @@ def _result(run: Mapping[str, Any], arrays: Arrays, protocol: Protocol) -> Evalu
         per_class=metrics.per_class(class_refs(protocol)),
         findings=(),
         measured=metrics,
+        boxes=boxes,
         options=document["options"],
     )
 
@@ -267,29 +258,93 @@ def _known_fields(kind: type[Any], given: Mapping[str, Any]) -> Any:
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k in names})
 
 
-def _problems(arrays: Arrays, protocol: Protocol, run: Mapping[str, Any]) -> Iterator[str]:
+Run = Mapping[str, Any]
+Sides = tuple[BoxTable, BoxTable]
+
+
+def _read_second(run: Run, arrays: Arrays, protocol: Protocol) -> tuple[Sides, MatchTable]:
+    """Read the boxes of both sides and the pairs that overlap, and let the pairs match again: that costs little."""
+    if run.get("digest") != digest_arrays(arrays):
+        raise UsageError("arrays in it were changed after it was written")
+    gt, pred = (_boxes(arrays, side, protocol) for side in ("gt", "pred"))
+    n_images, n_labels = len(run["image_names"]), len(run["class_names"])
+    limits = {"pair_detection": len(Detections.of(pred, protocol, n_images).order), "pair_gt": len(gt)}
+    det, gt_row, overlap = (arrays.get(name, np.zeros(())) for name in PAIR_COLUMNS)
+    # A digest can be made anew: what follows keeps such an archive from more than numbers of its own.
+    sound = [gt.score is None, pred.score is not None]
+    sound += [boxes.image.max(initial=-1) < n_images for boxes in (gt, pred)]
+    sound += [overlap.dtype.kind == "f", det.shape == gt_row.shape == overlap.shape == (overlap.size,)]
+    sound += [arrays[name].dtype.kind == "i" for name in limits if name in arrays]
+    if not all(sound) or not np.isfinite(overlap).all() or not (np.diff(det) >= 0).all():
+        raise UsageError("arrays in it do not belong together")
+    for name, limit in limits.items():
+        if len(det) and not 0 <= arrays[name].min() <= arrays[name].max() < limit:
+            raise UsageError(f"{name} points to rows that do not exist")
+    known = Pairs(det, gt_row, overlap)
+    return (gt, pred), match_boxes(gt, pred, protocol, n_images=n_images, n_labels=n_labels, known=known)
+
+
+def _boxes(arrays: Arrays, side: str, protocol: Protocol) -> BoxTable:
+    columns: dict[str, Any] = {name: arrays.get(f"{side}.{name}") for name in BOX_COLUMNS}
+    kind, start = KINDS[protocol.iou_type].shapes, f"{side}.shapes."
+    if kind is not None:
+        shapes = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+        columns["shapes"] = kind.from_arrays(shapes)
+    return BoxTable.from_arrays(boxes=columns.pop("xywh"), encoding="xywh", **columns)
+
+
+# What release 0.1 wrote (schema 1): the columns of the match table, with the boxes of those detections alone.
+_FIRST_FLOATS = ("score", "area", "xywh", "pair_overlap", "gt_xywh")
+_FIRST_LENGTHS = {  # column -> the column that is as long, along its last axis but for boxes
+    **dict.fromkeys(("image", "label", "rank", "source", "score", "area", "xywh"), "image"),
+    **dict.fromkeys(("gt_image", "gt_label", "gt_source", "gt_xywh", "gt_ignored"), "gt_image"),
+    **dict.fromkeys(("pair_detection", "pair_gt", "pair_overlap"), "pair_detection"),
+    **dict.fromkeys(("candidate", "choice"), "candidate"),
+}
+_FIRST_BOXES = ("xywh", "gt_xywh")
+_FIRST_POINTERS = {"candidate": "image", "pair_detection": "image", "pair_gt": "gt_image", "choice": "pair_detection"}
+
+
+def _read_first(run: Run, arrays: Arrays, protocol: Protocol) -> tuple[Sides, MatchTable]:
+    problems = list(_problems(arrays, protocol, run))
+    if problems:
+        raise UsageError("; ".join(problems))
+    columns: dict[str, Any] = {name: arrays[name] for name in _FIRST_LENGTHS if name not in _FIRST_BOXES}
+    table = MatchTable(protocol=protocol, n_labels=len(run["class_names"]), **columns)
+    gt = BoxTable.from_arrays(
+        table.gt_image, table.gt_label, arrays["gt_xywh"], source=table.gt_source, encoding="xywh"
+    )
+    rest: dict[str, Any] = {"score": table.score, "area": table.area, "source": table.source}
+    return (gt, BoxTable.from_arrays(table.image, table.label, arrays["xywh"], encoding="xywh", **rest)), table
+
+
+def _problems(arrays: Arrays, protocol: Protocol, run: Run) -> Iterator[str]:
     """Say what of the arrays does not belong together: whatever is left can be computed with."""
-    wrong = [name for name in COLUMNS if name not in arrays or arrays[name].dtype.kind != _KINDS[name]]
+    kinds = {name: "f" if name in _FIRST_FLOATS else "b" if name == "gt_ignored" else "i" for name in _FIRST_LENGTHS}
+    wrong = [name for name, kind in kinds.items() if name not in arrays or arrays[name].dtype.kind != kind]
     if wrong:
         yield f"arrays are missing or of a wrong type: {', '.join(wrong)}"
         return
     n_areas, n_thresholds = len(protocol.areas), len(protocol.iou_thresholds)
-    for name in COLUMNS:
-        length = len(arrays[_LENGTHS.get(name, name)])
+    for name, like in _FIRST_LENGTHS.items():
+        length = len(arrays[like])
         shape = {"choice": (n_areas, n_thresholds, length), "gt_ignored": (n_areas, length)}.get(name, (length,))
-        expected = (length, 4) if name in _BOXES else shape
+        expected = (length, 4) if name in _FIRST_BOXES else shape
         if arrays[name].shape != expected:
             yield f"{name} has shape {arrays[name].shape}, expected {expected}"
             return
-    limits = {name: len(arrays[target]) for name, target in _POINTERS.items()}
+    limits = {name: len(arrays[target]) for name, target in _FIRST_POINTERS.items()}
     limits |= {"image": len(run["image_names"]), "gt_image": len(run["image_names"])}
     limits |= {"label": len(run["class_names"]), "gt_label": len(run["class_names"])}
     for name, limit in limits.items():
         values, least = arrays[name], -1 if name == "choice" else 0
         if values.size and not least <= values.min() <= values.max() < limit:
             yield f"{name} points to rows that do not exist"
-    if any(not np.isfinite(arrays[name]).all() for name in _FLOATS):
+    if any(not np.isfinite(arrays[name]).all() for name in _FIRST_FLOATS):
         yield "numbers are not finite"
+
+
+_READERS = {1: _read_first, RUN_SCHEMA: _read_second}
 
 
 Number = int | float
@@ -342,6 +397,7 @@ class SavedProtocol:
     recall_points: int
     precision_epsilon: Number
     class_agnostic: bool
+    iou_type: str = BOXES
 
 
 def saved_protocol(document: Any) -> Protocol:

@@ -12,10 +12,11 @@ from command_line import box, write_json, write_pair
 from jaccard_eval import Bootstrap, CompareOptions, DataError, UsageError, compare, evaluate
 from jaccard_eval.cli import run as _run
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs.npz import DOCUMENT, render
+from jaccard_eval.report.outputs.npz import BOX_COLUMNS, DOCUMENT, PAIR_COLUMNS, digest_arrays, render
 from jaccard_eval.runs import is_saved_run, load_run
 
 Arrays = dict[str, Any]
+OLD_RUN = Path(__file__).parent / "golden/0.1/runs/better.npz"
 
 
 @pytest.fixture
@@ -129,24 +130,94 @@ def test_an_archive_of_boxes_is_no_saved_run(tmp_path: Path) -> None:
     ("change", "message"),
     [
         (lambda arrays: arrays.pop("score"), "arrays are missing or of a wrong type: score"),
-        (lambda arrays: arrays.update(label=np.array([0, 1], dtype=float)), "of a wrong type: label"),
-        (lambda arrays: arrays.update(label=np.array([0, 7])), "label points to rows that do not exist"),
-        (lambda arrays: arrays.update(image=np.array([0])), r"has shape \(2,\), expected \(1,\)"),
-        (lambda arrays: arrays.update(score=np.array([np.nan, 1])), "numbers are not finite"),
+        (lambda arrays: arrays.update(label=arrays["label"].astype(float)), "of a wrong type: label"),
+        (lambda arrays: arrays.update(label=arrays["label"] + 7), "label points to rows that do not exist"),
+        (lambda arrays: arrays.update(rank=np.array([0])), r"rank has shape \(1,\), expected \("),
+        (lambda arrays: arrays.update(score=arrays["score"] * np.nan), "numbers are not finite"),
         (lambda arrays: arrays.update({DOCUMENT: np.zeros(3, dtype=np.uint8)}), "cannot be read back"),
         (lambda arrays: arrays.pop(DOCUMENT), "is an archive of arrays, and no saved run"),
     ],
 )
-def test_what_does_not_belong_together_is_refused(
-    three: tuple[Path, ...], change: Callable[[Arrays], object], message: str
+def test_what_does_not_belong_together_in_a_run_of_release_0_1_is_refused(
+    tmp_path: Path, change: Callable[[Arrays], object], message: str
 ) -> None:
+    path = tmp_path / "old.npz"
+    path.write_bytes(OLD_RUN.read_bytes())
     with pytest.raises(DataError, match=message) as caught:
-        load_run(damaged(saved(*three[:2]), change))
+        load_run(damaged(path, change))
     assert caught.value.findings[0].code == "result-invalid"
 
 
+ARRAYS = (*(f"{side}.{name}" for side in ("gt", "pred") for name in BOX_COLUMNS), *PAIR_COLUMNS)
+
+
+@pytest.mark.parametrize("name", [name for name in ARRAYS if name != "gt.score"])
+def test_a_run_in_which_any_array_was_changed_is_refused(three: tuple[Path, ...], name: str) -> None:
+    path = saved(*three[:2])
+    for change in (
+        lambda arrays: arrays.update({name: arrays[name] == 0 if arrays[name].dtype == bool else arrays[name] + 1}),
+        lambda arrays: arrays.update({name: arrays[name][:-1]}),
+        lambda arrays: arrays.pop(name),
+        lambda arrays: arrays.update({f"{name}.more": arrays[name]}),
+    ):
+        with pytest.raises(DataError, match="arrays in it were changed after it was written") as caught:
+            load_run(damaged(path, change))
+        assert caught.value.findings[0].code == "result-invalid"
+        path = saved(*three[:2])
+
+
+def with_digest(arrays: Arrays) -> None:
+    """Sign changed arrays as if they had been written so."""
+    run = json.loads(arrays[DOCUMENT].tobytes()) | {"digest": digest_arrays(arrays)}
+    arrays[DOCUMENT] = np.frombuffer(json.dumps(run).encode(), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("name", [name for name in ARRAYS if name != "gt.score"])
+def test_a_digest_made_anew_lets_nothing_pass_that_cannot_be_computed_with(three: tuple[Path, ...], name: str) -> None:
+    faults: list[Callable[[Arrays], object]] = [
+        lambda arrays: arrays.update({name: arrays[name][:-1]}),
+        lambda arrays: arrays.update({name: arrays[name].astype("U4")}),
+    ]
+    if name in ("gt.image", "pred.image", "pair_detection", "pair_gt"):
+        faults.append(lambda arrays: arrays.update({name: arrays[name] + 7}))
+    if name in ("gt.xywh", "pred.xywh", "pred.score", "pair_overlap"):
+        faults.append(lambda arrays: arrays.update({name: np.full_like(arrays[name], np.inf)}))
+    for fault in faults:
+
+        def change(arrays: Arrays, fault: Callable[[Arrays], object] = fault) -> None:
+            fault(arrays)
+            with_digest(arrays)
+
+        with pytest.raises(DataError, match="cannot be read back") as caught:
+            load_run(damaged(saved(*three[:2]), change))
+        assert caught.value.findings[0].code == "result-invalid"
+
+
+@pytest.mark.parametrize("schema", [0, 3, True, 1.0, None, [2]])
+def test_a_run_of_another_schema_is_refused(three: tuple[Path, ...], schema: object) -> None:
+    def change(arrays: Arrays) -> None:
+        run = json.loads(arrays[DOCUMENT].tobytes()) | {"run_schema": schema}
+        arrays[DOCUMENT] = np.frombuffer(json.dumps(run).encode(), dtype=np.uint8)
+
+    with pytest.raises(DataError, match=r"has run schema .*; expected 1 or 2"):
+        load_run(damaged(saved(*three[:2]), change))
+
+
+def test_a_run_of_release_0_1_is_compared_with_one_of_today(tmp_path: Path) -> None:
+    inputs = OLD_RUN.parents[1] / "inputs"
+    today = tmp_path / "better.npz"
+    assert _run.run(["evaluate", str(inputs / "gt.json"), str(inputs / "better.json"), "-o", str(today)]) == 0
+    old, new = load_run(OLD_RUN), load_run(today)
+    assert old.to_dict()["metrics"] == new.to_dict()["metrics"]
+    (same,) = compare(None, OLD_RUN, today).others
+    assert same.changes == ()
+    worse = OLD_RUN.with_name("worse.npz")
+    (by_old,), (by_new,) = compare(None, worse, OLD_RUN).others, compare(None, worse, today).others
+    assert by_old.changes == by_new.changes != ()
+
+
 def test_pickled_objects_are_never_loaded(three: tuple[Path, ...]) -> None:
-    path = damaged(saved(*three[:2]), lambda arrays: arrays.update(score=np.array([{}, {}], dtype=object)))
+    path = damaged(saved(*three[:2]), lambda arrays: arrays.update(**{"pred.score": np.array([{}, {}], dtype=object)}))
     with pytest.raises(DataError, match="allow_pickle=False"):
         load_run(path)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from jaccard_eval.features.compare.compute import (
 from jaccard_eval.features.compare.noise import Noise, resample_comparison
 from jaccard_eval.features.compare.result import ComparisonResult
 from jaccard_eval.findings import FindingLog, Where
-from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import BEST_F1, Bootstrap, Slice
 from jaccard_eval.text import shown
 
@@ -174,7 +173,7 @@ def _require_same_rows(baseline: EvaluationResult, other: EvaluationResult, find
     """Refuse ground truth in another order: boxes are compared by their row, classes by their place."""
     ours, theirs = detection_metrics(baseline), detection_metrics(other)
     what = "classes" if ours.class_names != theirs.class_names else "boxes"
-    if what == "classes" or not _has_equal_rows(ours, theirs):
+    if what == "classes" or not _has_equal_rows(baseline, other):
         findings.error(
             "comparison-unequal",
             Where(other.pred.path, field=what),
@@ -184,16 +183,22 @@ def _require_same_rows(baseline: EvaluationResult, other: EvaluationResult, find
         )
 
 
-def _has_equal_rows(ours: DetectionMetrics, theirs: DetectionMetrics) -> bool:
-    """Whether the boxes of the ground truth are the same row by row; images may be in any order."""
+def _has_equal_rows(baseline: EvaluationResult, other: EvaluationResult) -> bool:
+    """Whether the ground truth is the same row by row; images may be in any order."""
+    if baseline.boxes is None or other.boxes is None:
+        return False
+    ours, theirs = detection_metrics(baseline), detection_metrics(other)
+    (before, _), (after, _) = baseline.boxes, other.boxes
     row = {name: i for i, name in enumerate(ours.image_names)}
     place = np.array([row.get(name, -1) for name in theirs.image_names], dtype=np.int64)
-    pairs = (
+    pairs: list[tuple[Any, Any]] = [
         (ours.table.gt_label, theirs.table.gt_label),
-        (ours.table.gt_xywh, theirs.table.gt_xywh),
-        (ours.table.gt_image, place[theirs.table.gt_image]),
-    )
-    return all(np.array_equal(one, other) for one, other in pairs)
+        (before.xywh, after.xywh),
+        (before.image, place[after.image]),
+    ]
+    if before.shapes is not None and after.shapes is not None:
+        pairs.append((before.shapes.hashes(), after.shapes.hashes()))
+    return all(np.array_equal(first, second) for first, second in pairs)
 
 
 def _what(name: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from jaccard_eval.errors import UsageError
 FloatArray = npt.NDArray[np.float64]
 RowArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
 
 ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
 CORNER_ORDER = {  # where an encoding of two corners has x1, y1, x2 and y2; each order is its own inverse
@@ -22,6 +24,38 @@ CORNER_ORDER = {  # where an encoding of two corners has x1, y1, x2 and y2; each
 }
 MAX_COORDINATE = 1e150  # products of two, and sums of such products, stay finite in float64
 MAX_SCORE, MAX_AREA = MAX_COORDINATE, MAX_COORDINATE**2  # so that means and differences stay finite, too
+FLAGS = ("crowd", "difficult", "group_of", "ignore")
+
+
+class Shapes(Protocol):
+    """A column of n shapes beside their boxes: masks, keypoints, quadrilaterals. Arrays inside, never objects."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Self:
+        """Return the shapes of some rows, in their order."""
+
+    def joined(self, others: Sequence[Self]) -> Self:
+        """Return these shapes, then those of the others."""
+
+    def bounds(self) -> FloatArray:
+        """Return left, top, width and height of each shape, (n, 4)."""
+
+    def hashes(self) -> Words:
+        """Return 64 bits for each shape, (n,): shapes that differ within equal bounds differ here."""
+
+    def scaled(self, xy: FloatArray) -> Self:
+        """Multiply the coordinates of each shape by factors (n, 2), when fractions of an image become pixels."""
+
+    def shifted(self, xy: FloatArray) -> Self:
+        """Add distances (n, 2) to the coordinates of each shape, when the first pixel gets another number."""
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all there is to know as named arrays of numbers."""
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Make the column of what `to_arrays` gave; raise a UsageError for arrays that it cannot have given."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +77,8 @@ class BoxTable:
         Flags; a protocol says which of them count.
     source : ndarray of int64, shape (n,)
         Row in the file, for messages.
+    shapes : Shapes, optional
+        What the boxes are the bounds of, where more than boxes is measured.
     """
 
     image: RowArray
@@ -55,6 +91,7 @@ class BoxTable:
     group_of: BoolArray
     ignore: BoolArray
     source: npt.NDArray[np.int64]
+    shapes: Shapes | None = None
 
     def __len__(self) -> int:
         return len(self.image)
@@ -68,6 +105,7 @@ class BoxTable:
         *,
         score: npt.ArrayLike | None = None,
         encoding: str = "xyxy",
+        shapes: Shapes | None = None,
         **columns: Any,
     ) -> BoxTable:
         """Make a table from arrays.
@@ -82,6 +120,8 @@ class BoxTable:
             Confidence of each prediction; leave out for ground truth.
         encoding : {"xyxy", "xywh", "cxcywh", "xxyy", "yxyx"}
             What the four numbers of a box are.
+        shapes : Shapes, optional
+            Masks, keypoints or the like, n of them, in pixels; see `jaccard_eval.similarity`.
         **columns
             Any of `area`, `crowd`, `difficult`, `group_of`, `ignore`, `source`, shape (n,).
 
@@ -105,7 +145,9 @@ class BoxTable:
         unknown = set(columns) - _OPTIONAL_COLUMNS
         if unknown:
             raise UsageError(f"unknown columns {sorted(unknown)}; known are {sorted(_OPTIONAL_COLUMNS)}")
-        flags: dict[str, Any] = {name: _column(columns.get(name), n, np.bool_, name) for name in _FLAGS}
+        if shapes is not None and len(shapes) != n:
+            raise UsageError(f"there are {len(shapes)} shapes; expected {n}, one per box")
+        flags: dict[str, Any] = {name: _column(columns.get(name), n, np.bool_, name) for name in FLAGS}
         area = columns.get("area")
         source = columns.get("source")
         table = cls(
@@ -115,6 +157,7 @@ class BoxTable:
             score=None if score is None else _column(score, n, np.float64, "score"),
             area=_product(xywh) if area is None else _column(area, n, np.float64, "area"),
             source=np.arange(n) if source is None else _column(source, n, np.int64, "source"),
+            shapes=shapes,
             **flags,
         )
         _require_finite(table)
@@ -123,13 +166,29 @@ class BoxTable:
 
     def take(self, rows: npt.NDArray[Any]) -> BoxTable:
         """Return the table of `rows` (indices or a mask), in their order."""
-        columns: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in columns.items()}
-        return freeze(BoxTable(**taken))
+        taken = {name: None if column is None else column[rows] for name, column in self.columns().items()}
+        # Shapes know rows only, as a mask of theirs would have to be searched again by every kind.
+        shapes = None if self.shapes is None else self.shapes.take(np.arange(len(self))[rows])
+        return freeze(BoxTable(**taken, shapes=shapes))  # type: ignore[arg-type]
+
+    @classmethod
+    def concat(cls, tables: Sequence[BoxTable]) -> BoxTable:
+        """Return the rows of all tables, which have scores and shapes alike, one table after the other."""
+        columns = [table.columns() for table in tables]
+        joined: dict[str, Any] = {
+            name: None if column is None else np.concatenate([part[name] for part in columns])
+            for name, column in columns[0].items()
+        }
+        first, *others = (table.shapes for table in tables)
+        shapes = None if first is None else first.joined([part for part in others if part is not None])
+        return freeze(cls(**joined, shapes=shapes))
+
+    def columns(self) -> dict[str, npt.NDArray[Any] | None]:
+        """Return all columns of numbers and flags by name; None for scores that there are none of."""
+        return {column.name: getattr(self, column.name) for column in fields(self) if column.name != "shapes"}
 
 
-_FLAGS = ("crowd", "difficult", "group_of", "ignore")
-_OPTIONAL_COLUMNS = frozenset({*_FLAGS, "area", "source"})
+_OPTIONAL_COLUMNS = frozenset({*FLAGS, "area", "source"})
 
 
 def to_xywh(boxes: FloatArray, encoding: str) -> FloatArray:
@@ -163,8 +222,7 @@ def from_xywh(xywh: FloatArray, encoding: str) -> FloatArray:
 
 def freeze(table: BoxTable) -> BoxTable:
     """Make every column of `table` read-only and return it."""
-    for column in fields(table):
-        values = getattr(table, column.name)
+    for values in table.columns().values():
         if values is not None:
             values.flags.writeable = False
     return table

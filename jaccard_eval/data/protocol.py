@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.document import written_as
+from jaccard_eval.data.document import fields_document, written_as
 from jaccard_eval.errors import UsageError
 from jaccard_eval.options import require_lists
 from jaccard_eval.text import did_you_mean, shown
@@ -17,6 +17,7 @@ from jaccard_eval.text import did_you_mean, shown
 SMALL_MAX_AREA = 32.0**2  # px², COCO detection evaluation
 MEDIUM_MAX_AREA = 96.0**2  # px², COCO detection evaluation
 LARGEST_AREA = 1e5**2  # px², pycocotools Params.setDetParams
+BOXES = "bbox"  # the `iou_type` of all files that name none
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 
 MAX_RECALL_POINTS = 100_001  # a curve of them per class, area and threshold has to fit into memory
@@ -68,6 +69,8 @@ class Protocol:
         Added to the number of detections in precision.
     class_agnostic : bool
         Whether all classes are pooled.
+    iou_type : str
+        What is compared, and how: "bbox", or another of `jaccard_eval.similarity.KINDS`.
     sources : tuple of (field, text)
         Where each rule comes from.
     """
@@ -87,6 +90,7 @@ class Protocol:
     recall_points: int
     precision_epsilon: float
     class_agnostic: bool = False
+    iou_type: str = BOXES
     sources: tuple[tuple[str, str], ...] = field(default=(), metadata=written_as(None))
 
     def __post_init__(self) -> None:
@@ -105,6 +109,13 @@ class Protocol:
     def with_options(self, **changes: Any) -> Protocol:
         """Return the protocol with fields replaced."""
         return replace(self, **changes)
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the rules as JSON documents have them, without their sources."""
+        document = fields_document(self)
+        if self.iou_type == BOXES:  # so that a document of boxes is what it was before there was anything else
+            del document["iou_type"]
+        return document
 
 
 def _require_valid(protocol: Protocol) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from typing import Protocol as TypingProtocol
 
-from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.document import MetricValue, Part, result_document, to_document, written_as
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
@@ -196,6 +196,8 @@ class EvaluationResult(WithParts):
         For everything else.
     options : mapping of str to plain types
         What was asked for beside the protocol, by the names of `api.evaluate`: what it takes to run it again.
+    boxes : tuple of BoxTable, optional
+        The ground truth and the predictions that were matched, with common image and class rows.
     parts : tuple of Part
         What was asked for beside the metrics; the properties `errors`, `slices`, `bootstrap`, `gates` and
         `operating_points` name them.
@@ -212,6 +214,7 @@ class EvaluationResult(WithParts):
     findings: tuple[Finding, ...]
     measured: Measured
     options: Mapping[str, Any] = field(default_factory=dict)
+    boxes: tuple[BoxTable, BoxTable] | None = None
 
     kind: ClassVar[str] = "evaluation"
 

@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.boxtable import BoxTable, Words
 from jaccard_eval.data.imagekeys import bare_names
-from jaccard_eval.data.protocol import AreaRange, Protocol
-
-Words = npt.NDArray[np.uint64]
+from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol
 
 FINGERPRINT_DIGITS = 16  # hexadecimal digits shown: 64 bits
 BESIDE_METRICS = ("score", "bootstrap", "slices")  # fields of what is measured beside the metrics, which stay the same
@@ -30,7 +27,7 @@ def fingerprint(boxes: BoxTable, image_names: Sequence[str], class_names: Sequen
 
 
 def row_hashes(boxes: BoxTable, image_names: Sequence[str], class_names: Sequence[str]) -> Words:
-    """Hash each row to 64 bits, shape (n,): image, class, flags, box, score and area; equal rows have equal hashes."""
+    """Hash each row (image, class, flags, box, score, area, shape) to 64 bits, (n,); equal rows have equal hashes."""
     image = _text_hashes(bare_names(image_names))
     label = _text_hashes(class_names)
     flags = np.packbits([boxes.crowd, boxes.difficult, boxes.group_of, boxes.ignore], axis=0, bitorder="little")[0]
@@ -42,7 +39,8 @@ def row_hashes(boxes: BoxTable, image_names: Sequence[str], class_names: Sequenc
     for column in columns:
         bits = (np.ascontiguousarray(column, dtype="<f8") + 0.0).view("<u8")  # + 0.0: -0.0 and 0.0 are alike
         state = _mix(state ^ bits)
-    return state
+    # Without shapes nothing is mixed in: a fingerprint of boxes stays what it always was.
+    return state if boxes.shapes is None else _mix(state ^ boxes.shapes.hashes())
 
 
 def digest_rows(hashes: Words, kind: str, units: str) -> str:
@@ -94,6 +92,7 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
         f"pixel={_exact(protocol.pixel_offset)}",
         f"epsilon={_exact(protocol.precision_epsilon)}",
         *(["class_agnostic"] if protocol.class_agnostic else []),
+        *([] if protocol.iou_type == BOXES else [f"iou_type={quoted(protocol.iou_type)}"]),
         *selection,
         f"gt={gt}",
         f"pred={pred}",

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
+from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.matching.order import Blocks, IntArray
-from jaccard_eval.similarity.boxes import Corners, Rows, overlapping_pairs
+from jaccard_eval.similarity import KINDS, Similarity
 
 CHUNK_PAIRS = 1 << 15  # pairs whose overlap is computed at once: they stay in the cache, and memory is bounded
-
-
-class Measure(Protocol):
-    """How much two boxes agree, in (0, 1]; `box.overlapping_pairs` (IoU) and `edges.close_pairs` are such."""
-
-    def __call__(
-        self, first: Corners, second: Corners, i: Rows, j: Rows, *, crowd: BoolArray | None, threshold: float
-    ) -> tuple[Rows, Rows, FloatArray]:
-        """Return the pairs (i, j) that agree by at least `threshold`, in their order, and by how much."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +24,7 @@ class Pairs:
     det, gt : ndarray of int64, shape (p,)
         Rows in the detections and ground truth that were paired.
     overlap : ndarray of float64, shape (p,)
-        IoU, or IoA where the ground truth is crowd; of another measure, its value.
+        IoU, or IoA where the ground truth is crowd; of another similarity, its value.
     """
 
     det: IntArray
@@ -45,31 +36,34 @@ class Pairs:
 
 
 def candidate_pairs(
-    det: Corners,
-    gt: Corners,
+    det: BoxTable,
+    gt: BoxTable,
     blocks: Blocks,
-    crowd: BoolArray | None,
-    threshold: float,
+    protocol: Protocol,
     *,
-    measure: Measure = overlapping_pairs,
+    threshold: float,
+    crowd: BoolArray | None = None,
+    similarity: Similarity | None = None,
 ) -> Pairs:
     """Return all pairs within blocks whose overlap is at least `threshold`.
 
     Parameters
     ----------
-    det, gt : Corners
+    det, gt : BoxTable
         Detections in any order, ground truth sorted by key.
     blocks : Blocks
         Each detection's block of ground truth.
+    protocol : Protocol
+    threshold : float
     crowd : ndarray of bool, shape (len(gt),), optional
         Ground truth whose overlap is IoA.
-    threshold : float
-    measure : Measure
-        What decides whether boxes agree: IoU.
+    similarity : Similarity, optional
+        What overlap is: that of the protocol, unless given otherwise.
     """
-    chunks = [measure(det, gt, i, j, crowd=crowd, threshold=threshold) for i, j in expand(blocks)]
-    columns = [np.concatenate(column) for column in zip(*chunks, strict=True)]
-    return Pairs(*columns)
+    similarity = similarity or KINDS[protocol.iou_type]
+    first, second = similarity.prepare(det, protocol), similarity.prepare(gt, protocol)
+    chunks = [similarity.pairs(first, second, i, j, crowd=crowd, threshold=threshold) for i, j in expand(blocks)]
+    return Pairs(*(np.concatenate(column) for column in zip(*chunks, strict=True)))
 
 
 def expand(blocks: Blocks) -> Iterator[tuple[IntArray, IntArray]]:

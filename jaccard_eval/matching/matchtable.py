@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.matching.candidates import Measure, Pairs, candidate_pairs
+from jaccard_eval.matching.candidates import Pairs, candidate_pairs
 from jaccard_eval.matching.greedy import (
     LARGEST_THRESHOLD,
     NO_PAIR,
@@ -21,12 +21,12 @@ from jaccard_eval.matching.greedy import (
     assign_best_free,
 )
 from jaccard_eval.matching.order import Blocks, IntArray, class_order, ground_truth_order, group_ranks, stable_order
-from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
+from jaccard_eval.similarity import Similarity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchTable:
-    """Detections with what they matched, and the ground truth they were matched against.
+    """Detections with what they matched, and the ground truth they were matched against; where they lie is not here.
 
     Detections stand in *class order*: by class, then score descending, then image (or file order, as the protocol
     says). Tables of disjoint sets of images merge with `concat`.
@@ -39,7 +39,6 @@ class MatchTable:
     image, label, rank, source : ndarray of int, shape (n,)
         Image and class row of each detection, its rank by score within image and class, its row in the predictions.
     score, area : ndarray of float64, shape (n,)
-    xywh : ndarray of float64, shape (n, 4)
     candidate : ndarray of int64, shape (c,)
         The detections that overlap any ground truth enough, ascending.
     choice : ndarray of int32, shape (A, T, c)
@@ -49,7 +48,6 @@ class MatchTable:
     pair_overlap : ndarray of float64, shape (p,)
         IoU of each pair (IoA for crowds).
     gt_image, gt_label, gt_source : ndarray of int, shape (m,)
-    gt_xywh : ndarray of float64, shape (m, 4)
     gt_ignored : ndarray of bool, shape (A, m)
         Ground truth that does not count, by area range.
     """
@@ -62,7 +60,6 @@ class MatchTable:
     source: IntArray
     score: FloatArray
     area: FloatArray
-    xywh: FloatArray
     candidate: IntArray
     choice: PairChoice
     pair_detection: IntArray
@@ -71,7 +68,6 @@ class MatchTable:
     gt_image: IntArray
     gt_label: IntArray
     gt_source: IntArray
-    gt_xywh: FloatArray
     gt_ignored: BoolArray
 
     def __len__(self) -> int:
@@ -88,8 +84,8 @@ class MatchTable:
 
     def in_range(self, area: int) -> BoolArray:
         """Whether a detection's own area lies in an area range, shape (n,)."""
-        one = self.protocol.areas[area]
-        inside: BoolArray = (self.area >= one.low) & (self.area <= one.high)
+        bounds = self.protocol.areas[area]
+        inside: BoolArray = (self.area >= bounds.low) & (self.area <= bounds.high)
         return inside
 
     @property
@@ -113,7 +109,8 @@ def match_boxes(
     *,
     n_images: int,
     n_labels: int,
-    measure: Measure = overlapping_pairs,
+    similarity: Similarity | None = None,
+    known: Pairs | None = None,
 ) -> MatchTable:
     """Match predictions to ground truth, once for all thresholds and area ranges.
 
@@ -124,43 +121,62 @@ def match_boxes(
     protocol : Protocol
     n_images, n_labels : int
         How many images and classes there are.
-    measure : Measure
-        What the protocol's thresholds are thresholds of: IoU, unless given otherwise.
+    similarity : Similarity, optional
+        What the protocol's thresholds are thresholds of: its own, unless given otherwise.
+    known : Pairs, optional
+        The pairs of an earlier table of the same boxes and rules, so that no overlap is computed again.
     """
     det = Detections.of(pred, protocol, n_images)
-    truth = _Truth.of(gt, protocol, n_images)
-    pairs = _pair(pred, gt, det, truth, protocol, measure=measure)
+    ranked = pred.take(det.order)
+    gt_label = _labels(gt, protocol)
+    gt_key = gt_label * n_images + gt.image
+    order = ground_truth_order(gt, gt_key, protocol)
+    truth = gt.take(order)  # each detection finds what it may match in one block of these rows
+    thresholds = np.minimum(protocol.iou_thresholds, LARGEST_THRESHOLD)
+    pairs = (
+        Pairs(known.det, _inverse(order)[known.gt], known.overlap)
+        if known is not None
+        else candidate_pairs(
+            ranked,
+            truth,
+            Blocks.of(gt_key[order], det.key),
+            protocol,
+            threshold=float(thresholds[0]),
+            crowd=truth.crowd if protocol.crowd_overlap == "ioa" else None,
+            similarity=similarity,
+        )
+    )
+    # Ground truth that does not count: flagged, or outside the area range; (A, m).
+    flagged = any_flag(gt, protocol.ignored_flags)
+    ignored = np.stack([flagged | (gt.area < area.low) | (gt.area > area.high) for area in protocol.areas])
     assign = assign_best_free if protocol.assignment == "best_free" else assign_best_any
     candidate, choice = assign(
         Contest(
             pairs=pairs,
-            thresholds=_thresholds(protocol),
-            ignored=truth.ignored[:, truth.order],
-            reusable=any_flag(gt, protocol.reusable_flags)[truth.order],
+            thresholds=thresholds,
+            ignored=ignored[:, order],
+            reusable=any_flag(truth, protocol.reusable_flags),
             last_wins=protocol.iou_ties == "last",
         )
     )
-    scores = pred.score if pred.score is not None else np.zeros(len(pred))
     return MatchTable(
         protocol=protocol,
         n_labels=1 if protocol.class_agnostic else n_labels,
-        image=pred.image[det.order].astype(np.int64),
+        image=ranked.image.astype(np.int64),
         label=det.key // max(n_images, 1),
         rank=det.rank,
-        source=pred.source[det.order],
-        score=scores[det.order],
-        area=pred.area[det.order],
-        xywh=pred.xywh[det.order],
+        source=ranked.source,
+        score=np.zeros(len(ranked)) if ranked.score is None else ranked.score,
+        area=ranked.area,
         candidate=candidate,
         choice=choice,
         pair_detection=pairs.det,
-        pair_gt=truth.order[pairs.gt],
+        pair_gt=order[pairs.gt],
         pair_overlap=pairs.overlap,
         gt_image=gt.image.astype(np.int64),
-        gt_label=truth.label,
+        gt_label=gt_label,
         gt_source=gt.source,
-        gt_xywh=gt.xywh,
-        gt_ignored=truth.ignored,
+        gt_ignored=ignored,
     )
 
 
@@ -191,41 +207,6 @@ class Detections:
         return cls(order[kept], key[kept], rank[kept])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Truth:
-    """Ground truth: rows sorted by key, and per row of the table its class, its key and where it is ignored."""
-
-    order: IntArray
-    key: IntArray
-    label: IntArray
-    ignored: BoolArray
-
-    @classmethod
-    def of(cls, gt: BoxTable, protocol: Protocol, n_images: int) -> _Truth:
-        label = _labels(gt, protocol)
-        key = label * n_images + gt.image
-        return cls(ground_truth_order(gt, key, protocol), key, label, _ignored(gt, protocol))
-
-
-def _pair(
-    pred: BoxTable, gt: BoxTable, det: Detections, truth: _Truth, protocol: Protocol, *, measure: Measure
-) -> Pairs:
-    """Find the candidate pairs; rows count in class order and in key order."""
-    crowd = gt.crowd[truth.order] if protocol.crowd_overlap == "ioa" else None
-    return candidate_pairs(
-        Corners.of(pred.xywh[det.order], protocol.pixel_offset),
-        Corners.of(gt.xywh[truth.order], protocol.pixel_offset),
-        Blocks.of(truth.key[truth.order], det.key),
-        crowd,
-        float(_thresholds(protocol)[0]),
-        measure=measure,
-    )
-
-
-def _thresholds(protocol: Protocol) -> FloatArray:
-    return np.minimum(protocol.iou_thresholds, LARGEST_THRESHOLD)
-
-
 def _labels(table: BoxTable, protocol: Protocol) -> IntArray:
     if protocol.class_agnostic:
         return np.zeros(len(table), dtype=np.int64)
@@ -238,12 +219,6 @@ def any_flag(gt: BoxTable, flags: Sequence[str]) -> BoolArray:
     for flag in flags:
         found = found | getattr(gt, flag)
     return found
-
-
-def _ignored(gt: BoxTable, protocol: Protocol) -> BoolArray:
-    """Mark ground truth that does not count: flagged, or outside the area range; shape (A, m)."""
-    flagged = any_flag(gt, protocol.ignored_flags)
-    return np.stack([flagged | (gt.area < one.low) | (gt.area > one.high) for one in protocol.areas])
 
 
 def concat(tables: Sequence[MatchTable]) -> MatchTable:
@@ -262,8 +237,8 @@ def concat(tables: Sequence[MatchTable]) -> MatchTable:
     return _reorder(replace(tables[0], **columns))
 
 
-_DETECTION_COLUMNS = ("image", "label", "rank", "source", "score", "area", "xywh")
-_TRUTH_COLUMNS = {"gt_image": 0, "gt_label": 0, "gt_source": 0, "gt_xywh": 0, "gt_ignored": 1}  # -> axis of the rows
+_DETECTION_COLUMNS = ("image", "label", "rank", "source", "score", "area")
+_TRUTH_COLUMNS = {"gt_image": 0, "gt_label": 0, "gt_source": 0, "gt_ignored": 1}  # -> axis of the rows
 _COLUMNS = {**dict.fromkeys(_DETECTION_COLUMNS, 0), **_TRUTH_COLUMNS, "pair_overlap": 0}
 _POINTERS = {  # column -> the rows it points to
     "pair_detection": "image",
@@ -352,27 +327,22 @@ def detection_rows(pred: BoxTable, protocol: Protocol, n_images: int) -> IntArra
 
 
 def pairs_of_any_class(
-    pred: BoxTable, gt: BoxTable, chosen: BoolArray, *, threshold: float, pixel_offset: float = 0.0
+    pred: BoxTable, gt: BoxTable, chosen: BoolArray, protocol: Protocol, *, threshold: float
 ) -> Pairs:
-    """Return the pairs of an image whose IoU is at least `threshold`, sorted by detection, then ground truth.
+    """Return the pairs of an image that overlap by at least `threshold`, sorted by detection, then ground truth.
 
     Parameters
     ----------
     pred, gt : BoxTable
         With common image rows.
     chosen : ndarray of bool, shape (len(gt),)
-        Ground truth that takes part.
+        Ground truth that takes part; a crowd is one object like others.
+    protocol : Protocol
+        What overlap is, between boxes of any class.
     threshold : float
-    pixel_offset : float
-        Added to both sides of every box.
     """
     rows = np.flatnonzero(chosen)
     rows = rows[stable_order(gt.image[rows])]
-    pairs = candidate_pairs(
-        Corners.of(pred.xywh, pixel_offset),
-        Corners.of(gt.xywh[rows], pixel_offset),
-        Blocks.of(gt.image[rows].astype(np.int64), pred.image.astype(np.int64)),
-        None,
-        threshold,
-    )
+    blocks = Blocks.of(gt.image[rows].astype(np.int64), pred.image.astype(np.int64))
+    pairs = candidate_pairs(pred, gt.take(rows), blocks, protocol, threshold=threshold)
     return Pairs(pairs.det, rows[pairs.gt], pairs.overlap)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray
-
-Rows = npt.NDArray[np.int64]
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
+from jaccard_eval.data.protocol import BOXES, Protocol
+from jaccard_eval.similarity import Rows, Similarity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +28,11 @@ class Corners:
         if pixel_offset:
             w, h = w + pixel_offset, h + pixel_offset
         return cls(left=x, top=y, right=w + x, bottom=h + y, area=w * h)
+
+    @classmethod
+    def prepare(cls, boxes: BoxTable, protocol: Protocol) -> Corners:
+        """Make corners of a table under the rules of a protocol."""
+        return cls.of(boxes.xywh, protocol.pixel_offset)
 
 
 def overlapping_pairs(
@@ -109,7 +113,7 @@ def closeness(pixels: float) -> float:
 def close_pairs(
     first: Corners, second: Corners, i: Rows, j: Rows, *, crowd: BoolArray | None = None, threshold: float = 0.0
 ) -> tuple[Rows, Rows, FloatArray]:
-    """Return those of the pairs (i, j) whose closeness reaches a threshold, with it; as `box.overlapping_pairs`.
+    """Return those of the pairs (i, j) whose closeness reaches a threshold, with it.
 
     Parameters and returns are those of `overlapping_pairs`, with closeness for overlap: 1 / (1 + d), where d is the
     largest distance in px between an edge and its counterpart. Of crowds it is how far the first box reaches out of
@@ -127,3 +131,7 @@ def close_pairs(
     value = 1 / (1 + distance)
     reach = np.flatnonzero(value >= threshold)
     return i[reach], j[reach], value[reach]
+
+
+SIMILARITY = Similarity(BOXES, Corners.prepare, overlapping_pairs)
+CLOSENESS = Similarity("closeness", Corners.prepare, close_pairs)  # not to be asked for: scale alone matches by it

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
-from jaccard_eval.similarity.boxes import Rows
+from jaccard_eval.similarity import Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

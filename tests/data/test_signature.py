@@ -30,6 +30,7 @@ CHANGES = {
     "recall_points": 11,
     "precision_epsilon": 0.0,
     "class_agnostic": True,
+    "iou_type": "segm",
 }
 
 

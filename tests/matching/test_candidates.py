@@ -6,23 +6,25 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
+from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.protocol import COCO
 from jaccard_eval.matching import candidates
 from jaccard_eval.matching.order import Blocks
-from jaccard_eval.similarity.boxes import Corners
 
 MEGABYTE = 1 << 20
 
 
-def _boxes(n: int, seed: int, spread: float) -> Corners:
+def _boxes(n: int, seed: int, spread: float) -> BoxTable:
     rng = np.random.default_rng(seed)
-    return Corners.of(np.concatenate((rng.uniform(0, spread, (n, 2)), rng.uniform(5, 30, (n, 2))), axis=1))
+    xywh = np.concatenate((rng.uniform(0, spread, (n, 2)), rng.uniform(5, 30, (n, 2))), axis=1)
+    return BoxTable.from_arrays([0] * n, [0] * n, xywh, encoding="xywh")
 
 
-def _pairs(det: Corners, truth: Corners, threshold: float = 0.1) -> candidates.Pairs:
+def _pairs(det: BoxTable, truth: BoxTable, threshold: float = 0.1) -> candidates.Pairs:
     """All detections and all ground truth in one image and class."""
-    n = len(det.left)
-    blocks = Blocks(np.zeros(n, dtype=np.int64), np.full(n, len(truth.left), dtype=np.int64))
-    return candidates.candidate_pairs(det, truth, blocks, None, threshold)
+    n = len(det)
+    blocks = Blocks(np.zeros(n, dtype=np.int64), np.full(n, len(truth), dtype=np.int64))
+    return candidates.candidate_pairs(det, truth, blocks, COCO, threshold=threshold)
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 40, 41, 10_000])
@@ -43,7 +45,7 @@ def test_pairs_are_sorted_by_detection_then_ground_truth() -> None:
 def test_pairs_stay_within_their_blocks() -> None:
     det = truth = _boxes(4, 1, 1.0)
     blocks = Blocks(np.array([0, 2, 4, 0]), np.array([2, 4, 4, 0]))
-    pairs = candidates.candidate_pairs(det, truth, blocks, None, 0.0)
+    pairs = candidates.candidate_pairs(det, truth, blocks, COCO, threshold=0.0)
     assert (pairs.det.tolist(), pairs.gt.tolist()) == ([0, 0, 1, 1], [0, 1, 2, 3])
 
 

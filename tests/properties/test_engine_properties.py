@@ -92,15 +92,6 @@ def _rescored(pred: BoxTable, score: np.ndarray) -> BoxTable:
     return dataclasses.replace(pred, score=score)
 
 
-def _joined(first: BoxTable, second: BoxTable) -> BoxTable:
-    """Both tables, one after the other."""
-    columns = {
-        field.name: np.concatenate((getattr(first, field.name), getattr(second, field.name)))
-        for field in dataclasses.fields(first)
-    }
-    return BoxTable(**columns)
-
-
 def _of_images(boxes: BoxTable, images: np.ndarray) -> BoxTable:
     """The boxes of some images, counted from 0."""
     kept = boxes.take(np.isin(boxes.image, images))
@@ -143,7 +134,7 @@ def test_a_detection_below_all_others_that_hits_nothing_never_raises_ap(
 ) -> None:
     gt, pred = scene
     far = _table([(*row[:2], 5000.0, 5000.0, 16.0, 16.0)], score=[-1.0])
-    before, after = (MatchCurves(_match(gt, one, protocol)) for one in (pred, _joined(pred, far)))
+    before, after = (MatchCurves(_match(gt, one, protocol)) for one in (pred, BoxTable.concat([pred, far])))
     known = ~np.isnan(before.precision)
     assert (np.isnan(after.precision) == ~known).all()
     assert (after.precision[known] <= before.precision[known]).all()

@@ -12,11 +12,11 @@ from jaccard_eval.data.alignment import place
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import match_by
+from jaccard_eval.data.protocol import COCO
 from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.order import Blocks, stable_order, starts_of_runs
 from jaccard_eval.options import AlignOptions
-from jaccard_eval.similarity.boxes import Corners
 
 IntArray = npt.NDArray[np.int64]
 
@@ -105,7 +105,7 @@ def pair_by_place(gt: BoxTable, pred: BoxTable, share: float = 1.0) -> Sample:
     """Pair all boxes by place alone; `share` is of the images that they were taken from."""
     order = stable_order(gt.image)
     blocks = Blocks.of(gt.image[order].astype(np.int64), pred.image.astype(np.int64))
-    pairs = candidate_pairs(Corners.of(pred.xywh), Corners.of(gt.xywh[order]), blocks, None, SAME_PLACE)
+    pairs = candidate_pairs(pred, gt.take(order), blocks, COCO, threshold=SAME_PLACE)
     return Sample(gt, pred, pairs.det, order[pairs.gt], pairs.overlap, share)
 
 

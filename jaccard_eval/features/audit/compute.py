@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jaccard_eval.data.alignment import Alignment
+from jaccard_eval.data.boxtable import Words
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.signature import Words
 from jaccard_eval.features.audit.agreement import take_sample
 from jaccard_eval.features.audit.box_encoding import check_readings
 from jaccard_eval.features.audit.box_places import check_offsets, check_outside, check_rounding

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jaccard_eval.data.alignment import Alignment
-from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.boxtable import BoxTable, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.signature import Words
 from jaccard_eval.features.audit.agreement import Sample
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.intervals import PairedDelta
 from jaccard_eval.data.metricref import MetricRef
@@ -17,13 +17,12 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.features.compare.result import BoxState, Change, ChangeKind, Contender, Delta, SliceDeltas, Versus
 from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.greedy import LARGEST_THRESHOLD, NO_PAIR
-from jaccard_eval.matching.matchtable import MatchTable
+from jaccard_eval.matching.matchtable import MatchTable, detection_rows
 from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_of_runs
 from jaccard_eval.metrics.counts import ALL_SIZES, best_f1_points
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import measure_slices
 from jaccard_eval.options import BEST_F1, Slice
-from jaccard_eval.similarity.boxes import Corners
 from jaccard_eval.text import shown
 
 MOVED_IOU = 0.05  # least change of IoU that is a move: one step of COCO's thresholds
@@ -53,17 +52,18 @@ class BoxStates:
     duplicates: IntArray
 
     @classmethod
-    def of(cls, table: MatchTable, threshold: int, score: float) -> BoxStates:
-        """Read the states off a match table, at one IoU threshold, for detections with at least `score`.
+    def of(cls, judged: Judged, threshold: int) -> BoxStates:
+        """Read the states off a match table, at one IoU threshold, for detections with at least the score.
 
         Matching goes by descending score, so leaving out the detections below a score changes no match above it.
         """
-        kept = table.score >= score
+        table = judged.table
+        kept = table.score >= judged.score
         detection, iou = _matches(table, threshold, kept)
         found = detection != NONE
         matched = _matched(table, threshold)
         duplicates = _duplicates(table, threshold, kept & ~matched, found)
-        other, overlap = _of_other_class(table, threshold, kept & ~matched, ~found)
+        other, overlap = _of_other_class(judged, threshold, kept & ~matched, ~found)
         return cls(
             detection=np.where(found, detection, other),
             found=found,
@@ -86,10 +86,19 @@ class BoxStates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """A match table, and the score that its detections need to be looked at."""
+    """A match table with the boxes that it is of, and the score that its detections need to be looked at."""
 
     table: MatchTable
+    gt: BoxTable
+    pred: BoxTable
     score: float
+
+    @classmethod
+    def of(cls, result: EvaluationResult, score: float) -> Judged:
+        """Take what there is of a result."""
+        if result.boxes is None:
+            raise UsageError(f"the result of {shown(result.pred.path)} has no boxes to compare")
+        return cls(detection_metrics(result).table, *result.boxes, score)
 
 
 def box_changes(
@@ -106,7 +115,7 @@ def box_changes(
     Parameters
     ----------
     baseline, other : Judged
-        Match tables of one ground truth, whose rows are the same.
+        Of one ground truth, whose rows are the same.
     threshold : int
         Index of the IoU threshold from which a detection finds a box.
     image_names, class_names : sequence of str
@@ -119,13 +128,13 @@ def box_changes(
         A box that both find can be both duplicated and moved.
     """
     truth, table = baseline.table, other.table
-    ours, theirs = BoxStates.of(truth, threshold, baseline.score), BoxStates.of(table, threshold, other.score)
+    ours, theirs = BoxStates.of(baseline, threshold), BoxStates.of(other, threshold)
     counts = ~truth.gt_ignored[ALL_SIZES]
     labels = _labels(truth, ours), _labels(table, theirs)
     changes = []
     for rank, (kind, chosen) in enumerate(_kinds(ours, theirs, *labels, moved_iou)):
         for row in np.flatnonzero(chosen & counts).tolist():
-            x, y, width, height = truth.gt_xywh[row].tolist()
+            x, y, width, height = baseline.gt.xywh[row].tolist()
             change = Change(
                 kind=kind,
                 image=image_names[truth.gt_image[row]],
@@ -185,22 +194,21 @@ def _duplicates(table: MatchTable, threshold: int, free: BoolArray, found: BoolA
     return np.bincount(table.pair_gt[pairs[best]], minlength=len(found))
 
 
-def _of_other_class(
-    table: MatchTable, threshold: int, free: BoolArray, missed: BoolArray
-) -> tuple[IntArray, FloatArray]:
+def _of_other_class(judged: Judged, threshold: int, free: BoolArray, missed: BoolArray) -> tuple[IntArray, FloatArray]:
     """Return the unmatched detection of another class that overlaps each missed box most; -1 and NaN for none."""
+    table = judged.table
     detection, iou = np.full(len(missed), NONE, dtype=np.int64), np.full(len(missed), np.nan)
     dets, truth = np.flatnonzero(free), np.flatnonzero(missed)
     truth = truth[stable_order(table.gt_image[truth])]
     if not len(dets) or not len(truth):
         return detection, iou
-    offset = table.protocol.pixel_offset
+    n_images = int(max(judged.gt.image.max(initial=-1), judged.pred.image.max(initial=-1))) + 1
     pairs = candidate_pairs(
-        Corners.of(table.xywh[dets], offset),
-        Corners.of(table.gt_xywh[truth], offset),
+        judged.pred.take(detection_rows(judged.pred, table.protocol, n_images)[dets]),
+        judged.gt.take(truth),
         Blocks.of(table.gt_image[truth], table.image[dets]),
-        None,
-        _level(table, threshold),
+        table.protocol,
+        threshold=_level(table, threshold),
     )
     other = table.label[dets[pairs.det]] != table.gt_label[truth[pairs.gt]]
     det, gt, overlap = dets[pairs.det[other]], truth[pairs.gt[other]], pairs.overlap[other]
@@ -271,8 +279,8 @@ def versus(
     """
     ours, theirs = detection_metrics(baseline), detection_metrics(other)
     changes = box_changes(
-        Judged(ours.table, names[0].score),
-        Judged(theirs.table, names[1].score),
+        Judged.of(baseline, names[0].score),
+        Judged.of(other, names[1].score),
         threshold=threshold,
         image_names=ours.image_names,
         class_names=ours.class_names,

@@ -285,8 +285,7 @@ def find_errors(
     found[matched[hit]] = True
     wrong = np.flatnonzero(counts & ~hit)
     boxes = pred.take(detection_rows(pred, table.protocol, n_images)[wrong])
-    offset = table.protocol.pixel_offset
-    pairs = pairs_of_any_class(boxes, gt, counted, threshold=background_iou, pixel_offset=offset)
+    pairs = pairs_of_any_class(boxes, gt, counted, table.protocol, threshold=background_iou)
     kind, target = np.full(len(table), NO_ERROR, dtype=np.int8), np.full(len(table), NO_BOX)
     same = table.gt_label[pairs.gt] == table.label[wrong][pairs.det]
     kind[wrong], aimed = _judge(pairs, same, len(wrong), table.protocol.iou_thresholds[threshold])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -89,14 +89,11 @@ def repair_predictions(
         elif one.kind != MISSED:
             kept[one.row] = False
     added = gt.take(np.array([one.row for one in fixes if one.kind == MISSED], dtype=np.int64))
-    columns = {field.name: getattr(pred, field.name)[kept] for field in fields(pred) if field.name != "score"}
-    columns |= {"label": label[kept], "xywh": xywh[kept]}
-    joined = {name: np.concatenate([column, getattr(added, name)]) for name, column in columns.items()}
     top = np.full(len(added), np.nextafter(score.max(initial=least), np.inf))
-    joined["score"] = np.concatenate([score[kept], top])
-    joined["area"] = joined["xywh"][:, 2] * joined["xywh"][:, 3]
-    joined["source"] = np.concatenate([pred.source[kept], pred.source.max(initial=0) + 1 + np.arange(len(added))])
-    return freeze(BoxTable(**joined))
+    beyond = pred.source.max(initial=0) + 1 + np.arange(len(added))
+    repaired = replace(pred, label=label, xywh=xywh, score=score).take(kept)
+    joined = BoxTable.concat([repaired, replace(added, score=top, source=beyond)])
+    return freeze(replace(joined, area=joined.xywh[:, 2] * joined.xywh[:, 3]))
 
 
 def candidates(errors: Errors, n: int, counted: BoolArray) -> Iterator[int]:

@@ -17,7 +17,7 @@ from jaccard_eval.features.scale.result import LossRow, PlacementRow, ScaleOptio
 from jaccard_eval.features.scale.sized_sides import Scene, in_range
 from jaccard_eval.matching.ranking import required_hits
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.similarity.boxes import close_pairs, closeness
+from jaccard_eval.similarity.boxes import CLOSENESS, closeness
 
 
 def noise_ceiling(scene: Scene, sigmas: Sequence[float], n_rounds: int, rng: np.random.Generator) -> FloatArray:
@@ -139,7 +139,7 @@ def edge_tolerance(scene: Scene, pixels: Sequence[float]) -> dict[float, list[fl
     if not pixels:
         return {}
     thresholds = {k: closeness(k) for k in pixels}
-    metrics = scene.measure(thresholds=sorted(thresholds.values()), measure=close_pairs)
+    metrics = scene.measure(thresholds=sorted(thresholds.values()), similarity=CLOSENESS)
     return {k: [_ap(metrics, area.name, at) for area in scene.protocol.areas] for k, at in thresholds.items()}
 
 

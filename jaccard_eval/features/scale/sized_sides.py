@@ -12,10 +12,9 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.errors import UsageError
-from jaccard_eval.matching.candidates import Measure
 from jaccard_eval.matching.matchtable import any_flag, match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.similarity.boxes import overlapping_pairs
+from jaccard_eval.similarity import Similarity
 
 
 def equal_count_edges(sides: FloatArray, n_bins: int) -> tuple[float, ...]:
@@ -126,7 +125,7 @@ class Scene:
         return counted(self.gt, self.protocol)
 
     def measure(
-        self, pred: BoxTable | None = None, *, thresholds: Sequence[float] = (), measure: Measure = overlapping_pairs
+        self, pred: BoxTable | None = None, *, thresholds: Sequence[float] = (), similarity: Similarity | None = None
     ) -> DetectionMetrics:
         """Match, and return the metrics.
 
@@ -136,7 +135,7 @@ class Scene:
             Predictions instead of the scene's own.
         thresholds : sequence of float
             Instead of the protocol's, ascending.
-        measure : Measure
+        similarity : Similarity, optional
             What these are thresholds of: IoU, unless given otherwise.
         """
         rules = self.protocol.with_options(iou_thresholds=tuple(thresholds)) if thresholds else self.protocol
@@ -146,7 +145,7 @@ class Scene:
             rules,
             n_images=self.n_images,
             n_labels=len(self.class_names),
-            measure=measure,
+            similarity=similarity,
         )
         names = ("all classes",) if rules.class_agnostic else self.class_names
         return DetectionMetrics(table, names, ())

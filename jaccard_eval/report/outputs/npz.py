@@ -1,27 +1,35 @@
-"""The NumPy archive of an evaluation: its JSON document and its match table, from which any number can be asked again.
+"""The NumPy archive of an evaluation: its JSON document, the boxes of both sides, and which of them overlap.
 
-Arrays of numbers only, nothing that has to be unpickled. It is read back by ``savedruns``.
+From these any number can be asked again, without the inputs. Arrays of numbers only, nothing that has to be unpickled.
+It is read back by `runs`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
-from dataclasses import fields
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
-from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.similarity import KINDS
 
 SUFFIXES = (".npz",)
 DOCUMENT = "jaccard_eval_run"  # the entry that holds the document; by its name a run is known
-RUN_SCHEMA = 1
-COLUMNS = tuple(field.name for field in fields(MatchTable) if field.name not in ("protocol", "n_labels"))
+RUN_SCHEMA = 2
+# The columns of a run, listed here so that a new column of a table in memory does not change what files hold.
+BOX_COLUMNS = ("image", "label", "xywh", "score", "area", "crowd", "difficult", "group_of", "ignore", "source")
+PAIR_COLUMNS = ("pair_detection", "pair_gt", "pair_overlap")
+
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def render(result: Reportable, options: ReportOptions) -> bytes:
@@ -33,13 +41,39 @@ def render(result: Reportable, options: ReportOptions) -> bytes:
         When the result is no evaluation of boxes.
     """
     metrics = result.measured if isinstance(result, EvaluationResult) else None
-    if not isinstance(metrics, DetectionMetrics):
+    if not isinstance(result, EvaluationResult) or not isinstance(metrics, DetectionMetrics) or result.boxes is None:
         raise UsageError(f"results of the kind {result.kind} have no match table for .npz; use .json")
-    names = {"class_names": metrics.class_names, "image_names": metrics.image_names}
-    run = {"run_schema": RUN_SCHEMA, "result": result.to_dict(), "area_known": metrics.area_known, **names}
+    gt, pred = result.boxes
+    arrays = _side(gt, "gt", metrics) | _side(pred, "pred", metrics)
+    arrays |= {name: getattr(metrics.table, name) for name in PAIR_COLUMNS}
+    run = {
+        "run_schema": RUN_SCHEMA,
+        "result": result.to_dict(),
+        "area_known": metrics.area_known,
+        "class_names": metrics.class_names,
+        "image_names": metrics.image_names,
+        "digest": digest_arrays(arrays),
+    }
     text = json.dumps(run, sort_keys=True, ensure_ascii=True, allow_nan=False)
-    arrays: dict[str, Any] = {DOCUMENT: np.frombuffer(text.encode(), dtype=np.uint8)}
-    arrays |= {name: getattr(metrics.table, name) for name in COLUMNS}
     file = io.BytesIO()  # not compressed: what unpacks to far more than it takes is refused when it is read
-    np.savez(file, **arrays)
+    np.savez(file, **{DOCUMENT: np.frombuffer(text.encode(), dtype=np.uint8)}, **arrays)  # type: ignore[arg-type]
     return file.getvalue()
+
+
+def digest_arrays(arrays: Arrays) -> str:
+    """Return a digest of all arrays but the document, by which a run is known to be as it was written."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays.keys() - {DOCUMENT}):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.data)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _side(boxes: BoxTable, side: str, metrics: DetectionMetrics) -> dict[str, npt.NDArray[Any]]:
+    columns = {f"{side}.{name}": getattr(boxes, name) for name in BOX_COLUMNS}
+    arrays = {name: column for name, column in columns.items() if column is not None}
+    # Shapes that were not measured are no part of the run: nothing that is asked of it depends on them.
+    if boxes.shapes is not None and KINDS[metrics.protocol.iou_type].shapes is not None:
+        arrays |= {f"{side}.shapes.{name}": array for name, array in boxes.shapes.to_arrays().items()}
+    return arrays

@@ -3,9 +3,8 @@
 import math
 
 import pytest
-from pictures import Picture, det, gt, match
+from pictures import Picture, det, evaluate, gt
 
-from jaccard_eval.data.protocol import COCO
 from jaccard_eval.features.compare.compute import Judged, box_changes
 from jaccard_eval.features.compare.result import BoxState, Change
 
@@ -20,9 +19,9 @@ ON_DOG = det("dog 0 0 10 10", 0.9)
 def changes(
     before: list[Picture], after: list[Picture], *, truth: Picture = DOG, score: float = 0.0, moved_iou: float = 0.05
 ) -> tuple[Change, ...]:
-    tables = [match([truth, CAT], [*detections, ON_CAT]) for detections in (before, after)]
+    results = [evaluate([truth, CAT], [*detections, ON_CAT]) for detections in (before, after)]
     return box_changes(
-        *(Judged(table, score) for table in tables),
+        *(Judged.of(result, score) for result in results),
         threshold=AT_50,
         image_names=("a",),
         class_names=CLASSES,
@@ -65,11 +64,11 @@ def test_a_box_that_was_taken_for_another_class_and_is_now_missed_is_no_loss() -
 
 def test_a_detection_that_is_right_elsewhere_reclassifies_nothing() -> None:
     # The cat's own box lies at IoU 8/12 with the dog: its detection belongs to the cat.
-    tables = [
-        match([DOG, gt("cat 2 0 10 10")], [*more, det("cat 2 0 10 10", 0.9)]) for more in ([ON_DOG], list[Picture]())
+    results = [
+        evaluate([DOG, gt("cat 2 0 10 10")], [*more, det("cat 2 0 10 10", 0.9)]) for more in ([ON_DOG], list[Picture]())
     ]
     (change,) = box_changes(
-        *(Judged(table, 0.0) for table in tables), threshold=AT_50, image_names=("a",), class_names=CLASSES
+        *(Judged.of(result, 0.0) for result in results), threshold=AT_50, image_names=("a",), class_names=CLASSES
     )
     assert (str(change.kind), change.after.predicted) == ("lost", "")
     assert math.isnan(change.after.iou)
@@ -103,9 +102,11 @@ def test_ground_truth_that_does_not_count_does_not_change() -> None:
 
 
 def test_pooled_classes_are_not_reclassified() -> None:
-    pooled = COCO.with_options(class_agnostic=True)
-    tables = [match([DOG], [one], pooled) for one in (ON_DOG, det("cat 0 0 10 10", 0.9))]
+    results = [evaluate([DOG], [one], class_agnostic=True) for one in (ON_DOG, det("cat 0 0 10 10", 0.9))]
     found = box_changes(
-        *(Judged(table, 0.0) for table in tables), threshold=AT_50, image_names=("a",), class_names=("all classes",)
+        *(Judged.of(result, 0.0) for result in results),
+        threshold=AT_50,
+        image_names=("a",),
+        class_names=("all classes",),
     )
     assert found == ()

@@ -247,7 +247,7 @@ def test_gate_takes_the_saved_run_of_the_result(bench: Bench) -> None:
 def test_a_baseline_with_a_damaged_saved_run_ends_with_2(bench: Bench) -> None:
     with np.load(bench.folder / "main.npz") as content:
         arrays = dict(content)
-    arrays["score"] = arrays["score"][:-1]
+    arrays["pred.score"] = arrays["pred.score"][:-1]
     np.savez(bench.folder / "main.npz", **arrays)
     assert bench.evaluate("worse.json", *SIGNIFICANT) == 2
     assert "error[result-invalid]: main.npz: " in bench.err
