@@ -18,10 +18,8 @@ MAX_KINDS = 5  # of files and folders that a message lists
 
 def explain_unknown(path: Path, known: Sequence[str]) -> DataError:
     """Return the most telling error about an input that none of the `known` formats recognises."""
-    return _explain_folder(path, known) if path.is_dir() else _explain_file(path, known)
-
-
-def _explain_file(path: Path, known: Sequence[str]) -> DataError:
+    if path.is_dir():
+        return _explain_folder(path, known)
     fix = "Name it with --gt-format or --pred-format; where each image has a file of its own, pass their folder."
     return _foreign(path) or _unknown(path, known, "", fix)
 
@@ -32,9 +30,16 @@ def _explain_folder(folder: Path, known: Sequence[str]) -> DataError:
     except OSError as error:
         return DataError.single("folder-unreadable", Where(str(folder)), f"cannot be listed: {reason_of(error)}")
     files = [entry for entry in entries if not entry.is_dir() and not is_image_name(entry.name)][:MAX_FILES]
-    inner = _recognised([*files, *(entry for entry in entries if entry.is_dir())][:MAX_FILES], known)
-    if inner:
-        return _unknown(folder, known, f"; {_contents(entries)}", f"Pass what holds the boxes: {_choices(inner)}.")
+    modules = [(name, format_module(name)) for name in known]
+    choices: list[str] = []
+    for entry in [*files, *(entry for entry in entries if entry.is_dir())][:MAX_FILES]:
+        formats = [name for name, module in modules if module.sniff(entry)]
+        if len(formats) == 1:
+            choices.append(f"{shown(entry.name)} ({formats[0]})")
+    if choices:
+        more = f" and {len(choices) - MAX_KINDS} more" if len(choices) > MAX_KINDS else ""
+        fix = f"Pass what holds the boxes: {', '.join(choices[:MAX_KINDS])}{more}."
+        return _unknown(folder, known, f"; {_contents(entries)}", fix)
     foreign = [found for file in files if (found := _foreign(file)) is not None]
     if foreign and len(foreign) == len(files):
         log = FindingLog()
@@ -42,19 +47,6 @@ def _explain_folder(folder: Path, known: Sequence[str]) -> DataError:
         return DataError(log.findings())
     fix = "Pass the file or folder that holds the boxes, or name its format with --gt-format or --pred-format."
     return _unknown(folder, known, f"; {_contents(entries)}", fix)
-
-
-def _recognised(entries: Sequence[Path], known: Sequence[str]) -> list[tuple[Path, str]]:
-    """Return the files and folders that are of one format, with its name."""
-    formats = [(name, format_module(name)) for name in known]
-    found = [(entry, [name for name, module in formats if module.sniff(entry)]) for entry in entries]
-    return [(entry, names[0]) for entry, names in found if len(names) == 1]
-
-
-def _choices(inner: Sequence[tuple[Path, str]]) -> str:
-    said = [f"{shown(entry.name)} ({name})" for entry, name in inner]
-    left_out = len(said) - MAX_KINDS
-    return ", ".join(said[:MAX_KINDS]) + (f" and {left_out} more" if left_out > 0 else "")
 
 
 def _unknown(path: Path, known: Sequence[str], contents: str, fix: str) -> DataError:
@@ -67,7 +59,8 @@ def _foreign(file: Path) -> DataError | None:
     try:
         data = read_bytes(file)
         if data.strip():
-            decode(file, _whole_lines(data))
+            # The start alone, cut where no character can be cut in two.
+            decode(file, data if len(data) <= SNIFF_BYTES else data[: data.rfind(b"\n", 0, SNIFF_BYTES) + 1])
             return None
     except DataError as error:
         return error
@@ -75,20 +68,14 @@ def _foreign(file: Path) -> DataError | None:
     return DataError.single("file-empty", Where(str(file)), detail, fix="Export it again.")
 
 
-def _whole_lines(data: bytes) -> bytes:
-    """Return the start of a text, cut where no character can be cut in two."""
-    start = data[:SNIFF_BYTES]
-    return start if len(start) == len(data) else start[: start.rfind(b"\n") + 1]
-
-
 def _contents(entries: Sequence[Path]) -> str:
     """Say what lies in a folder, by the suffixes of the files and the names of the folders."""
     folders = [shown(entry.name) for entry in entries if entry.is_dir()]
     kinds = Counter(entry.suffix.lower() or "without suffix" for entry in entries if not entry.is_dir())
     files = [f"{count:,} {printable(kind)}" for kind, count in kinds.most_common()]
-    said = [_listed(what, names) for what, names in (("files", files), ("folders", folders)) if names]
+    said = [
+        f"{what} ({', '.join(names[:MAX_KINDS])}{', ...' if len(names) > MAX_KINDS else ''})"
+        for what, names in (("files", files), ("folders", folders))
+        if names
+    ]
     return f"it holds {' and '.join(said)}" if said else "the folder is empty"
-
-
-def _listed(what: str, names: list[str]) -> str:
-    return f"{what} ({', '.join(names[:MAX_KINDS])}{', ...' if len(names) > MAX_KINDS else ''})"

@@ -51,28 +51,14 @@ def sniff(path: Path) -> bool:
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, categories and boxes of a COCO JSON file.
-
-    Raises
-    ------
-    DataError
-        With every fault of the file.
-    """
+    """Add the images, categories and boxes of a COCO JSON file."""
     from jaccard_eval.formats._coco.dataset import read_file  # not needed to look for a format
 
     read_file(path, draft, options)
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
-    """Write COCO JSON: an object, or a results list for predictions that do not list all images.
-
-    Raises
-    ------
-    DataError
-        When boxes are not in pixels.
-    MachineError
-        When the file cannot be written.
-    """
+    """Write COCO JSON: an object, or a results list for predictions that do not list all images."""
     from jaccard_eval.formats._coco.writer import write_file
 
     write_file(dataset, path, findings)

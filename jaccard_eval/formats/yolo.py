@@ -46,43 +46,34 @@ def sniff(path: Path) -> bool:
     if not files.is_folder(path) and path.suffix.lower() not in _DESCRIPTION_SUFFIXES:
         return False
     from jaccard_eval.formats._yolo.sources import find_description  # only where labels are possible
+    from jaccard_eval.reading.names import NAMES_FILES
 
     description = find_description(path)
     if description is not None:
         pattern = _DARKNET_NAMES if description.suffix.lower() == ".data" else _YAML_NAMES
         return bool(pattern.search(files.head(description)))
-    heads = (files.head(file) for file in _first_label_files(path))
-    lines = [_first_line(head) for head in heads]
+    # Here, in "labels", or in the splits of either.
+    roots = (path, path / "labels")
+    found = _label_files_in([*roots, *(root / split for root in roots for split in _SPLIT_FOLDERS)])
+    if not found:
+        # Folders of any name count only below "labels" or beside the names of the classes: a project has other folders.
+        is_set = path.name == "labels" or any((path / name).is_file() for name in NAMES_FILES)
+        found = _label_files_below(path if is_set else roots[1])
+    lines = [files.first_line(file) for file in found]
     written = [line for line in lines if line]
     n_labels = sum(map(_is_label_line, written))
     return bool(lines) and n_labels * 2 >= len(written)  # the reader names a file that is damaged, or something else
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and boxes of text labels to the draft.
-
-    Raises
-    ------
-    DataError
-        When there are no labels to read; problems of their lines are among the draft's findings.
-    """
+    """Add the images, classes and boxes of text labels to the draft."""
     from jaccard_eval.formats._yolo.reader import read_labels  # not needed to look for a format
 
     read_labels(path, draft, options)
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
-    """Write a folder of label files, one per image, and ``classes.txt``.
-
-    Raises
-    ------
-    DataError
-        When a name cannot be that of a file or class here.
-    UsageError
-        When the folder holds files that are not written anew.
-    MachineError
-        When the folder cannot be written.
-    """
+    """Write a folder of label files, one per image, and ``classes.txt``."""
     from jaccard_eval.formats._yolo.writer import write_folder
 
     write_folder(dataset, path, findings)
@@ -98,37 +89,26 @@ def reads_name(name: str) -> bool:
 
 def leads_to(path: Path, split: str) -> list[Path]:
     """Return what a description leads to; of a folder of labels, where names of the classes are looked for."""
-    from jaccard_eval.formats._yolo.sources import find_description
+    from jaccard_eval.formats._yolo.sources import described_paths, find_description
     from jaccard_eval.reading.names import names_files
 
     description = find_description(path)
-    if description is None:
-        return names_files(path) if files.is_folder(path) else []
-    from jaccard_eval.formats._yolo.sources import described_paths
-
-    return described_paths(description, split)
-
-
-def _first_label_files(folder: Path) -> list[Path]:
-    """Return a few files that are label files by their names: here, in "labels", or in the splits of either.
-
-    Where there are none, folders of any name count, but only below "labels" or beside the names of the classes: a
-    project has other folders too.
-    """
-    roots = (folder, folder / "labels")
-    found = _label_files_in([*roots, *(root / split for root in roots for split in _SPLIT_FOLDERS)])
-    return found or _label_files_below(folder if folder.name == "labels" or _names_classes(folder) else roots[1])
+    if description is not None:
+        return described_paths(description, split)
+    return names_files(path) if files.is_folder(path) else []
 
 
 def _label_files_in(places: list[Path]) -> list[Path]:
     return [file for place in places for file in scan_folder(place, _is_sniffed, SNIFFED_FILES)[0]]
 
 
-def _label_files_below(place: Path) -> list[Path]:
+def _label_files_below(folder: Path) -> list[Path]:
     """Return a few label files of the first level of folders that has any."""
-    level = [place]
+    level = [folder]
     for _ in range(SNIFFED_LEVELS):
-        level = [inner for one in level for inner in scan_folder(one, _is_sniffed, SNIFFED_FILES)[1]][:SNIFFED_FILES]
+        level = [inner for place in level for inner in scan_folder(place, _is_sniffed, SNIFFED_FILES)[1]][
+            :SNIFFED_FILES
+        ]
         if found := _label_files_in(level):
             return found
     return []
@@ -138,16 +118,6 @@ def _is_sniffed(name: str) -> bool:
     from jaccard_eval.formats._yolo.sources import is_label_name
 
     return is_label_name(name) and not _RESULTS.match(name)
-
-
-def _names_classes(folder: Path) -> bool:
-    from jaccard_eval.reading.names import NAMES_FILES
-
-    return any((folder / name).is_file() for name in NAMES_FILES)
-
-
-def _first_line(head: bytes) -> str:
-    return head.decode("utf-8", "replace").strip().partition("\n")[0]
 
 
 def _is_label_line(line: str) -> bool:

@@ -1,4 +1,4 @@
-"""A folder of pictures: which there are, which one a key means, and how large each is. Pixels are never decoded."""
+"""A folder of images: which there are, which one a key means, and how large each is. Pixels are never decoded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -35,18 +35,13 @@ _PILLOW_FAILURES = (
 
 
 class ImageFolder:
-    """The pictures in a folder and below it.
+    """The images in a folder and below it.
 
-    Listing happens on first use; headers are read only for the pictures that are asked for.
+    Listing happens on first use; headers are read only for the images that are asked for.
 
     Parameters
     ----------
     root : str or Path
-
-    Raises
-    ------
-    DataError
-        When there is no such folder.
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
@@ -60,11 +55,11 @@ class ImageFolder:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Relative POSIX paths of all pictures, sorted."""
+        """Relative POSIX paths of all images, sorted."""
         return tuple(name for name in list_tree(self.root, self.findings) if is_image_name(name))
 
     def find(self, key: str) -> tuple[str, ...]:
-        """Return the pictures that a key can mean: the first tier that has any, more than one when it is ambiguous.
+        """Return the images that a key can mean: the first tier that has any, more than one when it is ambiguous.
 
         The tiers: relative path; path without suffix, as written and then without regard to case and Unicode
         composition; base name, the same way.
@@ -73,33 +68,30 @@ class ImageFolder:
         return next((tuple(found) for tier in _TIERS if (found := self._index(tier).get(tier(wanted)))), ())
 
     def match(self, keys: Sequence[str]) -> list[str | None]:
-        """Return the picture of each key, or None; a picture found by its base name only is given to one key.
+        """Return the image of each key, or None; one found by its base name only is given to one key.
 
-        A relative path is a surer sign than a base name: with labels ``a`` and ``train/a`` and one picture ``a.png``,
-        the picture belongs to ``a``.
+        A relative path is a surer sign than a base name: with labels ``a`` and ``train/a`` and one image ``a.png``,
+        it belongs to ``a``.
         """
         found = [self.find(key) for key in keys]
-        sure = [bool(names) and _same_path(key, names[0]) for key, names in zip(keys, found, strict=True)]
+        paths = [_folded_path(key.replace("\\", "/")) for key in keys]
+        sure = [bool(names) and _folded_path(names[0]) == path for path, names in zip(paths, found, strict=True)]
         taken = {names[0] for names, is_sure in zip(found, sure, strict=True) if is_sure}
         claims = Counter(names[0] for names in found if names)
+        # Found by its base name, an image must be the only one of that name, and its key the only one that claims it.
+        sole = [len(names) == 1 and claims[names[0]] == 1 and names[0] not in taken for names in found]
         return [
-            names[0] if is_sure or _is_sole(names, claims, taken) else None
-            for names, is_sure in zip(found, sure, strict=True)
+            names[0] if is_sure or is_sole else None for names, is_sure, is_sole in zip(found, sure, sole, strict=True)
         ]
 
     def size(self, name: str) -> tuple[int, int]:
-        """Return width and height in pixels of a picture of this folder, as it is shown (EXIF orientation applied).
+        """Return width and height in pixels of an image of this folder, as it is shown (EXIF orientation applied).
 
         Links that lie in the folder are followed, for the user put them there; a `name` that leads out is not.
-
-        Raises
-        ------
-        DataError
-            When the picture lies outside the folder, cannot be read, or claims an absurd size.
         """
         path = self.root / name
         where = Where(str(path))
-        if _leads_out(name):
+        if PurePath(name).is_absolute() or ".." in PurePath(name).parts:
             fix = "Pass the folder that holds the pictures themselves."
             raise DataError.single("image-outside", where, "is outside the folder of images; not opened", fix=fix)
         with files.open_regular(path) as file, _as_header_reader():
@@ -112,7 +104,7 @@ class ImageFolder:
     def read_sizes(
         self, names: Sequence[str | None], findings: FindingLog, *, severity: Severity = Severity.ERROR
     ) -> FloatArray:
-        """Return sizes (n, 2) of pictures, NaN where there is none or it cannot be read; the latter are findings."""
+        """Return sizes (n, 2) of images, NaN where there is none or it cannot be read; the latter are findings."""
         sizes = unknown_sizes(len(names))
         failures: list[DataError] = []
         for row, name in enumerate(names):
@@ -126,27 +118,18 @@ class ImageFolder:
         return sizes
 
     def fill_sizes(self, sizes: FloatArray, names: Sequence[str], findings: FindingLog) -> None:
-        """Set the sizes (n, 2) that are not known (NaN) from the pictures of these names."""
+        """Set the sizes (n, 2) that are not known (NaN) from the images of these names."""
         unknown = np.flatnonzero(np.isnan(sizes).any(axis=1))
         sizes[unknown] = self.read_sizes(self.match([names[row] for row in unknown.tolist()]), findings)
 
     def _index(self, tier: Callable[[str], str]) -> dict[str, list[str]]:
-        """Index the pictures by their spelling in a tier, on first use: most keys are found in the first two."""
+        """Index the images by their spelling in a tier, on first use: most keys are found in the first two."""
         if tier not in self._by_tier:
             index: dict[str, list[str]] = {}
             for name in self.names:
                 index.setdefault(tier(name), []).append(name)
             self._by_tier[tier] = index
         return self._by_tier[tier]
-
-
-def _leads_out(name: str) -> bool:
-    """Whether a relative path is none, or leads out of the folder that it starts from."""
-    return PurePath(name).is_absolute() or ".." in PurePath(name).parts
-
-
-def _as_written(name: str) -> str:
-    return name
 
 
 def _base_stem(name: str) -> str:
@@ -157,27 +140,14 @@ def _folded_path(name: str) -> str:
     return without_case(without_suffix(name))
 
 
-def _folded_base(name: str) -> str:
-    return without_case(_base_stem(name))
-
-
 _TIERS: tuple[Callable[[str], str], ...] = (
-    _as_written,
+    str,  # as written
     without_suffix,
     _folded_path,
     last_part,
     _base_stem,
-    _folded_base,
+    lambda name: without_case(_base_stem(name)),
 )
-
-
-def _same_path(key: str, name: str) -> bool:
-    return _folded_path(key.replace("\\", "/")) == _folded_path(name)
-
-
-def _is_sole(names: tuple[str, ...], claims: Counter[str], taken: set[str]) -> bool:
-    """Whether a picture found by its base name is the only one of that name, for the only key that claims it."""
-    return len(names) == 1 and claims[names[0]] == 1 and names[0] not in taken
 
 
 def _read_header(file: BinaryIO, where: Where) -> tuple[int, int]:
@@ -186,23 +156,18 @@ def _read_header(file: BinaryIO, where: Where) -> tuple[int, int]:
     try:
         with Image.open(file) as image:
             width, height = image.size
-            return (height, width) if _is_turned(image) else (width, height)
+            orientation = None
+            # EXIF turns an image by a quarter. Only a block at hand is read: a PNG would decode for it.
+            if "exif" in image.info:
+                with contextlib.suppress(*_PILLOW_FAILURES):
+                    orientation = image.getexif().get(_ORIENTATION)
+            return (height, width) if orientation in _QUARTER_TURNS else (width, height)
     except UnidentifiedImageError:
         file.seek(0)
         what = "is not a picture that can be read" if file.read(1) else "is empty (0 bytes)"
     except _PILLOW_FAILURES as error:
         what = f"its header cannot be read: {error or type(error).__name__}"
     raise DataError.single("image-unreadable", where, what, fix="Replace the picture.")
-
-
-def _is_turned(image: Any) -> bool:
-    """Whether EXIF turns the picture by a quarter. Only an EXIF block at hand is read: a PNG would decode for it."""
-    if "exif" not in image.info:
-        return False
-    try:
-        return image.getexif().get(_ORIENTATION) in _QUARTER_TURNS
-    except _PILLOW_FAILURES:
-        return False
 
 
 @contextlib.contextmanager

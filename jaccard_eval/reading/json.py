@@ -32,13 +32,7 @@ class RepeatedKeys(dict[str, Any]):
 
 
 def parse_json(path: Path, text: str) -> Any:
-    """Parse one JSON document; NaN, Infinity and integers too long to convert become floats that are not finite.
-
-    Raises
-    ------
-    DataError
-        When the text is no JSON; with line, column and what was found there.
-    """
+    """Parse one JSON document; NaN, Infinity and integers too long to convert become floats that are not finite."""
     if not text.strip(" \t\r\n"):
         fix = "Export it again."
         raise DataError.single(
@@ -120,16 +114,16 @@ def _loads(text: str) -> Any:
     except json.JSONDecodeError:
         raise
     except ValueError:  # an integer of more than MAX_INTEGER_DIGITS digits
-        return json.loads(text, object_pairs_hook=_object, parse_int=_bounded_int)
+        return json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=lambda digits: int(digits) if len(digits) <= MAX_INTEGER_DIGITS else math.inf,
+        )
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     return values if len(values) == len(pairs) else RepeatedKeys(pairs)
-
-
-def _bounded_int(digits: str) -> int | float:
-    return int(digits) if len(digits) <= MAX_INTEGER_DIGITS else math.inf
 
 
 _QUOTE = ord('"')
@@ -187,7 +181,8 @@ def may_repeat_keys(
     at_most = _count_spans(data)
     for part in set_aside:
         at_most -= _count_spans(part)
-    suspects = [key for key, count in explained.items() if at_most[_span_code(key)] > count]
+    # Spans are counted by their length and first byte.
+    suspects = [key for key, count in explained.items() if at_most[(len(key) + 1) << 8 | ord(key[0])] > count]
     return any(
         _count_key(data, key) - sum(_count_key(part, key) for part in set_aside) > explained[key] for key in suspects
     )
@@ -201,11 +196,6 @@ def count_quotes(data: bytes) -> int:
 
 def _count_key(data: bytes, key: str) -> int:
     return data.count(b'"%s"' % key.encode())
-
-
-def _span_code(key: str) -> int:
-    """Where `_count_spans` counts a key: by its length and first letter."""
-    return (len(key) + 1) << 8 | ord(key[0])
 
 
 def _count_spans(data: bytes) -> npt.NDArray[np.int64]:

@@ -77,21 +77,20 @@ def read_names(path: Path, findings: FindingLog) -> tuple[str, ...]:
     if suffix in (".yaml", ".yml"):
         return names_of_yaml(path, read_yaml_mapping(path), findings)
     if suffix == ".json":
-        return _checked(path, _indexed(path, _read_json(path)), findings)
+        given = parse_json(path, files.read_text(path))
+        if isinstance(given, RepeatedKeys):
+            detail = f"duplicate key {shown(given.repeated[0])}"
+            raise DataError.single("key-duplicate", Where(str(path)), detail, fix=_FIX)
+        return _checked(path, _indexed(path, given), findings)
     lines = [line.strip() for line in files.read_lines(path)]
     while len(lines) > 1 and not lines[-1]:
         lines.pop()
-    _warn_comments(path, lines, findings)
-    return _checked(path, lines, findings)
-
-
-def _warn_comments(path: Path, lines: list[str], findings: FindingLog) -> None:
-    """Say which lines look like comments: darknet and labelImg take every line for a class, and so does this."""
     for number, line in enumerate(lines, start=1):
-        if line.startswith("#"):
+        if line.startswith("#"):  # darknet and labelImg take every line for a class, and so does this
             detail = f"{shown(line)} is read as the name of class {number - 1}: such files have no comments"
             fix = "Delete the line if it is a comment: all classes after it have the next number now."
             findings.warning("names-comment", Where(str(path), line=number), detail, fix=fix)
+    return _checked(path, lines, findings)
 
 
 def names_of_yaml(path: Path, content: Mapping[str, Any], findings: FindingLog) -> tuple[str, ...]:
@@ -130,14 +129,6 @@ def is_file(spec: str | Path) -> bool:
     if isinstance(spec, Path) or (text and "\0" not in text and len(text) < 4096 and os.path.lexists(text)):
         return True
     return "," not in text and (text.lower().endswith(_FILE_SUFFIXES) or "/" in text or os.sep in text)
-
-
-def _read_json(path: Path) -> Any:
-    names = parse_json(path, files.read_text(path))
-    if isinstance(names, RepeatedKeys):
-        detail = f"duplicate key {shown(names.repeated[0])}"
-        raise DataError.single("key-duplicate", Where(str(path)), detail, fix=_FIX)
-    return names
 
 
 def _indexed(path: Path, names: Any) -> list[Any]:

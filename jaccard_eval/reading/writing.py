@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import product, takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -59,7 +59,9 @@ class _Axis:
         """Try the nearest numbers, then their neighbours for the boxes that are left; else keep the nearest."""
         axis = cls(len(start))
         left = np.arange(len(start))
-        for trial, steps in enumerate(_trials(encoding)):
+        # Steps away from the nearest start, length and sum; the nearest of all come first.
+        trials = product(REACH, REACH, (0,) if encoding == "xywh" else REACH)
+        for trial, steps in enumerate(sorted(trials, key=lambda steps: sum(map(abs, steps)))):
             first, second, good = _try(start[left], length[left], unit[left], encoding, steps)
             chosen = left[good] if trial else left
             taken = good if trial else slice(None)
@@ -69,12 +71,6 @@ class _Axis:
             if not len(left):
                 break
         return axis
-
-
-def _trials(encoding: str) -> Iterator[tuple[int, int, int]]:
-    """Yield steps away from the nearest start, length and sum; the nearest of all come first."""
-    sums = (0,) if encoding == "xywh" else REACH
-    return iter(sorted(product(REACH, REACH, sums), key=lambda steps: sum(map(abs, steps))))
 
 
 def _try(
@@ -114,7 +110,13 @@ class LossErrors(FindingLog):
 
 def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: Collection[str]) -> None:
     """Say what the data set holds that is not among `carried`: a warning for columns of boxes, a note for the rest."""
-    for what, count in _held(dataset):
+    boxes = dataset.boxes
+    held = {flag: int(getattr(boxes, flag).sum()) for flag in FLAGS}
+    held["area"] = int((boxes.area != boxes.xywh[:, 2] * boxes.xywh[:, 3]).sum())
+    held["sizes"] = int(np.isfinite(dataset.images.sizes).all(axis=1).sum())
+    held["images"] = len(dataset.images) - len(np.unique(boxes.image))
+    held["names"] = len(dataset.labels) - len(np.unique(boxes.label))
+    for what, count in held.items():
         if count and what not in carried:
             detail = f"{_TEXTS[what]}: {count:,}; the output does not carry that"
             say = findings.note if what in UNIVERSE else findings.warning
@@ -165,15 +167,6 @@ _TEXTS = {
 }
 
 
-def _held(dataset: Dataset) -> Iterable[tuple[str, int]]:
-    boxes = dataset.boxes
-    yield from ((flag, int(getattr(boxes, flag).sum())) for flag in FLAGS)
-    yield "area", int((boxes.area != boxes.xywh[:, 2] * boxes.xywh[:, 3]).sum())
-    yield "sizes", int(np.isfinite(dataset.images.sizes).all(axis=1).sum())
-    yield "images", len(dataset.images) - len(np.unique(boxes.image))
-    yield "names", len(dataset.labels) - len(np.unique(boxes.label))
-
-
 RESERVED = frozenset('<>:"|?*\\\0')  # in no file name of Windows
 
 # Windows opens the device whatever follows a dot, and drops dots and blanks at the end of a name.
@@ -217,7 +210,14 @@ def require_file_names(
     is_usable : callable
         Whether the format reads a file of this name.
     """
-    _refuse_unsafe(dataset, names, findings, is_usable)
+    bad = [row for row, name in enumerate(names) if not (is_safe(name) and is_usable(name))]
+    findings.add_rows(
+        Severity.ERROR,
+        "write-name",
+        bad,
+        lambda row: (Where(dataset.path, field="image"), f"{shown(names[row])} cannot be the name of a label file"),
+        fix="Rename the image: relative, no control characters, no dot or blank at its end, not classes, readme, nul.",
+    )
     images = dataset.images
     first = first_rows([without_case(name) for name in names])
     shared = [row for row, earlier in enumerate(first) if earlier != row]
@@ -244,16 +244,3 @@ def is_safe(name: str) -> bool:
     path = PurePosixPath(name)
     whole = name.isprintable() and not RESERVED & set(name) and not path.is_absolute() and str(path) == name
     return whole and not any(part.endswith((".", " ")) or _DEVICE.match(part) for part in path.parts)
-
-
-def _refuse_unsafe(
-    dataset: Dataset, names: Sequence[str], findings: FindingLog, is_usable: Callable[[str], bool]
-) -> None:
-    bad = [row for row, name in enumerate(names) if not (is_safe(name) and is_usable(name))]
-    findings.add_rows(
-        Severity.ERROR,
-        "write-name",
-        bad,
-        lambda row: (Where(dataset.path, field="image"), f"{shown(names[row])} cannot be the name of a label file"),
-        fix="Rename the image: relative, no control characters, no dot or blank at its end, not classes, readme, nul.",
-    )

@@ -19,13 +19,7 @@ _PLAIN_TAGS = "tag:yaml.org,2002:"  # !!str, !!int and their like; !!python/... 
 
 
 def read_yaml_mapping(path: Path) -> dict[str, Any]:
-    """Return the top-level mapping of a YAML file; values are texts, lists and mappings of texts.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read, is not YAML, is no mapping, or has tags, repeated keys or too many aliases.
-    """
+    """Return the top-level mapping of a YAML file; values are texts, lists and mappings of texts."""
     import yaml
 
     text = files.read_text(path)
@@ -35,7 +29,11 @@ def read_yaml_mapping(path: Path) -> dict[str, Any]:
         _refuse_repeated_keys(path, yaml.compose(text, Loader=loader))
         content = yaml.load(text, Loader=loader)  # noqa: S506 - the base loader makes texts, lists and mappings only
     except yaml.YAMLError as error:
-        raise _syntax_error(path, error) from None
+        mark = getattr(error, "problem_mark", None)
+        place = Where(str(path), line=mark.line + 1) if mark else Where(str(path))
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
+        fix = "Indent with blanks, not tabs; quote special characters."
+        raise DataError.single("yaml-syntax", place, f"not valid YAML: {problem}", fix=fix) from None
     if isinstance(content, dict):
         return content
     detail = f"expected keys and values, got {shown_json(content)}" if content else "there are no keys and values in it"
@@ -67,28 +65,11 @@ def _refuse_repeated_keys(path: Path, root: Any) -> None:
     """Refuse a key given twice at the top or one level below, where the last would win silently."""
     import yaml
 
-    for mapping in (node for node in (root, *_values(root)) if isinstance(node, yaml.MappingNode)):
+    values = [value for _, value in root.value] if isinstance(root, yaml.MappingNode) else []
+    for mapping in (node for node in (root, *values) if isinstance(node, yaml.MappingNode)):
         seen: set[str] = set()
         for key in (key for key, _ in mapping.value if isinstance(key, yaml.ScalarNode)):
             if key.value in seen:
                 where = Where(str(path), line=key.start_mark.line + 1)
                 raise DataError.single("yaml-key", where, f"duplicate key {shown(key.value)}", fix="Keep one.")
             seen.add(key.value)
-
-
-def _values(root: Any) -> list[Any]:
-    import yaml
-
-    return [value for _, value in root.value] if isinstance(root, yaml.MappingNode) else []
-
-
-def _syntax_error(path: Path, error: Any) -> DataError:
-    mark = getattr(error, "problem_mark", None)
-    place = Where(str(path), line=mark.line + 1) if mark else Where(str(path))
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
-    return DataError.single(
-        "yaml-syntax",
-        place,
-        f"not valid YAML: {problem}",
-        fix="Indent with blanks, not tabs; quote special characters.",
-    )

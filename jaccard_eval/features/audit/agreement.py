@@ -90,15 +90,13 @@ def take_sample(gt: BoxTable, pred: BoxTable, n_images: int, limit: int = SAMPLE
     step = max(1, -(-len(pred) // limit), -(-len(gt) // limit))
     if step > 1:
         gt, pred = gt.take(gt.image % step == 0), pred.take(pred.image % step == 0)
-    crowding = -(-_count_pairs(gt, pred) // SAMPLE_PAIRS)
+    # Every box is compared with every box of the other side of its image: crowded images cost more than many.
+    most = 1 + int(max(gt.image.max(initial=-1), pred.image.max(initial=-1)))
+    n_pairs = int(np.bincount(gt.image, minlength=most) @ np.bincount(pred.image, minlength=most))
+    crowding = -(-n_pairs // SAMPLE_PAIRS)
     if crowding > 1:
         gt = gt.take(np.arange(0, len(gt), crowding))
     return pair_by_place(gt, pred, 1 / step if n_images else 1.0)
-
-
-def _count_pairs(gt: BoxTable, pred: BoxTable) -> int:
-    n_images = 1 + int(max(gt.image.max(initial=-1), pred.image.max(initial=-1)))
-    return int(np.bincount(gt.image, minlength=n_images) @ np.bincount(pred.image, minlength=n_images))
 
 
 def pair_by_place(gt: BoxTable, pred: BoxTable, share: float = 1.0) -> Sample:
@@ -234,10 +232,10 @@ def _try_way(gt: Dataset, pred: Dataset, name: str, used: BoolArray) -> ImageMat
 
 
 def _images_of_both(sample: Sample) -> IntArray:
-    images = sample.gt.image[unflagged(sample.gt)], sample.pred.image
-    n = 1 + int(max(one.max(initial=-1) for one in images))
-    ours, theirs = (np.bincount(one, minlength=n) for one in images)
-    return np.flatnonzero(np.minimum(ours, theirs))
+    gt_image, pred_image = sample.gt.image[unflagged(sample.gt)], sample.pred.image
+    n_images = 1 + int(max(gt_image.max(initial=-1), pred_image.max(initial=-1)))
+    in_gt, in_pred = (np.bincount(image, minlength=n_images) for image in (gt_image, pred_image))
+    return np.flatnonzero(np.minimum(in_gt, in_pred))
 
 
 def _steps(n_images: int) -> list[int]:

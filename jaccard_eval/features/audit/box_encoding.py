@@ -120,22 +120,18 @@ def _best_trial(context: AuditContext) -> _Trial | None:
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table), limit=TRIAL_BOXES)
     present = place_agreement(sample)
     view = _View.of(context, sample.gt, sample.pred)
-    trials = [_try(view, role, reading) for role in ("pred", "gt") for reading in _readings(view, role)]
+    trials = []
+    for role in ("pred", "gt"):
+        for reading in _readings(view, role):
+            reread = view.reread(role, reading)
+            with np.errstate(over="ignore", invalid="ignore"):  # boxes read wrongly can have any size
+                paired = pair_by_place(reread.gt, reread.pred)
+            trials.append(_Trial(role, reread, place_agreement(paired)))
     if not trials:
         return None
-    best = max(trials, key=lambda one: (round(one.agreement.share, 2), -round(one.view.leaving(one.role), 2)))
+    best = max(trials, key=lambda trial: (round(trial.agreement.share, 2), -round(trial.view.leaving(trial.role), 2)))
     gained = best.agreement.found - present.found
     return best if gained >= FEWEST_GAINED and is_better(best.agreement, present) else None
-
-
-def _try(view: _View, role: str, reading: Reading) -> _Trial:
-    reread = view.reread(role, reading)
-    return _Trial(role, reread, place_agreement(_pairs(reread)))
-
-
-def _pairs(view: _View) -> Sample:
-    with np.errstate(over="ignore", invalid="ignore"):  # boxes read wrongly can have any size
-        return pair_by_place(view.gt, view.pred)
 
 
 def _readings(view: _View, role: str) -> Iterator[Reading]:
@@ -167,7 +163,9 @@ def _confirm(context: AuditContext, trial: _Trial, findings: FindingLog) -> bool
     view = _View.of(context, aligned.gt, aligned.pred)
     other = view.reread(trial.role, trial.reading)
     for pooled in (False, True):  # where classes do not correspond either, places alone can tell
-        given, reread = (average_precision(context, one.gt, one.pred, iou=IOU, pooled=pooled) for one in (view, other))
+        given, reread = (
+            average_precision(context, boxes.gt, boxes.pred, iou=IOU, pooled=pooled) for boxes in (view, other)
+        )
         if reread - given >= CLEAR_GAIN:
             is_units = trial.reading.encoding == view.readings[trial.role].encoding
             name = UNITS[trial.reading.units] if is_units else trial.reading.encoding

@@ -123,12 +123,12 @@ def _sides(context: AuditContext) -> tuple[_Described, _Described]:
 
 def _report_repeats(context: AuditContext, gt: Repeats, pred: Repeats, findings: FindingLog) -> None:
     given = context.metrics.value(MetricRef(name="AP")).value
-    clean = _apwithout_rows(context, gt.rows, pred.rows)
+    clean = _ap_without(context, gt.rows, pred.rows)
     effect = "" if np.isnan(given) else f"; AP {given:.4f} as given, {clean:.4f} without repeated rows"
-    ours, theirs = _sides(context)
+    described_gt, described_pred = _sides(context)
     harmless = clean == given and pred.times == 1
-    _add_repeats(ours, gt, findings, effect=effect)
-    _add_repeats(theirs, pred, findings, severity=Severity.NOTE if harmless else Severity.WARNING, effect=effect)
+    _add_repeats(described_gt, gt, findings, effect=effect)
+    _add_repeats(described_pred, pred, findings, severity=Severity.NOTE if harmless else Severity.WARNING, effect=effect)
 
 
 def _add_repeats(
@@ -142,16 +142,13 @@ def _add_repeats(
     what = "duplicate ground-truth boxes" if boxes.role == "gt" else "duplicate predictions"
     summary = f"{len(repeats.rows):,} of {len(boxes.boxes):,} rows are {what}, equal to an earlier row in every column"
     if repeats.times > 1:
-        summary += f"; every row occurs {_times(repeats.times)}, as if the whole file had been appended to itself"
+        times = "twice" if repeats.times == 2 else f"{repeats.times:,} times"
+        summary += f"; every row occurs {times}, as if the whole file had been appended to itself"
     code = "gt-duplicate" if boxes.role == "gt" else "pred-duplicate"
     findings.add_rows(severity, code, repeats.rows, boxes, summary=f"{summary}{effect}", fix=ADVICE)
 
 
-def _times(n: int) -> str:
-    return "twice" if n == 2 else f"{n:,} times"
-
-
-def _apwithout_rows(context: AuditContext, gt_rows: IntArray, pred_rows: IntArray) -> float:
+def _ap_without(context: AuditContext, gt_rows: IntArray, pred_rows: IntArray) -> float:
     """Match again without some rows of either side."""
     aligned, metrics = context.aligned, context.metrics
     gt, pred = without_rows(aligned.gt, gt_rows), without_rows(aligned.pred, pred_rows)
@@ -194,7 +191,10 @@ def near_duplicates(boxes: BoxTable) -> IntArray:
     ndarray of int64, shape (r,)
         Ascending.
     """
-    order = _by_place(boxes)
+    # By image, class and left edge: a stable sort by each key, the last of them first.
+    order = np.argsort(boxes.xywh[:, 0])
+    order = order[stable_order(boxes.label[order])]
+    order = order[stable_order(boxes.image[order])]
     corners = Corners.of(boxes.xywh[order])
     key = boxes.image[order].astype(np.int64) * (int(boxes.label.max(initial=0)) + 1) + boxes.label[order]
     reach = corners.left + (1 - SAME_OBJECT) * (corners.right - corners.left)
@@ -210,13 +210,6 @@ def near_duplicates(boxes: BoxTable) -> IntArray:
     doubled = np.zeros(len(boxes), dtype=np.bool_)
     doubled[order[np.concatenate(found)] if found else []] = True
     return np.flatnonzero(doubled)
-
-
-def _by_place(boxes: BoxTable) -> IntArray:
-    """Return the order by image, class and left edge."""
-    order = np.argsort(boxes.xywh[:, 0])
-    order = order[stable_order(boxes.label[order])]
-    return order[stable_order(boxes.image[order])]
 
 
 def _check_unmatchable(context: AuditContext, findings: FindingLog) -> None:

@@ -43,7 +43,10 @@ def noise_ceiling(scene: Scene, sigmas: Sequence[float], n_rounds: int, rng: np.
     ndarray of float64, shape (S, n_rounds, A)
         By area range of the scene, the first one holding all sizes; NaN where there is no ground truth.
     """
-    truth = scene.gt.take(_canonical_order(scene))
+    # Sorted by image, class and place, so that each object draws the same error however the file is ordered.
+    rows = np.flatnonzero(scene.counted)
+    x, y, w, h = scene.gt.xywh[rows].T
+    truth = scene.gt.take(rows[np.lexsort((h, w, y, x, scene.gt.label[rows], scene.gt.image[rows]))])
     ceiling = np.full((len(sigmas), n_rounds, len(scene.protocol.areas)), np.nan)
     for round_ in range(n_rounds):
         error, score = rng.standard_normal((len(truth), 4)), rng.random(len(truth))
@@ -53,13 +56,6 @@ def noise_ceiling(scene: Scene, sigmas: Sequence[float], n_rounds: int, rng: np.
                 found.value(MetricRef(name="AP", area=area.name)).value for area in scene.protocol.areas
             ]
     return ceiling
-
-
-def _canonical_order(scene: Scene) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the ground truth that counts, sorted by image, class and place."""
-    rows = np.flatnonzero(scene.counted)
-    x, y, w, h = scene.gt.xywh[rows].T
-    return rows[np.lexsort((h, w, y, x, scene.gt.label[rows], scene.gt.image[rows]))]
 
 
 def _jittered(truth: BoxTable, error: FloatArray, score: FloatArray) -> BoxTable:
@@ -105,6 +101,9 @@ def loss_rows(
         ap = _ap(plain, area.name)
         localised, reach = _ap(found, area.name, lowest), _reach(found, a)
         tolerant = {k: values[a] for k, values in within.items()}
+        # The least tolerance that wins back enough of what is lost to localisation explains the loss.
+        wanted = ap + EXPLAINING_SHARE * (localised - ap)
+        explaining = next((k for k in sorted(tolerant) if localised > ap and tolerant[k] >= wanted), None)
         sides = np.sqrt(scene.gt.area[scene.counted & in_range(scene.gt, area)])
         rows.append(
             LossRow(
@@ -116,7 +115,7 @@ def loss_rows(
                 false_positives=reach - localised,
                 misses=1 - reach,
                 within=tolerant,
-                explained_by=_explaining(tolerant, ap, localised),
+                explained_by=explaining,
                 ceiling=dict(zip(sigmas, ceiling[:, :, a].mean(axis=1).tolist(), strict=True)),
                 ceiling_sd=dict(zip(sigmas, ceiling[:, :, a].std(axis=1).tolist(), strict=True)),
             )
@@ -157,11 +156,6 @@ def _reach(found: DetectionMetrics, area: int) -> float:
     else:
         reached = (required_hits(positives, grid) <= hits[:, None]).mean(axis=1)
     return float(reached[positives > 0].mean()) if positives.any() else math.nan
-
-
-def _explaining(within: Mapping[float, float], ap: float, localised: float) -> float | None:
-    wanted = ap + EXPLAINING_SHARE * (localised - ap)
-    return next((k for k in sorted(within) if localised > ap and within[k] >= wanted), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -188,22 +188,16 @@ def _by_class(label: IntArray, names: tuple[str, ...]) -> Iterator[tuple[str, In
 
 
 def _row(errors: BoxErrors, class_name: str | None, size: str | None) -> PlacementRow:
+    means = {name: float(getattr(errors, name).mean()) if len(errors) else math.nan for name in MEANS}
+    medians = {name: float(np.median(getattr(errors, name))) if len(errors) else math.nan for name in MEDIANS}
     return PlacementRow(
         class_name=class_name,
         size=size,
         n=len(errors),
-        **{name: _mean(getattr(errors, name)) for name in MEANS},
-        **{name: _median(getattr(errors, name)) for name in MEDIANS},
+        **means,
+        **medians,
         consistent=tuple(name for name in SIGNED if _is_consistent(getattr(errors, name))),
     )
-
-
-def _mean(values: FloatArray) -> float:
-    return float(values.mean()) if len(values) else math.nan
-
-
-def _median(values: FloatArray) -> float:
-    return float(np.median(values)) if len(values) else math.nan
 
 
 def _is_consistent(values: FloatArray) -> bool:

@@ -175,7 +175,12 @@ def make_scene(
     edges : sequence of float
         Sides in px.
     """
-    gt, pred = (_sized(boxes, protocol.pixel_offset) for boxes in (gt, pred))
+    # Sizes are measured on the boxes, with the pixel that the protocol adds to each side; whatever the file says of areas.
+    longer = np.array([0.0, 0.0, protocol.pixel_offset, protocol.pixel_offset])
+    gt, pred = (
+        freeze(replace(boxes, xywh=(xywh := boxes.xywh + longer), area=xywh[:, 2] * xywh[:, 3], source=np.arange(len(boxes))))
+        for boxes in (gt, pred)
+    )
     sides = np.sqrt(np.maximum(gt.area[counted(gt, protocol)], 0))  # COCO JSON may have a negative width
     bins = size_bins(edges or equal_count_edges(sides, n_bins))
     rules = protocol.with_options(pixel_offset=0.0, areas=(protocol.areas[0], *bins))
@@ -190,8 +195,3 @@ def counted(gt: BoxTable, protocol: Protocol) -> BoolArray:
 def in_range(boxes: BoxTable, area: AreaRange) -> BoolArray:
     """Mark the boxes of a size, shape (n,)."""
     return np.asarray((boxes.area >= area.low) & (boxes.area <= area.high))
-
-
-def _sized(boxes: BoxTable, pixel_offset: float) -> BoxTable:
-    xywh: FloatArray = boxes.xywh + np.array([0.0, 0.0, pixel_offset, pixel_offset])
-    return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], source=np.arange(len(boxes))))

@@ -56,7 +56,9 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
     draft.set_boxes(
         RawBoxes(
             image=_spelled_as_listed(draft, "image_id", columns.image, [image.id for image in images], place),
-            label=_spelled_as_listed(draft, "category_id", columns.category, [one.id for one in categories], place),
+            label=_spelled_as_listed(
+                draft, "category_id", columns.category, [category.id for category in categories], place
+            ),
             coords=columns.coords,
             encoding="xywh",
             units="px",
@@ -68,7 +70,13 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
         )
     )
     _note_boxes(draft, columns, place)
-    _note_dummy_category(draft, categories, columns.category)
+    # Roboflow adds a root category: the supercategory of all others, never annotated.
+    parents = Counter(str(category.supercategory) for category in categories)
+    for row, category in enumerate(categories):
+        children = parents[str(category.name)] - (category.supercategory == category.name)
+        if children and children == len(categories) - 1 and category.id not in set(_listed(columns.category)):
+            detail = f"{shown(category.name)} is the supercategory of all others and never annotated: kept as a class"
+            draft.findings.note("category-dummy", Where(draft.path, record=f"categories[{row}]"), detail)
 
 
 def add_results(draft: Draft, content: Content[ResultRecord], columns: ResultColumns) -> None:
@@ -80,12 +88,12 @@ def add_results(draft: Draft, content: Content[ResultRecord], columns: ResultCol
     image, label = columns.image, columns.category
     if content.images is not None:
         _add_images(draft, content.images)
-        image = _spelled_as_listed(draft, "image_id", image, [one.id for one in content.images], place)
+        image = _spelled_as_listed(draft, "image_id", image, [image.id for image in content.images], place)
     else:
         _add_file_names(draft, columns, place)
     if content.categories is not None:
         _add_categories(draft, content.categories)
-        label = _spelled_as_listed(draft, "category_id", label, [one.id for one in content.categories], place)
+        label = _spelled_as_listed(draft, "category_id", label, [category.id for category in content.categories], place)
     else:
         _add_category_names(draft, columns, place)
     _refuse_mixed(draft, "image_id", image, place)
@@ -145,7 +153,8 @@ def _warn_shared_file_names(draft: Draft, names: Sequence[str | None]) -> None:
 
 
 def _add_categories(draft: Draft, categories: list[CategoryRecord]) -> None:
-    names = [one.name if isinstance(one.name, str) and one.name.strip() else None for one in categories]
+    given = [category.name for category in categories]
+    names = [name if isinstance(name, str) and name.strip() else None for name in given]
     unnamed = [row for row, name in enumerate(names) if name is None]
     draft.findings.add_rows(
         Severity.WARNING,
@@ -153,8 +162,8 @@ def _add_categories(draft: Draft, categories: list[CategoryRecord]) -> None:
         unnamed,
         lambda row: (Where(draft.path, record=f"categories[{row}]", field="name"), "no name: called by its id"),
     )
-    texts = [name or str(one.id) for one, name in zip(categories, names, strict=True)]
-    _set_classes(draft, [one.id for one in categories], texts, named=len(unnamed) < len(names))
+    texts = [name or str(category.id) for category, name in zip(categories, names, strict=True)]
+    _set_classes(draft, [category.id for category in categories], texts, named=len(unnamed) < len(names))
 
 
 def _set_classes(draft: Draft, keys: Sequence[Key], names: Sequence[str], *, named: bool) -> None:
@@ -280,24 +289,8 @@ def _note(draft: Draft, code: str, rows: SizedRows, place: Places, summary: str)
     draft.findings.add_rows(Severity.NOTE, code, rows, lambda row: (place(row), ""), summary=summary)
 
 
-def _note_dummy_category(draft: Draft, categories: list[CategoryRecord], keys: Keys) -> None:
-    """Point out the root category that Roboflow adds: the supercategory of all others, never annotated."""
-    parents = Counter(str(one.supercategory) for one in categories)
-    for row, one in enumerate(categories):
-        children = parents[str(one.name)] - (one.supercategory == one.name)
-        if children and children == len(categories) - 1 and one.id not in set(_listed(keys)):
-            detail = f"{shown(one.name)} is the supercategory of all others and never annotated: kept as a class"
-            draft.findings.note("category-dummy", Where(draft.path, record=f"categories[{row}]"), detail)
-
-
 def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, categories and boxes of a COCO JSON file.
-
-    Raises
-    ------
-    DataError
-        With every fault of the file.
-    """
+    """Add the images, categories and boxes of a COCO JSON file, by the quick reader where it can."""
     data = files.read_bytes(path)
     if not data.isascii() or b"\0" in data:
         files.decode(path, data)  # the typed decoder looks at the encoding of the texts it keeps, and at no others

@@ -75,7 +75,9 @@ class Entry:
         value = self.required(field)
         if isinstance(value, str) and value.strip():
             return value
-        if _is_integer(value):
+        # A number too large for a float is taken for an integer, which is out of range.
+        is_large = is_number(value) and not is_finite(value) and (isinstance(value, int) or math.isinf(value))
+        if is_large or (is_number(value) and is_finite(value) and value == math.floor(value)):
             exact = isinstance(value, int) or abs(value) < EXACT_FLOATS
             if exact and INT64_MIN <= value <= INT64_MAX:
                 return int(value)
@@ -97,7 +99,7 @@ class Entry:
         elif len(value) != 4:
             self._error("bbox-length", "bbox", f"has {len(value)} values {shown_json(value)}; {expected}")
         else:
-            left, top, width, height = (self._finite(f"bbox[{at}]", one) for at, one in enumerate(value))
+            left, top, width, height = (self._finite(f"bbox[{at}]", number) for at, number in enumerate(value))
             return left, top, width, height
         return 0.0, 0.0, 0.0, 0.0
 
@@ -162,13 +164,6 @@ class Entry:
         self.findings.error(code, replace(self.where, field=field), detail, fix=fix)
 
 
-def _is_integer(value: object) -> bool:
-    """Whether a JSON value is an integer, or a number too large to be anything else."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    return value == math.floor(value) if is_finite(value) else isinstance(value, int) or math.isinf(value)
-
-
 @lru_cache(maxsize=64)  # the records of a file have few sets of keys, and a field may be missing in all of them
 def _likely(field: str, keys: tuple[str, ...]) -> str:
     """Say which of the keys may have been meant for a field."""
@@ -203,13 +198,7 @@ _CATEGORY_FIELDS = ("id", "name")
 
 
 def read_truth(path: Path, text: str, findings: FindingLog) -> Content[TruthRecord]:
-    """Read ground truth.
-
-    Raises
-    ------
-    DataError
-        With every fault of the file.
-    """
+    """Read ground truth; a DataError has every fault of the file."""
     in_lines = looks_like_json_lines(text)
     document = None if in_lines else parse_json(path, text)
     if in_lines or _is_result(document):
@@ -229,20 +218,15 @@ def read_truth(path: Path, text: str, findings: FindingLog) -> Content[TruthReco
 
 
 def read_results(path: Path, text: str, findings: FindingLog, *, scores_optional: bool) -> Content[ResultRecord]:
-    """Read detections of any layout; `scores_optional` when it will do that no record has a score.
-
-    Raises
-    ------
-    DataError
-        With every fault of the file.
-    """
+    """Read detections of any layout; `scores_optional` when it will do that no record has a score."""
     file = _File(str(path), findings)
     if looks_like_json_lines(text):
         content = _result_lines(file, parse_json_lines(path, text, findings), scores_optional)
     else:
         document = parse_json(path, text)
         if _is_result(document):
-            content = _result_lines(file, [(_first_line(text), document)], scores_optional)
+            line = text.count("\n", 0, len(text) - len(text.lstrip())) + 1
+            content = _result_lines(file, [(line, document)], scores_optional)
         elif isinstance(document, list):
             entries = file.entries("", document, _RESULT)
             content = Content(layout=Layout.ARRAY, boxes=_results(entries, scores_optional))
@@ -369,7 +353,3 @@ def _category(entry: Entry) -> CategoryRecord:
 def _is_result(document: Any) -> bool:
     """Whether a document is one result by itself, as the only line of JSON Lines."""
     return isinstance(document, dict) and {"image_id", "bbox"} <= document.keys()
-
-
-def _first_line(text: str) -> int:
-    return text.count("\n", 0, len(text) - len(text.lstrip())) + 1

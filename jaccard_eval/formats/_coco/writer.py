@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,6 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
 
     Ground truth is one object. Predictions are a results list; an object where the data set lists all of its images;
     JSON Lines where the suffix says so. A suffix ``.gz`` compresses.
-
-    Raises
-    ------
-    DataError
-        When boxes are not in pixels.
-    MachineError
-        When the file cannot be written.
     """
     require_pixels(dataset, "COCO JSON")
     in_lines = path.name.removesuffix(".gz").lower().endswith(LINE_SUFFIXES)
@@ -50,25 +43,19 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
 
 
 def _object(dataset: Dataset) -> bytes:
-    sections: Mapping[str, Iterable[Record]] = {"images": _images(dataset), "annotations": _annotations(dataset)}
-    if dataset.role == "gt" or dataset.labels.named:
-        sections = {**sections, "categories": _categories(dataset)}
+    images, labels = dataset.images, dataset.labels
+    described: list[Record] = []
+    for key, name, size in zip(images.keys, images.file_names, images.sizes.tolist(), strict=True):
+        known = {side: value for side, value in zip(("width", "height"), size, strict=True) if not math.isnan(value)}
+        # Whole numbers of pixels are written as such.
+        sides = {side: int(value) if value.is_integer() else value for side, value in known.items()}
+        described.append({"id": key} | ({} if name is None else {"file_name": name}) | sides)
+    sections: dict[str, Iterable[Record]] = {"images": described, "annotations": _annotations(dataset)}
+    if dataset.role == "gt" or labels.named:
+        named = ({"id": key, "name": name} for key, name in zip(labels.keys, labels.names, strict=True))
+        sections["categories"] = named if labels.named else [{"id": key} for key in labels.keys]
     parts = (b'"%b": ' % name.encode() + _joined(records).rstrip() for name, records in sections.items())
     return b"{\n" + b",\n".join(parts) + b"\n}\n"
-
-
-def _images(dataset: Dataset) -> Iterable[Record]:
-    images = dataset.images
-    for key, name, (width, height) in zip(images.keys, images.file_names, images.sizes.tolist(), strict=True):
-        sides = {"width": width, "height": height}
-        record = {"id": key} | ({} if name is None else {"file_name": name})
-        yield record | {side: _plain(value) for side, value in sides.items() if not math.isnan(value)}
-
-
-def _categories(dataset: Dataset) -> Iterable[Record]:
-    labels = dataset.labels
-    for key, name in zip(labels.keys, labels.names, strict=True):
-        yield {"id": key, "name": name} if labels.named else {"id": key}
 
 
 def _annotations(dataset: Dataset) -> Iterable[Record]:
@@ -117,8 +104,3 @@ def _encode(record: Record) -> bytes:
         return _ENCODER.encode(record)
     except UnicodeEncodeError:  # lone surrogates of odd file names: JSON can escape them
         return json.dumps(record).encode()
-
-
-def _plain(value: float) -> float | int:
-    """Write whole numbers of pixels as such."""
-    return int(value) if value.is_integer() else value

@@ -79,24 +79,20 @@ def _batches(paths: Sequence[Path], failures: list[DataError]) -> Iterator[list[
     n_bytes = 0
     for row, path in enumerate(paths):
         try:
-            data = _read(path)
+            data = read_bytes(path, empty_ok=True)
+            if not data.isascii() or b"\0" in data:
+                decode(path, data)  # for what it says of text that is not UTF-8
         except DataError as error:
             failures.append(error)
             continue
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         batch.append((row, data))
         n_bytes += len(data)
         if n_bytes >= BATCH_BYTES:
             yield batch
             batch, n_bytes = [], 0
     yield batch
-
-
-def _read(path: Path) -> bytes:
-    """Contents of a label file with line feeds at line ends, checked to be UTF-8."""
-    data = read_bytes(path, empty_ok=True)
-    if not data.isascii() or b"\0" in data:
-        decode(path, data)
-    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
 def _split(files: list[tuple[int, bytes]]) -> LabelLines:
@@ -117,14 +113,18 @@ def _split(files: list[tuple[int, bytes]]) -> LabelLines:
     values = _parse_plain(joined, token_at) if is_plain else None
     if values is None:
         tokens = joined.split()
-        values = _parse_tokens(tokens)
+        numbers = (float(token) if _NUMBER.fullmatch(token) else np.nan for token in tokens)
+        values = np.fromiter(numbers, dtype=np.float64, count=len(tokens))
+    # Lines with a word are kept as text: a class name, or what is to be shown of a fault.
+    with_word = np.unique(np.searchsorted(first, np.flatnonzero(np.isnan(values)), side="right") - 1)
+    spans = zip(with_word.tolist(), first[with_word].tolist(), count[with_word].tolist(), strict=True)
     return LabelLines(
         values=values,
         first=first,
         count=count,
         file=np.array([row for row, _ in files], dtype=np.int64)[file],
         number=used - np.searchsorted(feed_at, starts)[file] + 1,
-        text=_texts(tokens, values, first, count),
+        text={line: b" ".join(tokens[start : start + length]).decode() for line, start, length in spans},
     )
 
 
@@ -145,20 +145,6 @@ def _parse_plain(text: bytes, token_at: IntArray) -> FloatArray | None:
         return None
     values = np.fromiter(numbers, dtype=np.float64, count=len(numbers))
     return None if (values == 0).any() and b"-0" in text else values
-
-
-def _parse_tokens(tokens: list[bytes]) -> FloatArray:
-    """Return the numbers of tokens, NaN for those that are none."""
-    is_number = _NUMBER.fullmatch
-    numbers = (float(token) if is_number(token) else np.nan for token in tokens)
-    return np.fromiter(numbers, dtype=np.float64, count=len(tokens))
-
-
-def _texts(tokens: list[bytes], values: FloatArray, first: IntArray, count: IntArray) -> dict[int, str]:
-    words = np.flatnonzero(np.isnan(values))
-    lines = np.unique(np.searchsorted(first, words, side="right") - 1)
-    spans = zip(lines.tolist(), first[lines].tolist(), count[lines].tolist(), strict=True)
-    return {line: b" ".join(tokens[start : start + length]).decode() for line, start, length in spans}
 
 
 def _concatenate(parts: list[LabelLines]) -> LabelLines:
@@ -364,13 +350,7 @@ class ColumnChoice:
 
 
 def named_columns(name: str) -> Columns:
-    """Return the layout of a name.
-
-    Raises
-    ------
-    UsageError
-        When there is no such layout.
-    """
+    """Return the layout of a name."""
     if name not in COLUMNS:
         known = ", ".join(COLUMNS)
         raise UsageError(f"unknown column layout {shown(name)}; known are {known}.{did_you_mean(name, COLUMNS)}")
@@ -438,18 +418,17 @@ def _choose_six(six: FloatArray) -> ColumnChoice:
         outside_last += count_leaving(six[:, :4], "cxcywh")
         outside_second += count_leaving(six[:, 1:], "cxcywh")
     elif min(outside_second, outside_last) * 2 > len(six):
-        return _choose_without_score(last)
+        if _are_track_ids(last):
+            assumption = (
+                "columns 2 and 6 are no confidences in 0..1; the whole numbers in column 6 are taken for track ids"
+            )
+            return ColumnChoice(COLUMNS["box-track"], assumption)
+        assumption = "neither column 2 nor column 6 is a confidence in 0..1"
+        return ColumnChoice(COLUMNS["box-conf"], assumption, is_undecided=True)
     if outside_second < outside_last:
         return ColumnChoice(COLUMNS["conf-box"])
     tie = "columns 2 and 6 can both be the confidence; taken from column 6"
     return ColumnChoice(COLUMNS["box-conf"], tie if outside_second == outside_last else "")
-
-
-def _choose_without_score(last: FloatArray) -> ColumnChoice:
-    if _are_track_ids(last):
-        assumption = "columns 2 and 6 are no confidences in 0..1; the whole numbers in column 6 are taken for track ids"
-        return ColumnChoice(COLUMNS["box-track"], assumption)
-    return ColumnChoice(COLUMNS["box-conf"], "neither column 2 nor column 6 is a confidence in 0..1", is_undecided=True)
 
 
 def _choose_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice:
@@ -459,17 +438,13 @@ def _choose_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnCho
             COLUMNS["box-conf-track"], "7 columns: the sixth is taken for the confidence, the seventh for a track id"
         )
     long = numbers[numbers >= MIN_POINTS]
-    if role == "pred" and _ends_with_score_and_track(lines, numbers):
+    ends = (lines.first + lines.count - 1)[numbers >= MIN_POINTS + 2]
+    is_tracked = len(ends) > 0 and _are_track_ids(lines.values[ends]) and not _count_outside(lines.values[ends - 1])
+    if role == "pred" and is_tracked:
         return ColumnChoice(COLUMNS["polygon-conf-track"])
     with_score = role == "pred" and int((long % 2 == 1).sum()) * 2 > len(long)
     shape = "obb" if bool((long - with_score == 8).all()) else "polygon"
     return ColumnChoice(COLUMNS[f"{shape}-conf" if with_score else shape])
-
-
-def _ends_with_score_and_track(lines: LabelLines, numbers: IntArray) -> bool:
-    ends = (lines.first + lines.count - 1)[numbers >= MIN_POINTS + 2]
-    last, before = lines.values[ends], lines.values[ends - 1]
-    return len(ends) > 0 and _are_track_ids(last) and _count_outside(before) == 0
 
 
 def _block(lines: LabelLines, numbers: IntArray, width: int, *, or_more: bool = False) -> FloatArray:

@@ -18,7 +18,7 @@ from jaccard_eval.reading.files import (
     SPLIT_NAMES,
     SPLITS,
     choose_split,
-    head,
+    first_line,
     is_folder,
     is_folder_entry,
     list_tree,
@@ -43,32 +43,15 @@ _USUAL_SUFFIXES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSource:
-    """What an input means.
+    """What an input means."""
 
-    Parameters
-    ----------
-    root : Path
-        The folder of the label files; names are looked for from here.
-    files : dict of str to Path
-        Label file by key, sorted.
-    images : dict of str to str, optional
-        File name of each image by key, where the input lists them.
-    folder : ImageFolder, optional
-        The pictures that belong to the labels.
-    names : tuple of str, optional
-        Class names that the input gives.
-    names_from : str
-        Where they come from.
-    other_files : tuple of str
-        Files in the folder that are neither labels nor anything usual beside labels.
-    """
-
-    root: Path
-    files: dict[str, Path]
-    images: dict[str, str] | None = None
-    folder: ImageFolder | None = None
-    names: tuple[str, ...] | None = None
+    root: Path  # the folder of the label files; names are looked for from here
+    files: dict[str, Path]  # label file by key, sorted
+    images: dict[str, str] | None = None  # file name of each image by key, where the input lists them
+    folder: ImageFolder | None = None  # the images that belong to the labels
+    names: tuple[str, ...] | None = None  # of classes, where the input gives them
     names_from: str = ""
+    # Files in the folder that are neither labels nor anything usual beside labels.
     other_files: tuple[str, ...] = ()
 
 
@@ -85,11 +68,6 @@ def labels_of_folder(path: Path, split: str, findings: FindingLog) -> LabelSourc
     """Return the labels of a folder: its own, or those in its "labels" where it has none itself.
 
     Where all of them lie in folders that are called after several splits (val, or val2017), they are those of `split`.
-
-    Raises
-    ------
-    DataError
-        When it is no folder, or has other splits.
     """
     require_folder(path, "the folder of .txt label files")
     nested = path / "labels"
@@ -134,13 +112,7 @@ def is_label_name(name: str) -> bool:
 
 
 def require_labels(source: LabelSource, role: str, findings: FindingLog) -> None:
-    """Raise when ground truth has no label file; warn when predictions have none.
-
-    Raises
-    ------
-    DataError
-        When there is no label file on the side of the ground truth.
-    """
+    """Raise when ground truth has no label file; warn when predictions have none."""
     if source.files:
         return
     where = Where(str(source.root))
@@ -160,11 +132,10 @@ def _has_labels(folder: Path) -> bool:
 
 
 def _is_image_list(root: Path, name: str) -> bool:
-    """Whether a file such as train.txt names pictures, one a line, instead of boxes."""
+    """Whether a file such as train.txt names images, one a line, instead of boxes."""
     if name.rpartition("/")[2].lower() not in _IMAGE_LISTS:
         return False
-    first = head(root / name).decode("utf-8", "replace").strip().partition("\n")[0]
-    return is_image_name(first.strip())
+    return is_image_name(first_line(root / name).strip())
 
 
 def _is_unusual(name: str) -> bool:
@@ -188,15 +159,7 @@ class _Description:
 
 
 def read_description(path: Path, split: str, findings: FindingLog) -> LabelSource:
-    """Return the labels of one split of a data set.
-
-    Raises
-    ------
-    UsageError
-        When there is no split of that name in any data set.
-    DataError
-        When the description cannot be read or does not lead to labels.
-    """
+    """Return the labels of one split of a data set."""
     description, places = _described(path, split, findings)
     source = _locate(description, places, findings)
     return replace(source, names=description.names, names_from=description.names_from)
@@ -212,7 +175,7 @@ def described_paths(path: Path, split: str) -> list[Path]:
         return [path]
     listed = [_existing(description.base, place) or _find_below(description.base, place) for place in places]
     folders = {file.parent for file in source.files.values()}
-    return [path, Path(description.names_from), *(one for one in listed if one is not None), *sorted(folders)]
+    return [path, Path(description.names_from), *(place for place in listed if place is not None), *sorted(folders)]
 
 
 def _described(path: Path, split: str, findings: FindingLog) -> tuple[_Description, list[str]]:
@@ -296,19 +259,17 @@ def _locate(description: _Description, places: list[str], findings: FindingLog) 
         images = ImageFolder(folder)
         return replace(source, folder=images) if images.names else source
     if len(places) == 1 and folder is None and not places[0].lower().endswith(".txt"):
-        return _labels_without_images(description, places[0], findings)
+        # A folder of images that was not copied along.
+        twin = _existing(description.base, str(_label_twin(Path(places[0]))))
+        if twin is not None and twin.is_dir():
+            return folder_source(twin, findings)
+        detail, fix = (
+            f"there is no folder {shown(places[0])} and no labels for it",
+            "Check 'path' and the split in the file.",
+        )
+        raise DataError.single("split-missing", Where(str(description.path)), detail, fix=fix)
     listed = [image for place in places for image in _listed_images(description, place, findings)]
     return _source_of_list(description, listed, findings)
-
-
-def _labels_without_images(description: _Description, place: str, findings: FindingLog) -> LabelSource:
-    """Return the labels of a folder of images that was not copied along."""
-    labels = _existing(description.base, str(_label_twin(Path(place))))
-    if labels is not None and labels.is_dir():
-        return folder_source(labels, findings)
-    where = Where(str(description.path))
-    fix = "Check 'path' and the split in the file."
-    raise DataError.single("split-missing", where, f"there is no folder {shown(place)} and no labels for it", fix=fix)
 
 
 def _existing(base: Path, place: str) -> Path | None:
@@ -363,15 +324,13 @@ def _source_of_list(description: _Description, listed: list[str], findings: Find
     if len(set(keys)) < len(keys):
         where = Where(str(description.path))
         findings.warning("image-ambiguous", where, "images that differ in their suffix only share a label file")
-    found = {key: _label_of(description.base, path) for key, path in zip(keys, paths, strict=True)}
+    found: dict[str, Path | None] = {}
+    for key, path in zip(keys, paths, strict=True):  # in "labels" for "images", or beside it as darknet has it
+        beside = without_suffix(path) + ".txt"
+        twin = _label_twin(Path(beside)).as_posix()
+        found[key] = _find_below(description.base, twin) or _find_below(description.base, beside)
     return LabelSource(
         root=description.base,
         files={key: label for key, label in sorted(found.items()) if label is not None},
         images=dict(zip(keys, paths, strict=True)),
     )
-
-
-def _label_of(base: Path, image: str) -> Path | None:
-    """Return the label file of an image: in "labels" for "images", or beside it as darknet has it."""
-    beside = without_suffix(image) + ".txt"
-    return _find_below(base, _label_twin(Path(beside)).as_posix()) or _find_below(base, beside)

@@ -32,15 +32,6 @@ def write_folder(dataset: Dataset, path: Path, findings: FindingLog) -> None:
 
     Boxes are centre-size fractions where the data set was read from fractions or the sizes of all images are known;
     else pixels as they were read (corners when they were read from another format). Predictions end with their score.
-
-    Raises
-    ------
-    DataError
-        When images share a label file, or a name cannot be that of a file or class here.
-    UsageError
-        When the folder holds files that are not written anew.
-    MachineError
-        When the folder cannot be written.
     """
     report_losses(dataset, path, findings, CARRIED)
     files = _file_names(dataset, path, findings)

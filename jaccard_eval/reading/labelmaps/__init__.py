@@ -1,1 +1,1 @@
-"""Parts of reading label maps: pictures whose pixel values are classes. No format of boxes lives here."""
+"""Label maps: images whose pixel values are classes. No format of boxes lives here."""

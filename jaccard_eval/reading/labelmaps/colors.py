@@ -75,7 +75,11 @@ def read_color_table(path: Path) -> ColorTable:
     findings = FindingLog()
     codes: dict[int, int] = {}
     names = []
-    for number, line in _content_lines(files.read_lines(path)):
+    lines = [(number, line.strip()) for number, line in enumerate(files.read_lines(path), start=1)]
+    lines = [(number, line) for number, line in lines if line and (not line.startswith("#") or _HEX.fullmatch(line))]
+    if lines and _HEADER.fullmatch(lines[0][1]):
+        del lines[0]
+    for number, line in lines:
         where = Where(str(path), line=number)
         parsed = _parse(line)
         if parsed is None:
@@ -95,13 +99,6 @@ def read_color_table(path: Path) -> ColorTable:
 def color_text(color: int) -> str:
     """Return a colour as people write it."""
     return f"{color & 255} {color >> 8 & 255} {color >> 16 & 255}"
-
-
-def _content_lines(texts: list[str]) -> list[tuple[int, str]]:
-    """Lines that hold something, numbered; without comments and without the header of a CSV file."""
-    lines = [(i, line.strip()) for i, line in enumerate(texts, start=1)]
-    lines = [(i, line) for i, line in lines if line and (not line.startswith("#") or _HEX.fullmatch(line))]
-    return lines[1:] if lines and _HEADER.fullmatch(lines[0][1]) else lines
 
 
 def _parse(line: str) -> tuple[int, str] | None:

@@ -1,55 +1,68 @@
-"""The label map in a file: PNG or NumPy array, by its first bytes. What a value means is decided elsewhere."""
+"""The label map in a file: PNG or NumPy array, by its first bytes. What a value means is decided elsewhere.
+
+Of PNG the header is read here, for Pillow hides what matters: it spreads 2 and 4 bit grey over 0 to 255, and keeps only
+8 of 16 bits of colours. Of NumPy arrays nothing is unpickled.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
-from collections.abc import Iterator
+import struct
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.reading import files
-from jaccard_eval.reading.labelmaps import npy, png
-from jaccard_eval.reading.labelmaps.codec import Decoded, Rows
+from jaccard_eval.reading.npz import read_header
+from jaccard_eval.text import shown
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from PIL.PngImagePlugin import PngImageFile
 
 MAX_PIXELS = 2**28  # 16,384 x 16,384; a header that claims more is not believed, for decoding takes the memory
 MAX_SIDE = 2**20  # pixels
-PIXELS_AT_ONCE = 2**18  # in a strip, so that what is made of it on the way stays in the cache
 MAX_BYTES = 2**31  # of a file: the largest map with 8 bytes a pixel
 SUFFIXES = (".png", ".npy")
-JPEG_MAGIC = b"\xff\xd8\xff"
+BLOCK = 2**18  # pixels counted at once, so that what is made on the way stays in the cache
+
+Rows = Callable[[int, int], npt.NDArray[Any]]  # (top, bottom) -> integers, shape (bottom - top, width)
+
+_PNG, _NPY, _JPEG = b"\x89PNG\r\n\x1a\n", b"\x93NUMPY", b"\xff\xd8\xff"  # first bytes
+_HEADER = struct.Struct(
+    ">8sI4sIIBB"
+)  # signature; length and name of the first chunk; width, height, depth, colour type
+_GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGBA = 0, 2, 3, 4, 6  # colour types of the PNG specification, table 11.1
+_SPREAD = {2: 85, 4: 17}  # what Pillow multiplies grey of 2 and 4 bits by
+_OPAQUE = 255
+_REPLACE = "Export or copy the file again."
+_SAVE = "Save it with numpy.save as a two-dimensional array of integers, (height, width)."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelImage:
-    """A decoded label map, whose values are given out strip by strip: large copies cost more than counting them.
+    """A decoded label map, whose values are given out strip by strip: large copies cost more than counting them."""
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Height and width.
-    rows : callable
-        ``rows(top, bottom)`` returns the values of these rows, an array of integers, shape (bottom - top, width):
-        values of the file; colours as ``red + 2**8 green + 2**16 blue`` when `is_colored`.
-    is_colored : bool
-    palette : ndarray of uint8, shape (n, 3), or None
-        Colours that the file gives its values.
-    """
-
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # height and width
+    # Values of the file, or colours as red + 2**8 green + 2**16 blue.
     rows: Rows
     is_colored: bool = False
+    # The colours that the file gives its values, (n, 3).
     palette: npt.NDArray[np.uint8] | None = None
 
     def strips(self) -> Iterator[npt.NDArray[Any]]:
         """Yield the values from top to bottom; maps of one shape have strips of one shape."""
         height, width = self.shape
-        step = max(1, PIXELS_AT_ONCE // width)
+        step = max(1, BLOCK // width)
         for top in range(0, height, step):
             yield self.rows(top, min(top + step, height))
 
@@ -65,31 +78,10 @@ class LabelImage:
         return x, y
 
 
-class _Codec(Protocol):
-    MAGIC: bytes
-
-    def read_shape(self, data: bytes, where: Where) -> tuple[int, int]:
-        """Return height and width, from the header."""
-
-    def decode(self, data: bytes, where: Where, *, by_color: bool) -> Decoded:
-        """Return the rows, whether they hold colours, and the palette."""
-
-
-CODECS: tuple[_Codec, ...] = (png, npy)
-
-
 class EncodedImage:
     """The bytes of a label map, with its size; `decode` makes the map.
 
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read, is written to while it is read, is neither PNG nor a NumPy array, or claims an
-        absurd size.
+    A file that is neither PNG nor a NumPy array, or claims an absurd size, is a DataError.
     """
 
     def __init__(self, path: Path) -> None:
@@ -99,8 +91,13 @@ class EncodedImage:
             if size > MAX_BYTES:
                 raise _too_large(self.where, f"has {size:,} bytes")
             self._data = file.read()
-        self._codec = _codec_of(path, self._data)
-        self.shape = self._codec.read_shape(self._data, self.where)
+        if self._data.startswith(_PNG):
+            header = _read_png_header(self._data, self.where)
+            self.shape = header.height, header.width
+        elif self._data.startswith(_NPY):
+            self.shape = _npy_shape(self._data, self.where)
+        else:
+            raise _foreign(path, self._data)
         height, width = self.shape
         if height * width > MAX_PIXELS or max(self.shape) > MAX_SIDE:
             raise _too_large(self.where, f"its header claims a size of {width} x {height} pixels")
@@ -116,28 +113,123 @@ class EncodedImage:
     def decode(self, *, by_color: bool) -> LabelImage:
         """Return the map; `by_color` when a table gives the classes of colours, of a palette too.
 
-        Raises
-        ------
-        DataError
-            When the file is damaged, or its values cannot be classes.
+        A damaged file, or one whose values cannot be classes, is a DataError.
         """
-        return LabelImage(self.shape, *self._codec.decode(self._data, self.where, by_color=by_color))
+        if self._data.startswith(_PNG):
+            return _decode_png(self._data, self.where, by_color=by_color)
+        try:
+            values: npt.NDArray[Any] = np.load(io.BytesIO(self._data), allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            detail = f"cannot be read: {' '.join(str(error).split())}"
+            raise DataError.single("image-unreadable", self.where, detail, fix="Export or copy it again.") from None
+        return LabelImage(self.shape, lambda top, bottom: values[top:bottom])
 
 
-def _codec_of(path: Path, data: bytes) -> _Codec:
-    for codec in CODECS:
-        if data.startswith(codec.MAGIC):
-            return codec
+def _foreign(path: Path, data: bytes) -> DataError:
     where = Where(str(path))
-    if data.startswith(JPEG_MAGIC):
+    if data.startswith(_JPEG):
         fix = "Export it as PNG or .npy from the source: what JPEG changed cannot be restored."
-        raise DataError.single("map-lossy", where, "is a JPEG image, which does not keep label values", fix=fix)
+        return DataError.single("map-lossy", where, "is a JPEG image, which does not keep label values", fix=fix)
     files.read_bytes(path)  # knows what else it could be, and says so
-    raise DataError.single(
-        "image-unreadable", where, "is neither a PNG image nor a NumPy array (.npy)", fix="Export it as PNG or .npy."
-    )
+    detail = "is neither a PNG image nor a NumPy array (.npy)"
+    return DataError.single("image-unreadable", where, detail, fix="Export it as PNG or .npy.")
 
 
 def _too_large(where: Where, claim: str) -> DataError:
     fix = f"Label maps have at most {MAX_PIXELS:,} pixels, {MAX_SIDE:,} a side; cut it into tiles."
     return DataError.single("image-too-large", where, claim, fix=fix)
+
+
+def _npy_shape(data: bytes, where: Where) -> tuple[int, int]:
+    """Return height and width."""
+    try:
+        shape, dtype = read_header(io.BytesIO(data))
+    except (ValueError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError) as error:
+        detail = f"its header cannot be read: {' '.join(str(error).split())}"
+        raise DataError.single("image-unreadable", where, detail, fix=_SAVE) from None
+    if dtype.kind not in "biu":
+        detail = f"holds {shown(dtype)} values; a label map holds integers"
+        advice = "Take the argmax over classes of scores; round labels. " if dtype.kind == "f" else ""
+        raise DataError.single("map-type", where, detail, fix=f"{advice}{_SAVE}")
+    if len(shape) != 2:
+        detail = f"has the shape {shown(shape)}; a label map has (height, width)"
+        raise DataError.single("map-shape", where, detail, fix=_SAVE)
+    return shape[0], shape[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    width: int
+    height: int
+    depth: int
+    color_type: int
+
+
+def _decode_png(data: bytes, where: Where, *, by_color: bool) -> LabelImage:
+    """Decode the whole map: grey holds values, and so do the indices of a palette, unless colours decide.
+
+    An alpha channel is refused unless it is opaque all over.
+    """
+    header = _read_png_header(data, where)
+    is_rgb = header.color_type in (_RGB, _RGBA)
+    if is_rgb and not by_color:
+        fix = "Say which colour is which class with --colors FILE, or save the classes as one channel."
+        raise _mode(where, "holds colours (RGB), not the numbers of classes", fix)
+    if is_rgb and header.depth > 8:
+        raise _mode(where, "has 16 bits per colour channel", "Save it with 8 bits per channel.")
+    if header.color_type == _GREY_ALPHA and header.depth > 8:
+        raise _mode(where, "has 16 bit grey with an alpha channel", "Save it without alpha.")
+    image = _load(data, where)
+    if header.color_type in (_GREY_ALPHA, _RGBA):
+        alpha = np.asarray(image.getchannel("A"))
+        if alpha.min() != _OPAQUE:
+            y, x = np.unravel_index(int((alpha != _OPAQUE).argmax()), alpha.shape)
+            detail = f"has an alpha channel that is not opaque: {int(alpha[y, x])} of 255 at ({x}, {y})"
+            raise _mode(where, detail, "Say which class transparent pixels are, and save the map without alpha.")
+    if is_rgb or (header.color_type == _PALETTE and by_color):
+        image.info.pop("transparency", None)  # of a palette; it says how to draw, and Pillow warns when it is dropped
+        return LabelImage((header.height, header.width), partial(_color_rows, image), is_colored=True)
+    spread = _SPREAD.get(header.depth, 1) if header.color_type == _GREY else 1
+    flat = image.getpalette("RGB") if image.mode == "P" else None
+    palette = None if flat is None else np.array(flat, dtype=np.uint8).reshape(-1, 3)
+    return LabelImage((header.height, header.width), partial(_value_rows, image, spread), palette=palette)
+
+
+def _read_png_header(data: bytes, where: Where) -> _Header:
+    if len(data) >= _HEADER.size:
+        _, _, name, width, height, depth, color_type = _HEADER.unpack_from(data)
+        if name == b"IHDR":
+            return _Header(width, height, depth, color_type)
+    raise DataError.single("image-unreadable", where, "its PNG header is damaged or cut off", fix=_REPLACE)
+
+
+def _mode(where: Where, detail: str, fix: str) -> DataError:
+    return DataError.single("map-mode", where, detail, fix=fix)
+
+
+def _load(data: bytes, where: Where) -> PngImageFile:
+    """Decode with Pillow's reader of PNG; its own limit on pixels is not in the way, for the header was checked."""
+    from PIL.PngImagePlugin import PngImageFile
+
+    try:
+        image = PngImageFile(io.BytesIO(data))
+        image.load()
+    except (OSError, ValueError, SyntaxError, EOFError, IndexError, TypeError, struct.error, zlib.error) as error:
+        detail = f"cannot be decoded: {' '.join(str(error).split())}"
+        raise DataError.single("image-unreadable", where, detail, fix=_REPLACE) from None
+    if image.is_animated:
+        raise _mode(where, f"is an animation of {image.n_frames} pictures", "Save the one that is the label map.")
+    return image
+
+
+def _value_rows(image: Image, spread: int, top: int, bottom: int) -> npt.NDArray[Any]:
+    strip = image.crop((0, top, image.width, bottom))
+    values = np.asarray(strip.getchannel(0) if strip.mode == "LA" else strip)
+    return values if spread == 1 else values // np.uint8(spread)
+
+
+def _color_rows(image: Image, top: int, bottom: int) -> npt.NDArray[Any]:
+    """Return ``red + 2**8 green + 2**16 blue`` of each pixel, as uint32."""
+    pixels = np.asarray(image.crop((0, top, image.width, bottom)).convert("RGB").convert("RGBX"))  # (rows, width, 4)
+    codes: npt.NDArray[Any] = pixels.view("<u4")[..., 0] & np.uint32(0xFFFFFF)
+    return codes

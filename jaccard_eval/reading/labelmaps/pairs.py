@@ -86,13 +86,7 @@ def _index(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
 
 
 def list_side(role: str, path: Path, findings: FindingLog) -> MapSide:
-    """Return the label maps of a folder and below it, or the one in a file.
-
-    Raises
-    ------
-    DataError
-        When the path cannot be read.
-    """
+    """Return the label maps of a folder and below it, or the one in a file."""
     require_readable(path)
     if not path.is_dir():
         return MapSide(role, path.parent, (path.name,), is_file=True)
@@ -122,11 +116,6 @@ def read_pairs(path: Path, gt: MapSide, pred: MapSide, findings: FindingLog) -> 
     """Return the pairs that a list names, in its order; what it names in vain, or twice, is an error in `findings`.
 
     Names are looked up among the files of the two sides, so that a list reaches no other file.
-
-    Raises
-    ------
-    SettingsError
-        When the list cannot be read.
     """
     with as_settings():
         lines = [line.strip() for line in files.read_lines(path)]
@@ -173,7 +162,7 @@ SINGLE_FILES = "single files"
 LISTED = "list"
 OTHER_FILES = "other-files"  # set aside: no label maps by their suffix
 UNLISTED = "unlisted"  # set aside: not on the list
-_FIX_of_pairs = "Add or remove label maps, or choose which to compare with --list FILE."
+_FIX_UNPAIRED = "Add or remove label maps, or choose which to compare with --list FILE."
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +179,6 @@ def pair_maps(gt_path: Path, pred_path: Path, list_file: Path | None, findings: 
 
     Two files are a pair whatever their names. Of folders, every map needs its counterpart; with a list, every entry.
     Maps without one are errors in `findings`.
-
-    Raises
-    ------
-    DataError
-        When a path cannot be read.
     """
     gt, pred = list_side("gt", gt_path, findings), list_side("pred", pred_path, findings)
     if list_file is not None:
@@ -203,7 +187,11 @@ def pair_maps(gt_path: Path, pred_path: Path, list_file: Path | None, findings: 
     ignored = _set_aside(gt), _set_aside(pred)
     if gt.is_file and pred.is_file:
         return Pairing((make_pair(gt, pred, 0, 0),), SINGLE_FILES, ignored)
-    match = _best_match(gt, pred)
+    # The first strategy that pairs most maps of the predictions, among those that are one to one.
+    nothing = ImageMatch(STRATEGIES[0], np.full(len(pred.names), NOWHERE, dtype=np.int32), one_to_one=True)
+    matches = (match_by(strategy, gt.table, pred.table) for strategy in STRATEGIES)
+    clear = [match for match in matches if match.one_to_one]
+    match = max(clear or [nothing], key=lambda match: int((match.rows != NOWHERE).sum()))
     _require_all_paired(gt, pred, match, findings)
     rows = sorted((int(row), i) for i, row in enumerate(match.rows) if row != NOWHERE)
     return Pairing(tuple(make_pair(gt, pred, *pair) for pair in rows), match.strategy, ignored)
@@ -217,14 +205,6 @@ def _set_aside(side: MapSide, chosen: list[MapPair] | None = None) -> dict[str, 
     return {reason: count for reason, count in counts.items() if count}
 
 
-def _best_match(gt: MapSide, pred: MapSide) -> ImageMatch:
-    """Take the first strategy that pairs most maps of the predictions, among those that are one to one."""
-    nothing = ImageMatch(STRATEGIES[0], np.full(len(pred.names), NOWHERE, dtype=np.int32), one_to_one=True)
-    matches = (match_by(strategy, gt.table, pred.table) for strategy in STRATEGIES)
-    clear = [match for match in matches if match.one_to_one]
-    return max(clear or [nothing], key=lambda match: int((match.rows != NOWHERE).sum()))
-
-
 def _require_all_paired(gt: MapSide, pred: MapSide, match: ImageMatch, findings: FindingLog) -> None:
     without_pred = np.setdiff1d(np.arange(len(gt.names)), match.rows)
     without_gt = np.flatnonzero(match.rows == NOWHERE)
@@ -233,4 +213,4 @@ def _require_all_paired(gt: MapSide, pred: MapSide, match: ImageMatch, findings:
         def describe(row: int, side: MapSide = side, missing: str = missing) -> tuple[Where, str]:
             return Where(str(side.path(row))), f"there is no {missing} of this name"
 
-        findings.add_rows(Severity.ERROR, "map-unpaired", rows.tolist(), describe, fix=_FIX_of_pairs)
+        findings.add_rows(Severity.ERROR, "map-unpaired", rows.tolist(), describe, fix=_FIX_UNPAIRED)

@@ -135,15 +135,7 @@ class Content:
 
 
 def read_content(path: Path, findings: FindingLog) -> Content:
-    """Read a file, whatever its suffix: Parquet, Arrow or an Arrow stream by its first bytes.
-
-    Raises
-    ------
-    DataError
-        When it is something else or damaged, or claims far more rows than its size gives.
-    MachineError
-        When pyarrow is not installed.
-    """
+    """Read a file, whatever its suffix: Parquet, Arrow or an Arrow stream by its first bytes."""
     arrow = require("pyarrow", extra=EXTRA)
     try:
         with files.open_regular(path) as file, files.unchanging(path, file):
@@ -279,13 +271,7 @@ class Part:
 
 
 def find_parts(path: Path, suffixes: Collection[str], draft: Draft) -> list[Part]:
-    """Return the files of an input, sorted: a file itself, or those of a folder that are of the split asked for.
-
-    Raises
-    ------
-    DataError
-        When a folder holds no such file, or none of the split.
-    """
+    """Return the files of an input, sorted: a file itself, or those of a folder that are of the split asked for."""
     if not files.is_folder(path):
         return [Part(path, {}, None)]
     names = [name for name in list_tree(path, draft.findings) if not any(map(is_besides, name.split("/")))]
@@ -332,15 +318,7 @@ def _of_split(path: Path, parts: list[Part], draft: Draft) -> list[Part]:
 
 
 def read_tables(path: Path, suffixes: Collection[str], draft: Draft) -> None:
-    """Add the boxes of a file, or of all files of a folder, to the draft.
-
-    Raises
-    ------
-    DataError
-        When a file cannot be read, or files of a folder do not go together.
-    MachineError
-        When pyarrow is not installed.
-    """
+    """Add the boxes of a file, or of all files of a folder, to the draft."""
     parts = find_parts(path, suffixes, draft)
     contents = [_read_part(part, draft) for part in parts]
     draft.findings.raise_errors()

@@ -219,11 +219,6 @@ def flatten(table: Any, first_row: int, path: str, findings: FindingLog, *, most
         Takes what is wrong with the lists.
     most : int
         Objects that the lists may hold.
-
-    Raises
-    ------
-    ValueError
-        When they claim to hold more: lists of nothing claim any number in a few bytes.
     """
     columns = dict(_outer_columns(table))
     rows = np.arange(first_row, first_row + table.num_rows)

@@ -235,13 +235,7 @@ def factorise(cells: TextArray) -> CodedKeys:
 
 
 def open_table(path: Path, findings: FindingLog) -> TextFile:
-    """Read a delimited file as it is, but for comments, and its first line.
-
-    Raises
-    ------
-    DataError
-        When it cannot be read, is not UTF-8 text, or holds no row or no header.
-    """
+    """Read a delimited file as it is, but for comments, and its first line."""
     data = files.read_bytes(path)
     text = files.decode(path, data)
     if b"#" in data and (data.startswith(b"#") or b"\n#" in data) and data.count(b"\r") == data.count(b"\r\n"):
@@ -304,13 +298,7 @@ def is_rectangular(data: bytes, delimiter: str, texts: Iterable[Iterable[object]
 
 
 def read_sheet(file: TextFile) -> Sheet:
-    """Tell the cells of a delimited file apart.
-
-    Raises
-    ------
-    DataError
-        When quotes do not pair, or rows differ in their number of fields.
-    """
+    """Tell the cells of a delimited file apart."""
     cells = _read_cells(Path(file.path), file.data, file.delimiter)
     plain = file.headerless
     header = KERAS_HEADER[: len(cells)] if plain else tuple(str(column[0]).strip() for column in cells)
