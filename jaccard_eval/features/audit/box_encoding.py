@@ -15,7 +15,6 @@ from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, FloatArray, freeze, 
 from jaccard_eval.data.dataset import Dataset, Reading
 from jaccard_eval.features.audit.agreement import (
     Agreement,
-    Sample,
     is_better,
     pair_by_place,
     place_agreement,

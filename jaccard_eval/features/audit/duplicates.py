@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Words
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.signature import row_hashes
+from jaccard_eval.data.signature import Words, row_hashes
 from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.matching.matchtable import match_boxes
@@ -128,7 +128,9 @@ def _report_repeats(context: AuditContext, gt: Repeats, pred: Repeats, findings:
     described_gt, described_pred = _sides(context)
     harmless = clean == given and pred.times == 1
     _add_repeats(described_gt, gt, findings, effect=effect)
-    _add_repeats(described_pred, pred, findings, severity=Severity.NOTE if harmless else Severity.WARNING, effect=effect)
+    _add_repeats(
+        described_pred, pred, findings, severity=Severity.NOTE if harmless else Severity.WARNING, effect=effect
+    )
 
 
 def _add_repeats(
