@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.signature import Words, row_hashes
+from jaccard_eval.data.signature import row_hashes
 from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.matching.matchtable import match_boxes

@@ -175,12 +175,14 @@ def make_scene(
     edges : sequence of float
         Sides in px.
     """
-    # Sizes are measured on the boxes, with the pixel that the protocol adds to each side; whatever the file says of areas.
     longer = np.array([0.0, 0.0, protocol.pixel_offset, protocol.pixel_offset])
-    gt, pred = (
-        freeze(replace(boxes, xywh=(xywh := boxes.xywh + longer), area=xywh[:, 2] * xywh[:, 3], source=np.arange(len(boxes))))
-        for boxes in (gt, pred)
-    )
+
+    def sized(boxes: BoxTable) -> BoxTable:
+        # Sizes are measured on the boxes themselves, whatever the file says of their areas.
+        xywh: FloatArray = boxes.xywh + longer
+        return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], source=np.arange(len(boxes))))
+
+    gt, pred = sized(gt), sized(pred)
     sides = np.sqrt(np.maximum(gt.area[counted(gt, protocol)], 0))  # COCO JSON may have a negative width
     bins = size_bins(edges or equal_count_edges(sides, n_bins))
     rules = protocol.with_options(pixel_offset=0.0, areas=(protocol.areas[0], *bins))
