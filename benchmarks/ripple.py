@@ -281,13 +281,14 @@ FORMAT = Addition(
 HEADLINE = '''"""The headline of an evaluation on a line of its own."""
 
 from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report.numbers import measures_of
 
 SUFFIXES = (".headline",)
 
 
 def render(result: Reportable, options: ReportOptions) -> str:
     """Return the line."""
-    return f"{result.kind} {result.to_dict()['metrics']['AP']:.3f}\\n"
+    return f"{result.kind} {measures_of(result).overall['AP']:.3f}\\n"
 '''
 
 

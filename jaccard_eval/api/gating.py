@@ -6,21 +6,36 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from jaccard_eval.data.document import Rows
 from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.signature import BESIDE_METRICS, without_fields
 from jaccard_eval.data.verdict import GateResult, GateVerdict
+from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.bootstrap.intervals import count_units, resample_alike, warn_if_few
+from jaccard_eval.features.compare.compute import detection_metrics
 from jaccard_eval.features.gates.compute import judge, require_comparable
 from jaccard_eval.features.gates.lookup import KINDS, Answers, SavedAnswers, answers_of
-from jaccard_eval.features.gates.noise import gate_findings
+from jaccard_eval.features.gates.noise import PairedRuns, find_ties, gate_findings, weigh_noise
 from jaccard_eval.features.gates.rules import Gates
 from jaccard_eval.features.pixels.result import PixelsResult
-from jaccard_eval.findings import DataError, Finding, Where, as_settings, is_address
+from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings, is_address
+from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.options import Bootstrap
 from jaccard_eval.reading.files import is_there
-from jaccard_eval.runs import invalid_document, read_document, read_result, run_beside, saved_protocol
+from jaccard_eval.runs import (
+    invalid_document,
+    is_saved_run,
+    load_run,
+    read_document,
+    read_result,
+    run_beside,
+    saved_protocol,
+)
 from jaccard_eval.text import shown, shown_json
 
 DUPLICATES = "pred-duplicate"
@@ -63,8 +78,6 @@ class Gating:
         """
         verdicts = judge(self.gates, run, baseline=self.baseline, external=self.external)
         if self.gates.asks_noise:
-            from jaccard_eval.api.gate_noise import weigh
-
             verdicts = weigh(verdicts, self.gates, table, self.base)
         return verdicts if table is None else _with_ties(verdicts, self.gates, table)
 
@@ -214,16 +227,11 @@ def _remarks(verdicts: Sequence[GateVerdict], *, told: bool = False) -> tuple[Fi
     findings = gate_findings(verdicts)
     if told or all(one.spread is None for one in verdicts):
         return findings
-    from jaccard_eval.api.gate_noise import few_units
-
     return (*findings, *few_units(verdicts))
 
 
 def _with_ties(verdicts: tuple[GateVerdict, ...], gates: Gates, run: EvaluationResult) -> tuple[GateVerdict, ...]:
     """Say where the order of equal scores decides; repeated boxes tie by nature."""
-    from jaccard_eval.features.gates.noise import find_ties
-    from jaccard_eval.metrics.detection import DetectionMetrics
-
     repeated = any(finding.code == DUPLICATES for finding in run.findings)
     if repeated or not isinstance(run.measured, DetectionMetrics):
         return verdicts
@@ -240,14 +248,103 @@ def _opened(
         return answers_of(source), None
     path = Path(source)
     if path == run_beside(path):
-        from jaccard_eval.runs import load_run
-
         run = load_run(path)
         return read_answers(path).with_table(answers_of(run)), run
     answers = read_answers(path)
     if not gates.asks_noise:
         return answers, None
-    from jaccard_eval.api.gate_noise import open_table
-
     table = open_table(path, answers.signature, gates)
     return (answers, None) if table is None else (answers.with_table(answers_of(table)), table)
+
+
+def open_table(path: Path, signature: str, gates: Gates) -> EvaluationResult | None:
+    """Return the saved run beside a document, None where there is none and no rule has to have it.
+
+    Parameters
+    ----------
+    path : Path
+        The document, or the saved run itself.
+    signature : str
+        That of the document: the run has to be the same.
+    gates : Gates
+
+    Raises
+    ------
+    UsageError
+        When a rule asks for significance, and there is no such run.
+    DataError
+        When the run cannot be read.
+    """
+    beside = run_beside(path)
+    run = load_run(beside) if is_saved_run(beside) else None
+    if run is not None and _run_of(run.signature) == _run_of(signature):
+        return run
+    asking = [rule.id for rule in gates.rules if rule.significance]
+    if not asking or gates.missing_baseline != "error":
+        return None
+    what = "is of another run" if run else "is no saved run" if is_there(beside) else "does not exist"
+    document = shown(str(path))
+    raise UsageError(
+        f"rule {shown(asking[0])} has a significance, for which it takes the match table of {document}: the saved run"
+        f" beside it, {shown(str(beside))}, {what}. Write both at once: evaluate ... -o {document} -o"
+        f" {shown(str(beside))}"
+    )
+
+
+def _run_of(signature: str) -> str:
+    """Return what a signature says of the run, whatever was measured beside its metrics."""
+    return without_fields(signature, BESIDE_METRICS)
+
+
+def weigh(
+    verdicts: Sequence[GateVerdict], gates: Gates, run: EvaluationResult | None, base: EvaluationResult | None
+) -> tuple[GateVerdict, ...]:
+    """Return verdicts with what resampling says of them, judged again where a rule asks for it.
+
+    Parameters
+    ----------
+    verdicts : sequence of GateVerdict
+        As if no rule asked for significance.
+    gates : Gates
+    run, base : EvaluationResult, optional
+        What is judged and the baseline, as far as there are match tables.
+
+    Raises
+    ------
+    UsageError
+        When a rule asks for the significance of what is not resampled, or there are fewer than two images.
+    DataError
+        When a file of groups lacks images.
+    """
+    if run is None:
+        _refuse_significance(gates)
+        return tuple(verdicts)
+    return weigh_noise(verdicts, gates, _paired(gates, run, base))
+
+
+def few_units(verdicts: Sequence[GateVerdict]) -> tuple[Finding, ...]:
+    """Warn of intervals that rest on few images or groups: of all images, or of a slice."""
+    drawn = {one.slice: one.spread.drawn for one in verdicts if one.spread is not None}
+    findings = FindingLog()
+    for name, how in drawn.items():
+        of_slice = f" of slice {shown(name)}" if name else ""
+        warn_if_few(how["n_units"], how["unit"], Where("gates"), findings, of_what=of_slice)
+    return findings.findings()
+
+
+def _refuse_significance(gates: Gates) -> None:
+    for rule in gates.rules:
+        if rule.significance:
+            raise UsageError(f"rule {shown(rule.id)} has a significance, and what is judged has no match table")
+
+
+def _paired(gates: Gates, run: EvaluationResult, base: EvaluationResult | None) -> PairedRuns:
+    settings = gates.bootstrap or Bootstrap()
+    return PairedRuns(
+        run=detection_metrics(run),
+        base=None if base is None else detection_metrics(base),
+        settings=settings,
+        draw=lambda runs, settings, refs: resample_alike(runs, settings, refs=refs, run=map_in_order),
+        count=partial(count_units, settings=settings),
+        known=run.bootstrap,
+    )

@@ -102,11 +102,11 @@ class Gatekeeper:
             streams.say(f"baseline {shown(str(self.baseline))} is of other rules or ground truth: not compared with")
         return gating.apply(result)
 
-    def permitted(self, planned: Sequence[Output], gates: Sequence[GateVerdict]) -> list[Output]:
+    def outputs_to_write(self, planned: Sequence[Output], gates: Sequence[GateVerdict]) -> list[Output]:
         """Return the outputs to write: a run that fails does not become the baseline."""
         return [one for one in planned if one.path not in self.outputs or not self._fails(gates)]
 
-    def conclude(self, gates: Sequence[GateVerdict], deliver: Callable[[], None]) -> ExitCode:
+    def finish(self, gates: Sequence[GateVerdict], deliver: Callable[[], None]) -> ExitCode:
         """Write and show everything, say how the gates ended, and return the exit code.
 
         A reader of the standard output that has gone away does not turn a failed gate into a success.
@@ -124,7 +124,7 @@ class Gatekeeper:
 
     def _lines(self, gates: Sequence[GateVerdict]) -> Iterator[str]:
         if gates:
-            from jaccard_eval.report.verdicts import count_text, verdict_text
+            from jaccard_eval.report.checks import count_text, verdict_text
 
             loud = ("fail", "warn") if self.quiet else ("fail", "warn", "skip")
             yield from (f"gate {_WORDS[one.status]}: {verdict_text(one)}" for one in gates if one.status in loud)

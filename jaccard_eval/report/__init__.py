@@ -54,6 +54,10 @@ class Reportable(Protocol):
     def kind(self) -> str:
         """Name of the module in ``report/kinds`` that knows what to say about it."""
 
+    @property
+    def version(self) -> str:
+        """Of the program that made it."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document: plain types, None where undefined."""
 

@@ -1,18 +1,28 @@
-"""What a build asks of a result: verdicts of gates and findings as checks, in one shape for every CI system."""
+"""Verdicts of gates and findings as checks, in one shape for every CI system; and the words for a verdict."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jaccard_eval.data.verdict import GateVerdict, Status
+from jaccard_eval.data.metricref import EXTERNAL
+from jaccard_eval.data.verdict import GateVerdict, Status, counted_statuses
 from jaccard_eval.findings import Finding, Severity, Where
 from jaccard_eval.report import Reportable
-from jaccard_eval.report.verdicts import limit_text, verdict_text
+from jaccard_eval.report.numbers import signed_text, value_text
 from jaccard_eval.text import printable
 
 GATES, FINDINGS = "gates", "findings"
 WORST = (Status.FAIL, Status.WARN)  # what makes a build red, and what makes it yellow
+WORDS = {
+    Status.PASS: "passed",
+    Status.WARN: "warned",
+    Status.FAIL: "failed",
+    Status.INFO: "missed, for information",
+    Status.SKIP: "skipped",
+}
+_SIGNS = {"min": ">=", "max": "<="}  # all other kinds of limits bound a change
 _OF_FINDING = {Severity.ERROR: Status.FAIL, Severity.WARNING: Status.WARN, Severity.NOTE: Status.INFO}
 
 
@@ -82,3 +92,58 @@ def _of_finding(finding: Finding) -> Check:
     name = printable(": ".join(part for part in (finding.code, where.path, field) if part))
     message = "\n".join((finding.message, *finding.further))
     return Check(FINDINGS, finding.code, name, _OF_FINDING[finding.severity], message, where)
+
+
+def count_text(gates: Iterable[GateVerdict]) -> str:
+    """Return how the checks ended, such as "2 passed, 1 failed"."""
+    return ", ".join(f"{count:,} {WORDS[status]}" for status, count in counted_statuses(gates).items())
+
+
+def verdict_text(verdict: GateVerdict) -> str:
+    """Return a verdict in one line: the rule, the value, the limit, and what explains it."""
+    value = value_text(verdict.value, verdict.limit)
+    text = f"{verdict.rule}: {verdict.metric} = {value}, required {limit_text(verdict)}"
+    facts = [] if math.isnan(verdict.margin) else [f"margin {signed_text(verdict.margin)}"]
+    facts += [] if math.isnan(verdict.baseline) else [f"baseline {value_text(verdict.baseline)}"]
+    support = support_text(verdict)
+    facts += [f"n {support}"] if support else []
+    return "; ".join(filter(None, [text, *facts, *spread_texts(verdict), verdict.reason]))
+
+
+def limit_text(verdict: GateVerdict) -> str:
+    """Return what was asked of the value: ">= 0.45", "drop <= 0.01", or "drop <= 2 %" of the baseline.
+
+    A significance stands behind: "drop <= 0.01 (non-inferior)".
+    """
+    return f"{bare_limit(verdict)}{f' ({verdict.significance})' if verdict.significance else ''}"
+
+
+def bare_limit(verdict: GateVerdict) -> str:
+    """Return the limit alone, which is all that a table has room for."""
+    if verdict.check in _SIGNS:
+        return f"{_SIGNS[verdict.check]} {verdict.limit:.12g}"
+    change = "drop" if verdict.check.startswith("max-drop") else "rise"
+    share = f"{100 * verdict.limit:.12g} %" if verdict.check.endswith("-relative") else f"{verdict.limit:.12g}"
+    return f"{change} <= {share}"
+
+
+def spread_texts(verdict: GateVerdict) -> list[str]:
+    """Say how far chance moves a value or its difference from the baseline, and what that means."""
+    spread = verdict.spread
+    if spread is None:
+        return []
+    level = f"{100 * spread.drawn['confidence_level']:g} %"
+    if spread.paired is None:
+        return [f"{level} interval {' to '.join(map(value_text, spread.interval))}"]
+    bounds = " to ".join(map(signed_text, spread.interval))
+    detectable = spread.paired.detectable  # 0 for equal predictions, which say nothing of the set
+    return [
+        f"delta {signed_text(verdict.delta)}, {level} interval {bounds}",
+        f"probability of a real change {spread.paired.probability:.3f}",
+        *([f"smallest change that this set shows {detectable:.2g}"] if detectable > 0 else []),
+    ]
+
+
+def support_text(verdict: GateVerdict) -> str:
+    """Return how much ground truth a value rests on; nothing for one that is measured elsewhere."""
+    return "" if verdict.metric.startswith(EXTERNAL) else f"{verdict.n:,}"

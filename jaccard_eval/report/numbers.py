@@ -1,12 +1,18 @@
-"""Numbers as people read them: fixed decimals, undefined as n/a, and 0 and 1 only when they are exact."""
+"""The numbers of a result, and how people read them: fixed decimals, undefined as n/a, 0 and 1 only when exact."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from jaccard_eval.report import Reportable
 
 UNDEFINED = "n/a"
 DECIMALS = 4
+MOST_DECIMALS = 12  # of a value that is to be told from a limit
+NEGLIGIBLE = 1e-9  # a margin that is a rounding error
 EXACT = 1e-12  # pycocotools adds 2.2e-16 to the number of detections, so that a perfect class may miss 1 by an ulp
 
 
@@ -24,6 +30,39 @@ def metric_text(value: float, decimals: int = DECIMALS) -> str:
     if EXACT < value < 1 - EXACT:
         value = min(max(value, step), 1 - step)
     return f"{value:.{decimals}f}"
+
+
+def value_text(value: float, limit: float = math.nan) -> str:
+    """Return a value with four decimals, and with more where it takes them to be told from a limit.
+
+    Examples
+    --------
+    >>> value_text(0.5, 0.45), value_text(0.44999, 0.45), value_text(12.3), value_text(3.0, 2.0)
+    ('0.5000', '0.44999', '12.3', '3')
+    """
+    if math.isnan(value) or not 0 <= value <= 1 or (value.is_integer() and limit > 1):
+        return UNDEFINED if math.isnan(value) else f"{value:.12g}"
+    decimals = range(DECIMALS, MOST_DECIMALS)
+    if math.isnan(limit) or abs(value - limit) <= NEGLIGIBLE:
+        return metric_text(value)
+    return next((text for n in decimals if float(text := metric_text(value, n)) != limit), repr(value))
+
+
+def signed_text(change: float) -> str:
+    """Return a difference with its sign, and never as zero unless it is a rounding error.
+
+    Examples
+    --------
+    >>> signed_text(0.05), signed_text(-0.00001), signed_text(-4e-16), signed_text(-2.7)
+    ('+0.0500', '-1.0e-05', '0.0000', '-2.7')
+    """
+    if math.isnan(change):
+        return UNDEFINED
+    if abs(change) <= NEGLIGIBLE:
+        return f"{0:.{DECIMALS}f}"
+    if abs(change) > 1:
+        return f"{change:+.12g}"
+    return f"{change:+.{DECIMALS}f}" if abs(change) >= 0.5 * 10.0**-DECIMALS else f"{change:+.1e}"
 
 
 def threshold_text(value: float) -> str:
@@ -77,3 +116,44 @@ def side_text(side: float) -> str:
     ('427', '96.7', '0.123')
     """
     return f"{side:.0f}" if abs(side) >= 100 else f"{side:.3g}"
+
+
+Number = int | float  # an int is a count, a float a metric, NaN when undefined
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """The numbers of a result by name, the headline metric first, and those of its classes."""
+
+    version: str
+    signature: str  # empty where there is none
+    overall: Mapping[str, Number]
+    per_class: tuple[tuple[str, Mapping[str, Number]], ...]
+
+
+def measures_of(result: Reportable) -> Measures:
+    """Return the numbers that a result has: a result of any kind may have `metrics`, and rows `per_class`."""
+    rows = getattr(result, "per_class", ())
+    return Measures(
+        version=result.version,
+        signature=getattr(result, "signature", ""),
+        overall=_numbers(getattr(result, "metrics", {})),
+        per_class=tuple((row.name, _counts(row) | _numbers(getattr(row, "values", {}))) for row in rows),
+    )
+
+
+def fixed(number: Number) -> str:
+    """Return a count as it is, a metric with four decimals, so that equal numbers are equal texts."""
+    return str(number) if isinstance(number, int) else metric_text(number)
+
+
+def _counts(row: Any) -> dict[str, Number]:
+    """Return the counts of a class, whatever was counted."""
+    named = ((item.name, getattr(row, item.name)) for item in fields(row))
+    return {name: count for name, count in named if isinstance(count, int)}
+
+
+def _numbers(metrics: Mapping[str, Any]) -> dict[str, Number]:
+    """Return measured values, or bare ones; what is not finite is undefined, as in documents."""
+    numbers = {name: getattr(metric, "value", metric) for name, metric in metrics.items()}
+    return {name: number if math.isfinite(number) else math.nan for name, number in numbers.items()}

@@ -1,4 +1,4 @@
-"""Sections that reports of several kinds have in common: inputs, how they correspond, findings."""
+"""Sections that reports of several kinds have in common: inputs, how they correspond, gates, findings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.result import ClassRow, Correspondence, InputSummary
+from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, Severity
+from jaccard_eval.report.checks import bare_limit, count_text, spread_texts, support_text
 from jaccard_eval.report.model import Column, KeyValues, Note, Section, Table
+from jaccard_eval.report.numbers import signed_text, value_text
 from jaccard_eval.text import did_you_mean, is_numeric, shown
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row", "ClassRow", "PixelClassRow")
 
+SHOWN_PASSES = 5  # of one limit of one rule; with more classes than these, the ones nearest to the limit
 SHOWN_NAMES = 5  # names of a list that a text report repeats
 BY_ID = "id"
 
@@ -130,3 +134,47 @@ def _evidence(finding: Finding) -> Table:
     header, *rows = finding.table
     texts = [not is_numeric(row[i] for row in rows) for i in range(len(header))]
     return Table(tuple(map(Column, header, texts)), tuple(rows))
+
+
+def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
+    """Return the section of the verdicts, none without gates."""
+    if not gates:
+        return []
+    chosen, hidden = _nearest_passes(gates)
+    compared = any(not math.isnan(verdict.baseline) for verdict in gates)
+    titles = ("value", "limit", "margin", *(["delta"] if compared else []), "n")
+    columns = (*(Column(title, free_text=True) for title in ("status", "rule")), *map(Column, titles))
+    rows, notes = [], []
+    for verdict in chosen:
+        subject = _subject(verdict)
+        numbers = [value_text(verdict.value, verdict.limit), bare_limit(verdict), signed_text(verdict.margin)]
+        numbers += [signed_text(verdict.delta)] if compared else []
+        rows.append((str(verdict.status), subject, *numbers, support_text(verdict)))
+        # The limit of the table has no room for a significance, unless the name of the rule tells it.
+        untold = verdict.significance if verdict.significance and verdict.significance not in verdict.rule else ""
+        text = "; ".join(filter(None, [untold, *spread_texts(verdict), verdict.reason]))
+        notes += [Note(f"{subject}: {text}")] if text else []
+    return [Section("Gates", (Note(count_text(gates)), Table(columns, tuple(rows)), *notes, *hidden))]
+
+
+def _subject(verdict: GateVerdict) -> str:
+    """Name the rule, and what it judged as far as that is not in its name."""
+    if verdict.metric.partition("[")[0] not in verdict.rule:
+        return f"{verdict.rule}: {verdict.metric}"
+    return verdict.rule if verdict.class_name is None else f"{verdict.rule}: {verdict.class_name}"
+
+
+def _nearest_passes(gates: Sequence[GateVerdict]) -> tuple[list[GateVerdict], list[Note]]:
+    """Leave out passes that are far from the limit where a rule has many classes, and say how many of which rule."""
+    left_out: set[int] = set()
+    notes = []
+    groups: dict[tuple[str, str], list[int]] = {}
+    for i, verdict in enumerate(gates):
+        groups.setdefault((verdict.rule, verdict.check), []).append(i)
+    for (rule, _), group in groups.items():
+        passes = sorted((i for i in group if gates[i].status is Status.PASS), key=lambda i: gates[i].margin)
+        far = passes[SHOWN_PASSES:]
+        left_out.update(far)
+        if far:
+            notes.append(Note(f"{rule}: {len(far):,} more passed, further from the limit; the JSON report has all"))
+    return [verdict for i, verdict in enumerate(gates) if i not in left_out], notes

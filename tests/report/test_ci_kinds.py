@@ -1,6 +1,7 @@
 """The reports for CI systems take results of any kind, whatever numbers and findings these have."""
 
 import json
+import math
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,13 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
 
 import jaccard_eval
+from jaccard_eval.features.nms.result import ClassCounts, SuppressionResult
 from jaccard_eval.report import Reportable, ReportOptions, reporter_for
+from jaccard_eval.report.numbers import measures_of
 from jaccard_eval.report.outputs.github import job_summary, output_lines
 
 
-@pytest.fixture(params=["inspection", "pixels", "sensitivity"])
+@pytest.fixture(params=["inspection", "pixels", "sensitivity", "evaluation", "comparison", "suppression"])
 def result(request: pytest.FixtureRequest, sample_data: Path, tmp_path: Path) -> Reportable:
     gt, pred = sample_data / "coco/gt.json", sample_data / "coco/worse.json"
     for side in ("gt", "pred"):
@@ -23,6 +26,16 @@ def result(request: pytest.FixtureRequest, sample_data: Path, tmp_path: Path) ->
         "inspection": lambda: jaccard_eval.inspect(gt, pred),
         "pixels": lambda: jaccard_eval.pixels(tmp_path / "gt.npy", tmp_path / "pred.npy"),
         "sensitivity": lambda: jaccard_eval.sensitivity(gt, pred),
+        "evaluation": lambda: jaccard_eval.evaluate(gt, pred),
+        "comparison": lambda: jaccard_eval.compare(gt, pred, sample_data / "coco/better.json"),
+        "suppression": lambda: SuppressionResult(
+            version="0",
+            path="p",
+            output="o",
+            format="coco",
+            rule={"method": "hard", "by": "iou", "class_agnostic": False},
+            classes=(ClassCounts(name="dog", before=3, after=1, below=1),),
+        ),
     }
     return makers[request.param]()
 
@@ -46,3 +59,15 @@ def test_every_report_is_what_its_reader_expects(result: Reportable) -> None:
 def test_label_maps_have_their_own_headline(result: Reportable) -> None:
     assert json.loads(render("badge.json", result))["label"] == "mIoU"
     assert 'jaccard_eval_class_IoU{class="1"} 1.0000' in render("metrics.txt", result).splitlines()
+
+
+def test_the_numbers_of_reports_are_those_of_the_document(result: Reportable) -> None:
+    measures, document = measures_of(result), result.to_dict()
+    assert (measures.version, measures.signature) == (document["tool"]["version"], document.get("signature", ""))
+    assert {name: nullable(value) for name, value in measures.overall.items()} == document.get("metrics", {})
+    rows = [{"class": name} | {key: nullable(value) for key, value in row.items()} for name, row in measures.per_class]
+    assert rows == document.get("per_class", [])
+
+
+def nullable(number: float) -> float | None:
+    return None if math.isnan(number) else number

@@ -81,11 +81,11 @@ def evaluate(options: RunOptions, *, paths: tuple[Path, ...], errors: bool | Non
     )
     result = keeper.judge(replace(measured, findings=(*log.findings(), *measured.findings)))
     report_findings(result.findings, options)
-    outputs = keeper.permitted(outputs, result.gates)
+    outputs = keeper.outputs_to_write(outputs, result.gates)
     shape = ReportOptions(per_class=options.per_class or options.sort is not None, sort=options.sort)
     # What only the files asked for is not on the screen.
     shown = result if errors else result.without_part("errors")
-    return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, shape, shown=shown))
+    return keeper.finish(result.gates, lambda: deliver(result, outputs, options, shape, shown=shown))
 
 
 COMMAND = SectionedCommand(

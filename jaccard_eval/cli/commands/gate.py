@@ -51,7 +51,7 @@ def gate(options: RunOptions, *, result: Path | None, schema: bool) -> ExitCode:
     baseline = None if keeper.gating.baseline is None else str(keeper.baseline)
     judged = gate_saved(result, keeper.gating, baseline=baseline, version=__version__)
     report_findings(judged.findings, options)
-    return keeper.conclude(judged.gates, lambda: deliver(judged, outputs, options, ReportOptions()))
+    return keeper.finish(judged.gates, lambda: deliver(judged, outputs, options, ReportOptions()))
 
 
 def _print_schema() -> ExitCode:

@@ -68,8 +68,8 @@ def pixels(
     result = keeper.judge(replace(counted, findings=(*log.findings(), *counted.findings)))
     report_findings(result.findings, options)
     shape = ReportOptions(per_class=options.per_class or options.sort is not None, sort=options.sort)
-    outputs = keeper.permitted(outputs, result.gates)
-    return keeper.conclude(result.gates, lambda: deliver(result, outputs, options, shape))
+    outputs = keeper.outputs_to_write(outputs, result.gates)
+    return keeper.finish(result.gates, lambda: deliver(result, outputs, options, shape))
 
 
 _read = section("Reading the label maps")

@@ -18,11 +18,11 @@ from jaccard_eval.report.numbers import threshold_text, thresholds_text
 from jaccard_eval.report.sections import (
     correspondence_section,
     findings_section,
+    gates_section,
     inputs_section,
     sorted_rows,
     undefined_notes,
 )
-from jaccard_eval.report.verdicts import gates_section
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

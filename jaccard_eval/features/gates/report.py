@@ -7,8 +7,7 @@ import math
 from jaccard_eval.data.verdict import GateResult, GateVerdict
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Cell, KeyValues, Report, Section, Sheet
-from jaccard_eval.report.sections import findings_section
-from jaccard_eval.report.verdicts import gates_section
+from jaccard_eval.report.sections import findings_section, gates_section
 
 _FIELDS = (
     "rule",

@@ -48,6 +48,11 @@ class SuppressionResult:
     kind: ClassVar[str] = "suppression"
 
     @property
+    def per_class(self) -> tuple[ClassCounts, ...]:
+        """The classes, by the name that reports know them by."""
+        return self.classes
+
+    @property
     def total(self) -> ClassCounts:
         """The counts of all classes together."""
         sums = {name: sum(getattr(row, name) for row in self.classes) for name in ("before", "after", "below")}

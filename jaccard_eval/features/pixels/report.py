@@ -6,8 +6,7 @@ from jaccard_eval.data.metricref import MAP_CLASS_METRICS
 from jaccard_eval.features.pixels.result import PixelClassRow, PixelsResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
-from jaccard_eval.report.sections import findings_section, set_aside_text, sorted_rows, undefined_notes
-from jaccard_eval.report.verdicts import gates_section
+from jaccard_eval.report.sections import findings_section, gates_section, set_aside_text, sorted_rows, undefined_notes
 
 ALL_CLASSES = "all"
 FEW_CLASSES = 30  # up to this many, the classes are listed without being asked for

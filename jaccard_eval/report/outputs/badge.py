@@ -7,7 +7,7 @@ import json
 from jaccard_eval.data.verdict import Status
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.checks import GATES, checks_of, overall
-from jaccard_eval.report.measures import fixed, measures_of
+from jaccard_eval.report.numbers import fixed, measures_of
 from jaccard_eval.text import counted, printable
 
 SUFFIXES = ()

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 from jaccard_eval.data.verdict import GateVerdict, Status, counted_statuses
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.checks import FINDINGS, GATES, Check, checks_of, overall, requirement
-from jaccard_eval.report.measures import Measures, Number, measures_of, worst_classes
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Table
+from jaccard_eval.report.numbers import Measures, Number, measures_of, signed_text, value_text
 from jaccard_eval.report.outputs.markdown import render, render_report
-from jaccard_eval.report.verdicts import signed_text, value_text
 from jaccard_eval.text import printable
 
 LEVELS = {Status.FAIL: "error", Status.WARN: "warning", Status.INFO: "notice"}
@@ -153,10 +152,12 @@ def _metrics(measures: Measures) -> list[Section]:
 
 
 def _worst(measures: Measures) -> list[Section]:
-    worst = worst_classes(measures, SHOWN_CLASSES)
+    headline = next(iter(measures.overall), "")
+    values = [(name, row[headline]) for name, row in measures.per_class if headline in row]
+    # An undefined value is not a bad one.
+    worst = sorted((row for row in values if not math.isnan(row[1])), key=lambda row: row[1])[:SHOWN_CLASSES]
     if not worst:
         return []
-    headline = next(iter(measures.overall))
     return [Section("Worst classes", (Table((Column("class", free_text=True), Column(headline)), tuple(worst)),))]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from jaccard_eval.data.verdict import Status
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.checks import FINDINGS, GATES, Check, checks_of
-from jaccard_eval.report.measures import Measures, fixed, measures_of
+from jaccard_eval.report.numbers import Measures, fixed, measures_of
 
 # All but the characters of production [2] of XML 1.0, fifth edition: most control characters, and lone surrogates.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

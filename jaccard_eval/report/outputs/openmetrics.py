@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from jaccard_eval.data.verdict import Status
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.checks import GATES, checks_of
-from jaccard_eval.report.measures import Measures, Number, fixed, measures_of
-from jaccard_eval.report.numbers import UNDEFINED
+from jaccard_eval.report.numbers import UNDEFINED, Measures, Number, fixed, measures_of
 from jaccard_eval.text import printable
 
 SUFFIXES = (".prom", ".om")
