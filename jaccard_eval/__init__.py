@@ -9,12 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaccard_eval.api import compare, evaluate, inspect, load, pixels, sensitivity
-    from jaccard_eval.api.comparing import CompareOptions
-    from jaccard_eval.api.converting import convert
-    from jaccard_eval.api.explaining import explain
-    from jaccard_eval.api.gating import gate
-    from jaccard_eval.api.verifying import verify
+    from jaccard_eval.api import compare, convert, evaluate, explain, gate, inspect, pixels, sensitivity, verify
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.data.metricref import MetricRef
@@ -22,6 +17,8 @@ if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.data.verdict import GateVerdict
     from jaccard_eval.errors import JaccardEvalError, UsageError
+    from jaccard_eval.evaluation import load
+    from jaccard_eval.features.compare.comparison import CompareOptions
     from jaccard_eval.features.compare.result import ComparisonResult
     from jaccard_eval.features.errors.result import ErrorReport
     from jaccard_eval.features.explain.result import ExplanationResult
@@ -58,7 +55,7 @@ _HOMES = {
     "AreaRange": "data.protocol",
     "Bootstrap": "options",
     "BoxTable": "data.boxtable",
-    "CompareOptions": "api.comparing",
+    "CompareOptions": "features.compare.comparison",
     "ComparisonResult": "features.compare.result",
     "ConfusionCounts": "features.pixels.compute",
     "DataError": "findings",
@@ -87,14 +84,14 @@ _HOMES = {
     "ciou_loss": "similarity.iou",
     "clip": "similarity.encoding",
     "compare": "api",
-    "convert": "api.converting",
+    "convert": "api",
     "decode_grid": "similarity.grid",
     "diou_loss": "similarity.iou",
     "displaced_iou": "features.scale.identities",
     "evaluate": "api",
     "exchange_rate": "features.scale.identities",
-    "explain": "api.explaining",
-    "gate": "api.gating",
+    "explain": "api",
+    "gate": "api",
     "get_protocol": "data.protocol",
     "giou_loss": "similarity.iou",
     "inspect": "api",
@@ -102,7 +99,7 @@ _HOMES = {
     "jaccard_distance": "similarity.iou",
     "jaccard_from_counts": "similarity.iou",
     "jaccard_from_error": "features.scale.identities",
-    "load": "api",
+    "load": "evaluation",
     "nms": "features.nms.compute",
     "pixel_metrics": "features.pixels.compute",
     "pixels": "api",
@@ -111,7 +108,7 @@ _HOMES = {
     "smallest_side": "features.scale.identities",
     "soft_nms": "features.nms.compute",
     "to_frame": "frames",
-    "verify": "api.verifying",
+    "verify": "api",
     "weighted_nms": "features.nms.compute",
 }
 

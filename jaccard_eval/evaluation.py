@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment, align, place
-from jaccard_eval.data.boxtable import BoxTable, Words
+from jaccard_eval.data.alignment import Alignment, Sides, align, place
+from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import AUTO
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.document import Part, Rows
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.data.result import EvaluationResult, InputSummary
-from jaccard_eval.data.signature import digest_rows, quoted, row_hashes, signature
+from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.signature import quoted, row_hashes
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.class_maps import best_class_map
 from jaccard_eval.features.audit.compute import audit
 from jaccard_eval.features.audit.duplicates import repeats_of, without_rows
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.formats import read_dataset
-from jaccard_eval.matching.matchtable import match_boxes
-from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
+from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, match_sides, summary_refs
 from jaccard_eval.options import AlignOptions, EvaluateOptions, ReadOptions, SideOptions, to_document
 
 if TYPE_CHECKING:
@@ -194,52 +193,7 @@ def _counted_images(n: int) -> ImageTable:
     return ImageTable(tuple(range(n)), (None,) * n, unknown_sizes(n), listed=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sides:
-    """Both sides as read, and what they have in common.
-
-    Parameters
-    ----------
-    gt, pred : Dataset
-    aligned : Alignment
-    selection : tuple of str
-        What was chosen, as a signature names it.
-    hashes : tuple of ndarray of uint64, shape (n,) each
-        A hash of every aligned row, of the ground truth and of the predictions.
-    """
-
-    gt: Dataset
-    pred: Dataset
-    aligned: Alignment
-    selection: tuple[str, ...]
-    hashes: tuple[Words, Words]
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What reading and aligning found."""
-        return (*self.gt.findings, *self.pred.findings, *self.aligned.findings)
-
-    def fingerprints(self) -> tuple[str, str]:
-        """Digest the aligned boxes of either side."""
-        gt, pred = self.hashes
-        return digest_rows(gt, "gt", self.aligned.units), digest_rows(pred, "pred", self.aligned.units)
-
-    def summaries(self) -> tuple[InputSummary, InputSummary]:
-        """Return both sides in short, with their fingerprints."""
-        gt, pred = self.fingerprints()
-        return summarise(self.gt, gt), summarise(self.pred, pred)
-
-    def sign(self, protocol: Protocol, *choices: str, version: str) -> str:
-        """Return the signature of a result: the protocol, what was chosen, further choices, and the inputs.
-
-        Fingerprints leave no trace of images without boxes; rates per image depend on how many there are.
-        """
-        gt, pred = self.fingerprints()
-        selection = (*self.selection, *choices, f"images={len(self.aligned.image_names)}")
-        return signature(protocol, selection=selection, gt=gt, pred=pred, version=version)
-
-
-def bring_together(gt: Source, pred: Source, options: SideOptions) -> Sides:
+def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
     """Read both sides and bring them to common images, classes and units; `api.evaluate` explains the options.
 
     Raises
@@ -264,21 +218,6 @@ def bring_together(gt: Source, pred: Source, options: SideOptions) -> Sides:
     )
     rule = aligned.classes.strategy if isinstance(options.class_map, str) else ""
     return Sides(ours, theirs, aligned, _selection(options, rule), (gt_rows, pred_rows))
-
-
-def summarise(side: Dataset, fingerprint: str) -> InputSummary:
-    """Return one side in short."""
-    return InputSummary(
-        path=side.path,
-        format=side.format,
-        units=side.units,
-        images=len(side.images),
-        boxes=len(side.boxes),
-        classes=len(side.labels),
-        fingerprint=fingerprint,
-        details=side.details,
-        ignored=side.ignored,
-    )
 
 
 def align_datasets(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
@@ -359,7 +298,7 @@ def measure(
         When the protocol needs sizes in pixels, and they are unknown.
     """
     aligned = sides.aligned
-    metrics = detection_metrics(sides, protocol)
+    metrics = match_sides(sides, protocol)
     gt, pred = sides.summaries()
     audited = audit(sides.gt, sides.pred, aligned, metrics, sides.hashes)
     return EvaluationResult(
@@ -395,19 +334,9 @@ def evaluate_inputs(
     gt: Source, pred: Source, protocol: Protocol, options: EvaluateOptions, *, version: str
 ) -> EvaluationResult:
     """Evaluate two inputs with all that was asked for, which the result records; see `api.evaluate`."""
-    sides = bring_together(gt, pred, options)
+    sides = load_and_align(gt, pred, options)
     result = measure(sides, protocol, score=options.score, errors=options.errors, version=version)
     return with_parts(replace(result, options=to_document(options)), options.bootstrap, options.slices)
-
-
-def detection_metrics(sides: Sides, protocol: Protocol) -> DetectionMetrics:
-    """Match, and return the metrics; see `measure` for the errors."""
-    _require_pixels(sides, protocol)
-    aligned = sides.aligned
-    n_images, n_labels = len(aligned.image_names), len(aligned.class_names)
-    table = match_boxes(aligned.gt, aligned.pred, protocol, n_images=n_images, n_labels=n_labels)
-    names = ("all classes",) if protocol.class_agnostic else aligned.class_names
-    return DetectionMetrics(table, names, aligned.image_names, area_known=aligned.units == "px")
 
 
 def with_parts(result: EvaluationResult, drawn: Bootstrap | None, slices: Sequence[Slice]) -> EvaluationResult:
@@ -426,13 +355,3 @@ def with_parts(result: EvaluationResult, drawn: Bootstrap | None, slices: Sequen
 def _point(score: float | str | None) -> list[str]:
     """Name the operating point as a signature does."""
     return [] if score is None else [f"score={score if isinstance(score, str) else repr(float(score))}"]
-
-
-def _require_pixels(sides: Sides, protocol: Protocol) -> None:
-    if protocol.pixel_offset and sides.aligned.units == "norm":
-        raise DataError.single(
-            "size-unknown",
-            Where(sides.gt.path),
-            f"protocol {protocol.name} adds a pixel to every side, but boxes are normalised and image sizes unknown",
-            fix="Give the pictures with --images DIR.",
-        )

@@ -24,6 +24,7 @@ from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.matching.candidates import Pairs
 from jaccard_eval.matching.matchtable import Detections, MatchTable, match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
+from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
 from jaccard_eval.reading.files import decode, head, is_folder, is_there, open_regular, read_text
 from jaccard_eval.reading.json import is_finite, is_number, parse_json
 from jaccard_eval.reading.npz import load_archive
@@ -37,7 +38,7 @@ from jaccard_eval.report.outputs.npz import (
     digest_arrays,
 )
 from jaccard_eval.similarity import KINDS
-from jaccard_eval.text import shown_json
+from jaccard_eval.text import shown, shown_json
 
 RESULT_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o result.json'."
 RUN_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o run.npz'."
@@ -441,3 +442,53 @@ def _protocol(saved: SavedProtocol) -> Protocol:
         for area in saved.areas
     )
     return Protocol(**rules, areas=tuple(areas))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Saved:
+    """A saved result: as the user named it, its document, and the rules and options that made it."""
+
+    path: str
+    document: dict[str, Any]
+    protocol: Protocol
+    options: EvaluateOptions
+
+
+def read_saved(path: Path) -> Saved:
+    """Read the JSON document of an evaluation.
+
+    Raises
+    ------
+    DataError
+        When it is no such document, or lacks what it takes to run it again.
+    """
+    document = read_document(path)
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if kind not in (None, EvaluationResult.kind):
+        raise UsageError(
+            f"{shown(str(path))} is a result of the kind {shown_json(kind)}; only evaluations are run again"
+        )
+    require_result(path, document, (EvaluationResult.kind,))
+    try:
+        rules = saved_protocol(document["protocol"])
+        options = _converted(document["options"], EvaluateOptions, "options")
+    except UsageError as error:
+        raise invalid_document(path, f"cannot be run again: {error}") from None
+    unknown = _unknown_names(document)
+    if unknown:
+        raise invalid_document(path, f"cannot be run again: {', '.join(map(shown, unknown))} is of another version")
+    return Saved(str(path), document, rules, options)
+
+
+def _unknown_names(document: Mapping[str, Any]) -> list[str]:
+    """Return the rules and options that this version does not know: left out, another evaluation would be run."""
+    options = document["options"]
+    parts: list[tuple[str, Mapping[str, Any], type]] = [
+        ("protocol", document["protocol"], SavedProtocol),
+        ("options", options, EvaluateOptions),
+        *((f"options.{side}", options.get(side) or {}, ReadOptions) for side in ("gt_options", "pred_options")),
+        ("options.bootstrap", options.get("bootstrap") or {}, Bootstrap),
+        *((f"options.slices[{i}]", one, Slice) for i, one in enumerate(options.get("slices") or ())),
+    ]
+    known = {kind: {field.name for field in fields(kind)} for _, _, kind in parts}
+    return [f"{place}.{name}" for place, given, kind in parts for name in given if name not in known[kind]]

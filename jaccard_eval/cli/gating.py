@@ -28,11 +28,11 @@ from jaccard_eval.findings import as_settings
 from jaccard_eval.text import printable, shown
 
 if TYPE_CHECKING:
-    from jaccard_eval.api.gating import Gating
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.data.verdict import GateVerdict
     from jaccard_eval.features.gates.rules import Gates, Rule
     from jaccard_eval.features.pixels.result import PixelsResult
+    from jaccard_eval.gating import Gating
     from jaccard_eval.options import Bootstrap
     from jaccard_eval.report.write import Output
 
@@ -247,7 +247,7 @@ def _require_replaceable(baseline: Path | None) -> None:
     if baseline is None or baseline.suffix.lower() != ".json":
         raise UsageError("--update-baseline writes the file of --baseline, whose name ends in .json")
     if os.path.lexists(baseline):
-        from jaccard_eval.api.gating import read_answers
+        from jaccard_eval.gating import read_answers
 
         with as_settings():
             read_answers(baseline)
@@ -255,7 +255,7 @@ def _require_replaceable(baseline: Path | None) -> None:
 
 def make_gating(gates: Gates, baseline: Path | None, options: RunOptions) -> Gating:
     """Read what the rules need beyond the result."""
-    from jaccard_eval.api.gating import Gating, open_baseline, read_metrics
+    from jaccard_eval.gating import Gating, open_baseline, read_metrics
 
     given = dict(options.metric)
     unused = sorted(name for name in given if f"external.{name}" not in {rule.metric for rule in gates.rules})

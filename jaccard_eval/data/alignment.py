@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, Words, freeze
 from jaccard_eval.data.classmaps import ClassMatch, match_classes
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, key_order
 from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, WAYS, ImageMatch, match_by
-from jaccard_eval.data.result import Correspondence
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.result import Correspondence, InputSummary
+from jaccard_eval.data.signature import digest_rows, signature
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.options import AlignOptions
@@ -436,4 +438,58 @@ def _describe(
         classes=tuple(pairs),
         gt_only_classes=tuple(name for row, name in enumerate(gt.labels.names) if row not in claimed),
         pred_only_classes=tuple(pred.labels.names[i] for i, row in enumerate(classes.rows) if row < 0),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sides:
+    """Both sides as read, and what they have in common.
+
+    `selection` is what was chosen, as a signature names it; `hashes` holds one of every aligned row, of the ground
+    truth and of the predictions.
+    """
+
+    gt: Dataset
+    pred: Dataset
+    aligned: Alignment
+    selection: tuple[str, ...]
+    hashes: tuple[Words, Words]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What reading and aligning found."""
+        return (*self.gt.findings, *self.pred.findings, *self.aligned.findings)
+
+    def fingerprints(self) -> tuple[str, str]:
+        """Digest the aligned boxes of either side."""
+        gt, pred = self.hashes
+        return digest_rows(gt, "gt", self.aligned.units), digest_rows(pred, "pred", self.aligned.units)
+
+    def summaries(self) -> tuple[InputSummary, InputSummary]:
+        """Return both sides in short, with their fingerprints."""
+        gt, pred = self.fingerprints()
+        return summarise(self.gt, gt), summarise(self.pred, pred)
+
+    def sign(self, protocol: Protocol, *choices: str, version: str) -> str:
+        """Return the signature of a result: the protocol, what was chosen, further choices, and the inputs.
+
+        Fingerprints leave no trace of images without boxes; rates per image depend on how many there are.
+        """
+        gt, pred = self.fingerprints()
+        selection = (*self.selection, *choices, f"images={len(self.aligned.image_names)}")
+        return signature(protocol, selection=selection, gt=gt, pred=pred, version=version)
+
+
+def summarise(side: Dataset, fingerprint: str) -> InputSummary:
+    """Return one side in short."""
+    return InputSummary(
+        path=side.path,
+        format=side.format,
+        units=side.units,
+        images=len(side.images),
+        boxes=len(side.boxes),
+        classes=len(side.labels),
+        fingerprint=fingerprint,
+        details=side.details,
+        ignored=side.ignored,
     )

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from jaccard_eval.data.alignment import Sides
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.data.result import ClassRow, OperatingPoint
+from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
 from jaccard_eval.errors import UsageError
-from jaccard_eval.matching.matchtable import MatchTable
+from jaccard_eval.findings import DataError, Where
+from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.metrics.averages import Averages, Axes
 from jaccard_eval.metrics.counts import best_f1_points, match_columns, missed_columns, operating_point, point_value
 from jaccard_eval.metrics.curves import MatchCurves
@@ -178,3 +180,38 @@ def _threshold_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     if len(shown) > FEW_THRESHOLDS:
         shown = tuple(iou for iou in shown if iou in (0.5, 0.75))
     return (MetricRef(name="AP"), *(MetricRef(name="AP", iou=iou) for iou in shown))
+
+
+def match_sides(sides: Sides, protocol: Protocol) -> DetectionMetrics:
+    """Match two sides, and return the metrics.
+
+    Raises
+    ------
+    DataError
+        When the protocol needs sizes in pixels, and they are unknown.
+    """
+    aligned = sides.aligned
+    if protocol.pixel_offset and aligned.units == "norm":
+        raise DataError.single(
+            "size-unknown",
+            Where(sides.gt.path),
+            f"protocol {protocol.name} adds a pixel to every side, but boxes are normalised and image sizes unknown",
+            fix="Give the pictures with --images DIR.",
+        )
+    n_images, n_labels = len(aligned.image_names), len(aligned.class_names)
+    table = match_boxes(aligned.gt, aligned.pred, protocol, n_images=n_images, n_labels=n_labels)
+    names = ("all classes",) if protocol.class_agnostic else aligned.class_names
+    return DetectionMetrics(table, names, aligned.image_names, area_known=aligned.units == "px")
+
+
+def detection_metrics(result: EvaluationResult) -> DetectionMetrics:
+    """Return the metrics of a result with their match table.
+
+    Raises
+    ------
+    UsageError
+        When the result has none, because it was put together by hand.
+    """
+    if not isinstance(result.measured, DetectionMetrics):
+        raise UsageError(f"the result of {shown(result.pred.path)} has no match table to compare")
+    return result.measured

@@ -18,7 +18,7 @@ OTHER_WORK = (
         for name in ("tabular.columns", "lines", "names", "images", "yaml", "npz", "writing")
     ),
     *(f"jaccard_eval.analysis.{name}" for name in ("failures", "gaterules", "gates", "slices")),
-    *("jaccard_eval.features.bootstrap.intervals", "jaccard_eval.api.gating", "jaccard_eval.report.checks"),
+    *("jaccard_eval.features.bootstrap.intervals", "jaccard_eval.gating", "jaccard_eval.report.checks"),
 )
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX streams and signals")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.api import evaluate, load
+from jaccard_eval import evaluate, load
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO, PROTOCOLS, VOC2012, AreaRange, Protocol
 from jaccard_eval.data.signature import fingerprint, quoted, short_signature, signature, signature_fields

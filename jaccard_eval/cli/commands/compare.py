@@ -37,7 +37,7 @@ from jaccard_eval.findings import FindingLog
 from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
-    from jaccard_eval.api.comparing import CompareOptions
+    from jaccard_eval.features.compare.comparison import CompareOptions
     from jaccard_eval.features.compare.result import ComparisonResult
 
 WITHOUT_EFFECT = ("areas", "score")  # the score means another thing here
@@ -72,7 +72,7 @@ def compare(
 
         refuse_options_of_sides(OF_THE_SIDES)
         note_inputs(map(run_beside, preds))
-    from jaccard_eval.api.comparing import CompareOptions
+    from jaccard_eval.features.compare.comparison import CompareOptions
 
     require_resamples(options)
     given = {"score": score, "box_iou": box_iou, "moved_iou": moved_iou}

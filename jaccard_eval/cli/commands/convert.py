@@ -20,8 +20,8 @@ from jaccard_eval.options import changed
 from jaccard_eval.text import printable
 
 if TYPE_CHECKING:
-    from jaccard_eval.api.converting import Conversion
     from jaccard_eval.data.dataset import Dataset
+    from jaccard_eval.features.convert.write import Conversion
 
 EPILOG = f"""\b
 Examples:
@@ -37,8 +37,8 @@ def convert(
     options: RunOptions, *, source: Path, target: Path, to: str | None, role: str | None, lossy: bool, force: bool
 ) -> None:
     """Run the command: what is wrong with the target is told before anything is read."""
-    from jaccard_eval.api.converting import convert_input, target_format
     from jaccard_eval.atomic import require_free
+    from jaccard_eval.features.convert.write import convert_input, target_format
 
     name = target_format(target, to)
     refuse_overwriting([("OUT", target)])

@@ -32,8 +32,8 @@ from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
-    from jaccard_eval.api.verifying import Saved
     from jaccard_eval.features.explain.result import ExplanationResult
+    from jaccard_eval.runs import Saved
 
 WITHOUT_EFFECT = ("score",)  # nothing is counted at a score
 DEFAULT_METRIC = "AP"
@@ -55,7 +55,7 @@ def explain(options: RunOptions, *, paths: tuple[str, ...], boxes: int, against:
     n_paths = 2 - len(options.gt[:1]) - len(options.pred[:1])
     if n_paths == 2 and _names_result(words):
         refuse_options_of_sides(OF_THE_SIDES)
-        from jaccard_eval.api.verifying import read_saved
+        from jaccard_eval.runs import read_saved
 
         saved = read_saved(Path(words[0]))
         note_inputs([Path(words[0])])
@@ -116,12 +116,15 @@ def _is_result(path: Path) -> bool:
 
 def _compute_saved(saved: Saved, metric: str = DEFAULT_METRIC, **options: Any) -> ExplanationResult:
     """Explain a saved evaluation, from the inputs that it names, by its own rules and options."""
-    from jaccard_eval.api import explaining
+    from jaccard_eval import __version__
     from jaccard_eval.data.signature import signature_fields
+    from jaccard_eval.evaluation import load_and_align
+    from jaccard_eval.features.explain.compute import Question, explain_sides
 
     gt, pred = (saved.document["inputs"][side]["path"] for side in ROLES)
     _require_inputs(saved.path, (gt, pred))
-    result = explaining.explain_inputs(gt, pred, metric, saved.protocol, saved.options, **options)
+    asked = Question.of(metric, saved.protocol, **options)
+    result = explain_sides(load_and_align(gt, pred, saved.options), asked, version=__version__)
     changes = FindingLog()
     now, then = signature_fields(result.signature), signature_fields(saved.document["signature"])
     for role, side in zip(ROLES, (gt, pred), strict=True):
@@ -141,10 +144,10 @@ def _require_inputs(saved: str, inputs: Sequence[str]) -> None:
 
 
 def _compute(gt: Path, pred: Path, metric: str, options: RunOptions, **more: Any) -> ExplanationResult:
-    from jaccard_eval.api import explaining
+    from jaccard_eval import api
 
     log = FindingLog()
-    result = explaining.explain(
+    result = api.explain(
         gt,
         pred,
         metric,

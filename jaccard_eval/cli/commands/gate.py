@@ -45,7 +45,7 @@ def gate(options: RunOptions, *, result: Path | None, schema: bool) -> ExitCode:
 
     note_inputs([run_beside(result)])
     outputs = plan_files(options.output)
-    from jaccard_eval.api.gating import gate_saved
+    from jaccard_eval.gating import gate_saved
     from jaccard_eval.report import ReportOptions
 
     baseline = None if keeper.gating.baseline is None else str(keeper.baseline)

@@ -58,7 +58,7 @@ def nms(
     require_free(output, [pred], replace=force)
     side, findings = _read(pred, options)
     from jaccard_eval import __version__
-    from jaccard_eval.api.suppressing import suppress_side
+    from jaccard_eval.features.nms.compute import suppress_side
     from jaccard_eval.report import ReportOptions
 
     left, result = suppress_side(

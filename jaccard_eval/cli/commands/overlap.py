@@ -61,11 +61,11 @@ def overlap(
     elif boxes or image is None:
         raise click.UsageError("with --gt and --pred, name the image with --image", click.get_current_context())
     else:
-        from jaccard_eval.api.scaling import overlap_in_image
-        from jaccard_eval.evaluation import bring_together
+        from jaccard_eval.evaluation import load_and_align
+        from jaccard_eval.features.scale.overlap import overlap_in_image
 
         log = FindingLog()
-        sides = bring_together(*inputs, SideOptions(**side_arguments(options, log)))
+        sides = load_and_align(*inputs, SideOptions(**side_arguments(options, log)))
         result = overlap_in_image(sides, image, gt_index=gt_index, pred_index=pred_index, version=__version__)
         result = replace(result, findings=(*log.findings(), *result.findings))
     report_findings(result.findings, options)

@@ -33,9 +33,9 @@ def verify(options: RunOptions, *, result: Path, paths: tuple[Path, ...]) -> Non
 
     gt, pred = two_sides(paths, options.gt, options.pred)
     outputs = plan_files(options.output)
-    from jaccard_eval.api import verifying
+    from jaccard_eval import api
 
-    again = verifying.verify(result, gt, pred)
+    again = api.verify(result, gt, pred)
     deliver(again, outputs, options, ReportOptions())
     errors = as_errors(again.findings, options)
     if errors:

@@ -20,7 +20,7 @@ from jaccard_eval.matching.greedy import LARGEST_THRESHOLD, NO_PAIR
 from jaccard_eval.matching.matchtable import MatchTable, detection_rows
 from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_of_runs
 from jaccard_eval.metrics.counts import ALL_SIZES, best_f1_points
-from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.metrics.slices import measure_slices
 from jaccard_eval.options import BEST_F1, Slice
 from jaccard_eval.text import shown
@@ -314,19 +314,6 @@ def _with_interval(delta: Delta, found: PairedDelta | None) -> Delta:
     if found is None:
         return delta
     return replace(delta, interval=found.interval, probability=found.probability, detectable=found.detectable)
-
-
-def detection_metrics(result: EvaluationResult) -> DetectionMetrics:
-    """Return the metrics of a result with their match table.
-
-    Raises
-    ------
-    UsageError
-        When the result has none, because it was put together by hand.
-    """
-    if not isinstance(result.measured, DetectionMetrics):
-        raise UsageError(f"the result of {shown(result.pred.path)} has no match table to compare")
-    return result.measured
 
 
 def _deltas(baseline: EvaluationResult, other: EvaluationResult) -> Iterator[Delta]:

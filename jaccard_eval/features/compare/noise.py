@@ -10,10 +10,10 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.features.bootstrap.compute import Run, paired_deltas
 from jaccard_eval.features.bootstrap.intervals import count_units, remarks, resample_alike
 from jaccard_eval.features.bootstrap.slicing import warn_of_few
-from jaccard_eval.features.compare.compute import detection_metrics, slice_with_intervals, with_intervals
+from jaccard_eval.features.compare.compute import slice_with_intervals, with_intervals
 from jaccard_eval.features.compare.result import Versus
 from jaccard_eval.findings import Finding, FindingLog
-from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.metrics.slices import part_of, slice_refs
 from jaccard_eval.options import Bootstrap, Slice
 

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
+from jaccard_eval.data.alignment import Sides
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
-from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.features.errors.compute import NO_BOX, TYPES, Errors
-from jaccard_eval.features.explain.result import MISSED, Fix
+from jaccard_eval.data.document import MetricValue
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.protocol import Protocol, get_protocol
+from jaccard_eval.data.signature import quoted
+from jaccard_eval.errors import UsageError
+from jaccard_eval.features.errors.compute import NO_BOX, TYPES, Errors, find_errors
+from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fix, Step
+from jaccard_eval.matching.matchtable import detection_rows
 from jaccard_eval.matching.order import IntArray, group_ranks
 from jaccard_eval.matching.ranking import Ranking, class_precisions
+from jaccard_eval.metrics.counts import best_f1_points
+from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
+from jaccard_eval.text import shown
+
+SPARE = 3  # fixes that are looked at for each that is named, where some may turn out to give nothing
+N_POINTS = 11  # recall 0, .1, ..., 1
+AVERAGE_RECALL = "AR"
+COUNTED = (AVERAGE_RECALL, "recall", "precision", "F1")
+AT_A_SCORE = COUNTED[1:]  # metrics that need one
+POINT = ("precision", "recall", "F1", "TP", "FP", "FN")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -184,10 +201,6 @@ def missed_fix(costs: Costs, box: int, gain: float) -> Fix:
     )
 
 
-AVERAGE_RECALL = "AR"
-COUNTED = (AVERAGE_RECALL, "recall", "precision", "F1")
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """True and false positives and ground-truth boxes by class, shape (K,) each."""
@@ -294,3 +307,185 @@ def _text(value: object) -> str:
         shown = [getattr(one, "name", None) or _text(one) for one in value]
         return "+".join(shown if len(shown) <= 4 else [shown[0], "...", shown[-1]]) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is to be explained: a metric by some rules, perhaps beside those of another protocol.
+
+    Raises
+    ------
+    UsageError
+        When the metric cannot be explained.
+    """
+
+    ref: MetricRef
+    rules: Protocol
+    against: Protocol | None
+    boxes: int
+
+    @classmethod
+    def of(cls, metric: str, rules: Protocol, *, against: str | Protocol | None, boxes: int) -> Question:
+        """Read the metric, and leave the two protocols no difference in what it names."""
+        ref = MetricRef.parse(metric)
+        if ref.name not in ("AP", *COUNTED) or ref.area is not None or (ref.name == "AP" and ref.max_dets is not None):
+            raise UsageError(
+                f"metric {shown(str(ref))} cannot be explained; known are AP, AP50 and the like, AR, AR100 and the"
+                " like, precision, recall and F1, of all sizes, and each with [class=NAME]"
+            )
+        if boxes < 1:
+            raise UsageError(f"boxes must be at least 1, got {boxes}")
+        goal = get_protocol(against) if isinstance(against, str) else against
+        if ref.iou is None and ref.name in AT_A_SCORE:
+            ref = replace(ref, iou=rules.iou_thresholds[rules.judged_threshold])
+        if goal is not None and ref.iou is not None:
+            rules, goal = (rule.with_options(iou_thresholds=(ref.iou,)) for rule in (rules, goal))
+        if goal is not None and ref.max_dets is not None:
+            goal = goal.with_options(max_dets=rules.max_dets)
+        return cls(ref=ref, rules=rules, against=goal, boxes=boxes)
+
+
+def explain_sides(sides: Sides, asked: Question, *, version: str) -> ExplanationResult:
+    """Explain a metric of two sides."""
+    rules, goal, boxes = asked.rules, asked.against, asked.boxes
+    metrics = match_sides(sides, rules)
+    ref = _with_score(metrics, asked.ref)
+    value = metrics.value(ref)
+    threshold = rules.judged_threshold if ref.iou is None else metrics.axes.single_threshold(ref)
+    fixes = _fixes(sides, metrics, threshold, ref, boxes)
+    # Where an image has as many detections of a class as the cap lets in, a fixed box may take another's place.
+    cap = metrics.curves.caps[-1]
+    if cap is not None and int(metrics.table.rank.max(initial=-1)) + 1 >= cap:
+        fixes = _measured(sides, rules, fixes, replace(ref, iou=rules.iou_thresholds[threshold]))
+    gt, pred = sides.summaries()
+    choices = ["kind=explanation", f"metric={quoted(str(ref))}", f"boxes={boxes}"]
+    choices += [] if goal is None else [f"against={quoted(goal.name)}"]
+    return ExplanationResult(
+        version=version,
+        signature=sides.sign(rules, *choices, version=version),
+        protocol=rules.name,
+        gt=gt,
+        pred=pred,
+        metric=value,
+        parts=_parts(metrics, ref),
+        judged_iou=rules.iou_thresholds[threshold],
+        curve=_curve(metrics, ref),
+        fixes=fixes,
+        fixed=_fixed_value(sides, rules, fixes, ref),
+        against=None if goal is None else goal.name,
+        steps=() if goal is None else _steps(sides, rules, goal, ref, value.value),
+        findings=sides.findings,
+    )
+
+
+def _with_score(metrics: DetectionMetrics, ref: MetricRef) -> MetricRef:
+    """Name the score of the best F1, which fixes would move; 0 where there is none."""
+    if not isinstance(ref.score, str):
+        return ref
+    best = best_f1_points(metrics.curves, metrics.axes.single_threshold(ref))[metrics.axes.label(ref)]
+    return replace(ref, score=0.0 if np.isnan(best) else float(best))
+
+
+def _fixes(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricRef, boxes: int) -> tuple[Fix, ...]:
+    label = metrics.axes.label(ref)
+    if ref.name == "AP":
+        return costliest(_costs(sides, metrics, threshold), boxes, label)
+    rules = metrics.protocol
+    caps = rules.max_dets[-1:] if ref.max_dets is None else (ref.max_dets,)
+    rules = rules.with_options(
+        iou_thresholds=rules.iou_thresholds[threshold:][:1], areas=rules.areas[:1], max_dets=caps
+    )
+    pred = sides.aligned.pred
+    score = np.full(len(pred), np.inf) if pred.score is None else pred.score
+    kept = np.flatnonzero(score >= _least(ref))  # those below the score change no match above it
+    above = _with_pred(sides, pred.take(kept))
+    costs = _costs(above, match_sides(above, rules), 0)
+    costs = replace(costs, pred=pred, rows=kept[costs.rows])
+    named = costliest_counted(costs, SPARE * boxes, ref.name, label)
+    return _measured(sides, rules, named, ref, boxes)
+
+
+def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int) -> Costs:
+    aligned, n_images = sides.aligned, len(metrics.image_names)
+    return Costs(
+        errors=find_errors(metrics.curves, threshold, aligned.gt, aligned.pred, n_images=n_images),
+        rows=detection_rows(aligned.pred, metrics.protocol, n_images),
+        gt=aligned.gt,
+        pred=aligned.pred,
+        class_names=aligned.class_names,
+        image_names=aligned.image_names,
+    )
+
+
+def _measured(
+    sides: Sides, rules: Protocol, fixes: tuple[Fix, ...], ref: MetricRef, n: int | None = None
+) -> tuple[Fix, ...]:
+    """Measure what each fix alone gives, by matching again; the largest gain first.
+
+    With `n`, until as many give something: under a cap, what is added may take another's place.
+    """
+    before = _fixed_value(sides, rules, (), ref)
+    measured = (replace(fix, gain=_fixed_value(sides, rules, (fix,), ref) - before) for fix in fixes)
+    chosen = measured if n is None else islice((fix for fix in measured if fix.gain > 0), n)
+    return tuple(sorted(chosen, key=lambda fix: -fix.gain))
+
+
+def _least(ref: MetricRef) -> float:
+    """Return the score that detections need to count."""
+    return float(ref.score) if isinstance(ref.score, float | int) else -np.inf
+
+
+def _fixed_value(sides: Sides, protocol: Protocol, fixes: tuple[Fix, ...], ref: MetricRef) -> float:
+    aligned = sides.aligned
+    pred = repair_predictions(aligned.pred, aligned.gt, fixes, aligned.class_names, least=max(_least(ref), 0.0))
+    return match_sides(_with_pred(sides, pred), protocol).value(ref).value
+
+
+def _with_pred(sides: Sides, pred: BoxTable) -> Sides:
+    return replace(sides, aligned=replace(sides.aligned, pred=pred))
+
+
+def _parts(metrics: DetectionMetrics, ref: MetricRef) -> tuple[MetricValue, ...]:
+    """Return what a metric is the mean of, or what it is counted from."""
+    if ref.name in AT_A_SCORE:
+        names = [name for name in POINT if name != ref.name]
+        return tuple(metrics.value(replace(ref, name=name)) for name in names)
+    ious = metrics.protocol.iou_thresholds
+    if ref.iou is not None or len(ious) == 1:
+        return ()
+    return tuple(metrics.value(replace(ref, iou=iou)) for iou in ious)
+
+
+def _curve(metrics: DetectionMetrics, ref: MetricRef) -> tuple[CurvePoint, ...]:
+    """Return points of an AP's curve, of all sizes and detections; the mean over the classes and thresholds in it."""
+    if ref.name != "AP":
+        return ()
+    curves, label = metrics.curves, metrics.axes.label(ref)
+    chosen = metrics.axes.thresholds(ref)
+    last = len(curves.caps) - 1
+    of_class = slice(None) if label is None else slice(label, label + 1)
+    precision = curves.interpolated_precision(0, last)[chosen][..., of_class]  # (T, R, K)
+    scores = curves.recall_scores(0, last)[chosen][..., of_class]
+    defined = precision[:, :, ~np.isnan(precision).any(axis=(0, 1))]
+    if not defined.size:
+        return ()
+    grid = curves.recall_grid
+    single = scores.shape[0] == 1 and scores.shape[2] == 1
+    places = np.unique(np.round(np.linspace(0, len(grid) - 1, N_POINTS)).astype(np.int64))
+    return tuple(
+        CurvePoint(
+            recall=float(grid[i]),
+            precision=float(defined[:, i].mean()),
+            score=float(scores[0, i, 0]) if single and defined[0, i, 0] > 0 else float("nan"),
+        )
+        for i in places
+    )
+
+
+def _steps(sides: Sides, start: Protocol, end: Protocol, ref: MetricRef, value: float) -> tuple[Step, ...]:
+    steps = []
+    for rule, change, protocol in protocol_steps(start, end):
+        after = match_sides(sides, protocol).value(ref).value
+        steps.append(Step(rule=rule, change=change, value=after, delta=after - value))
+        value = after
+    return tuple(steps)

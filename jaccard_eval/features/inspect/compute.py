@@ -8,22 +8,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment
+from jaccard_eval.data.alignment import Alignment, common_sizes, summarise
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, from_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, Reading
-from jaccard_eval.data.protocol import COCO_AREAS, AreaRange, Protocol
+from jaccard_eval.data.protocol import COCO, COCO_AREAS, AreaRange, Protocol
 from jaccard_eval.data.result import InputSummary
+from jaccard_eval.data.signature import digest_rows, row_hashes
 from jaccard_eval.features.audit.agreement import Sample, take_sample
 from jaccard_eval.features.audit.box_places import leaving
+from jaccard_eval.features.audit.compute import audit, audit_alone
 from jaccard_eval.features.inspect.result import (
     BoxCounts,
     ClassCount,
     Description,
     ImageCounts,
+    Inspection,
     Pairing,
     ScoreCounts,
     Spread,
 )
+from jaccard_eval.findings import Finding, Severity
+from jaccard_eval.matching.matchtable import match_boxes
+from jaccard_eval.metrics.detection import DetectionMetrics
 
 MAX_DECIMALS = 6
 DECIMALS_ROWS = 10_000  # rows looked at to count decimals
@@ -226,3 +232,50 @@ def _same_class(sample: Sample, aligned: Alignment) -> tuple[int, int]:
     pred_row, gt_row = sample.objects()
     same = aligned.classes.rows[sample.pred.label[pred_row]] == sample.gt.label[gt_row]
     return int(np.count_nonzero(same)), len(same)
+
+
+def inspect_sides(
+    gt: Dataset | None,
+    pred: Dataset | None,
+    aligned: Alignment | None,
+    findings: Sequence[Finding],
+    *,
+    version: str,
+) -> Inspection:
+    """Describe what could be read and aligned; `findings` say why a side or the alignment is None."""
+    sides = [side for side in (gt, pred) if side is not None]
+    found = [*findings, *(finding for side in sides for finding in side.findings)]
+    if gt is not None and pred is not None and aligned is not None:
+        names = aligned.image_names, aligned.class_names
+        table = match_boxes(aligned.gt, aligned.pred, COCO, n_images=len(names[0]), n_labels=len(names[1]))
+        metrics = DetectionMetrics(table, names[1], names[0], area_known=aligned.units == "px")
+        hashes = [row_hashes(boxes, *names) for boxes in (aligned.gt, aligned.pred)]
+        found += [*aligned.findings, *audit(gt, pred, aligned, metrics, hashes)]
+    else:
+        found += [finding for side in sides for finding in audit_alone(side)]
+    return Inspection(
+        version=version,
+        gt=None if gt is None else describe(gt, _summary(gt), _view(gt, pred, aligned)),
+        pred=None if pred is None else describe(pred, _summary(pred), _view(pred, pred, aligned)),
+        pairing=None if aligned is None else describe_pair(aligned, COCO),
+        findings=tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity))),
+    )
+
+
+def _view(side: Dataset, pred: Dataset | None, aligned: Alignment | None) -> BoxView:
+    """Return the boxes of one side as read, with all sizes that either side knows, or in common units if converted."""
+    if aligned is None or pred is None:
+        return BoxView.of(side)
+    placed = aligned.placement
+    sizes = common_sizes(pred, placed.images)
+    boxes, rows = (placed.gt, placed.images.gt_rows) if side.role == "gt" else (placed.pred, placed.images.pred_rows)
+    if placed.units != side.units:
+        return BoxView(boxes, sizes[boxes.image], placed.units)
+    own = rows[side.boxes.image]  # -1: the image is on this side only
+    return BoxView(side.boxes, np.where(own[:, np.newaxis] >= 0, sizes[own], np.nan), side.units)
+
+
+def _summary(side: Dataset) -> InputSummary:
+    """Summarise one side by itself; its fingerprint is that of its own names."""
+    images = [side.images.name(row) for row in range(len(side.images))]
+    return summarise(side, digest_rows(row_hashes(side.boxes, images, side.labels.names), side.role, side.units))

@@ -9,12 +9,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jaccard_eval.data.alignment import Sides
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, freeze
 from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.features.scale.identities import MOVES, SURVIVABLE, displaced_box_iou, displaced_iou, smallest_side
 from jaccard_eval.features.scale.placement import placement_rows
-from jaccard_eval.features.scale.result import LossRow, PlacementRow, ScaleOptions, SurvivorRow, ToleranceRow
-from jaccard_eval.features.scale.sized_sides import Scene, in_range
+from jaccard_eval.features.scale.result import (
+    LossRow,
+    PlacementRow,
+    ScaleOptions,
+    SensitivityResult,
+    SurvivorRow,
+    ToleranceRow,
+)
+from jaccard_eval.features.scale.sized_sides import Scene, in_range, make_scene
+from jaccard_eval.findings import DataError, Where
 from jaccard_eval.matching.ranking import required_hits
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.similarity.boxes import CLOSENESS, closeness
@@ -224,3 +234,52 @@ def _median_side(areas: FloatArray) -> float:
 
 def _share(left: FloatArray, iou: float) -> float:
     return float((left >= iou).mean()) if len(left) else math.nan
+
+
+def analyse_sides(sides: Sides, protocol: Protocol, options: ScaleOptions, *, version: str) -> SensitivityResult:
+    """Analyse what the size of objects does to the score; `version` is that of the tool.
+
+    Raises
+    ------
+    DataError
+        When sizes in pixels are unknown.
+    """
+    require_pixels(sides)
+    aligned = sides.aligned
+    scene = make_scene(
+        aligned.gt,
+        aligned.pred,
+        protocol,
+        n_images=len(aligned.image_names),
+        class_names=aligned.class_names,
+        n_bins=options.bins,
+        edges=options.edges,
+    )
+    found = analyse_scale(scene, options)
+    choices = ("kind=sensitivity", f"found={FOUND_IOU:g}", *options.chosen())
+    gt, pred = sides.summaries()
+    return SensitivityResult(
+        protocol=scene.protocol,
+        options=options,
+        signature=sides.sign(scene.protocol, *choices, version=version),
+        version=version,
+        gt=gt,
+        pred=pred,
+        correspondence=aligned.correspondence,
+        losses=found.losses,
+        placement=found.placement,
+        tolerance=found.tolerance,
+        survivors=found.survivors,
+        findings=sides.findings,
+    )
+
+
+def require_pixels(sides: Sides) -> None:
+    """Raise a DataError when boxes are fractions of images whose size is unknown."""
+    if sides.aligned.units == "norm":
+        raise DataError.single(
+            "size-unknown",
+            Where(sides.gt.path),
+            "errors are measured in pixels, but boxes are normalised and image sizes unknown",
+            fix="Give the pictures with --images DIR.",
+        )

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment
+from jaccard_eval.data.alignment import Alignment, Sides
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.scale.compute import require_pixels
 from jaccard_eval.features.scale.identities import exchange_rate
+from jaccard_eval.features.scale.result import OverlapResult
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.similarity.encoding import edges_of
 from jaccard_eval.similarity.iou import box_giou, box_ioa, box_iou
@@ -119,3 +121,23 @@ def _candidates(boxes: BoxTable, image: int, index: int | None, what: str, name:
     if not 0 <= index < len(rows):
         raise UsageError(f"image {shown(name)} has {len(rows):,} {what}, 0 to {len(rows) - 1}; got {index}")
     return rows[index : index + 1]
+
+
+def overlap_in_image(
+    sides: Sides, image: str, *, pred_index: int | None = None, gt_index: int | None = None, version: str
+) -> OverlapResult:
+    """Measure two boxes of an image; see `choose_pair` for which, and for the errors."""
+    require_pixels(sides)
+    aligned = sides.aligned
+    pair = choose_pair(aligned, image, pred_index=pred_index, gt_index=gt_index)
+    pred, gt = aligned.pred, aligned.gt
+    measured = measure_overlap(pred.xywh[pair.pred].tolist(), gt.xywh[pair.gt].tolist(), "xywh")
+    score = "" if pred.score is None else f", score {pred.score[pair.pred]:.4g}"
+    return OverlapResult(
+        version=version,
+        image=pair.image,
+        pred_name=f"{aligned.class_names[pred.label[pair.pred]]}{score}",
+        gt_name=aligned.class_names[gt.label[pair.gt]],
+        findings=sides.findings,
+        **measured,
+    )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import bring_together
+from jaccard_eval.evaluation import load_and_align
 from jaccard_eval.features.scale.overlap import choose_pair, measure_overlap
 from jaccard_eval.options import SideOptions
 
@@ -74,7 +74,7 @@ def aligned(tmp_path_factory: pytest.TempPathFactory) -> Alignment:
     pred = [f"{header},score", "b.jpg,dog,51,50,60,60,.9", "b.jpg,dog,2,0,10,10,.8"]
     (folder / "gt.csv").write_text("\n".join(gt) + "\n")
     (folder / "pred.csv").write_text("\n".join(pred) + "\n")
-    return bring_together(folder / "gt.csv", folder / "pred.csv", SideOptions()).aligned
+    return load_and_align(folder / "gt.csv", folder / "pred.csv", SideOptions()).aligned
 
 
 def test_the_boxes_that_overlap_most_are_meant_unless_told_otherwise(aligned: Alignment) -> None:

@@ -17,14 +17,13 @@ from jaccard_eval.data.verdict import GateResult, GateVerdict
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.intervals import count_units, resample_alike, warn_if_few
-from jaccard_eval.features.compare.compute import detection_metrics
 from jaccard_eval.features.gates.compute import judge, require_comparable
 from jaccard_eval.features.gates.lookup import KINDS, Answers, SavedAnswers, answers_of
 from jaccard_eval.features.gates.noise import PairedRuns, find_ties, gate_findings, weigh_noise
 from jaccard_eval.features.gates.rules import Gates
 from jaccard_eval.features.pixels.result import PixelsResult
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings, is_address
-from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.reading.files import is_there
 from jaccard_eval.runs import (
@@ -74,7 +73,7 @@ class Gating:
     def judge(self, run: Answers, table: EvaluationResult | None) -> tuple[GateVerdict, ...]:
         """Judge anything that answers references, with its match table where there is one.
 
-        For the errors see ``analysis.gates.judge`` and ``api.gatenoise.weigh``.
+        For the errors see `judge` and `weigh`.
         """
         verdicts = judge(self.gates, run, baseline=self.baseline, external=self.external)
         if self.gates.asks_noise:
@@ -89,51 +88,16 @@ class Gating:
         return result.with_part(Rows("gates", verdicts), findings=(*result.findings, *_remarks(verdicts, told=known)))
 
 
-def gate(
+def judge_result(
     result: EvaluationResult | PixelsResult | str | os.PathLike[str],
     gates: Gates,
-    *,
-    baseline: EvaluationResult | PixelsResult | str | os.PathLike[str] | None = None,
-    metrics: Mapping[str, float] | None = None,
+    baseline: EvaluationResult | PixelsResult | str | os.PathLike[str] | None,
+    metrics: Mapping[str, float],
 ) -> tuple[GateVerdict, ...]:
-    """Judge a result by rules.
-
-    Parameters
-    ----------
-    result : EvaluationResult, PixelsResult or path
-        A path is that of a JSON document, which answers what it holds: the summary, the classes, the operating points
-        and what gates asked before; or that of a saved run (.npz), which answers anything. For rules with a
-        significance, the saved run stands beside the document.
-    gates : Gates
-    baseline : EvaluationResult, PixelsResult or path, optional
-        What to compare with, instead of ``gates.baseline``.
-    metrics : mapping of str to float, optional
-        Values for rules on ``external.NAME``.
-
-    Returns
-    -------
-    tuple of GateVerdict
-        One for each limit of each value; whoever asks decides what a failed one means.
-
-    Raises
-    ------
-    UsageError
-        When a rule names what does not exist or cannot be told, or run and baseline cannot be compared.
-    DataError
-        When a file is no result; a SettingsError when it is that of the baseline.
-
-    Examples
-    --------
-    >>> from jaccard_eval import BoxTable, Gates, Rule, evaluate, gate
-    >>> gt = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [20, 20, 40, 40]])
-    >>> pred = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.9])
-    >>> [verdict] = gate(evaluate(gt, pred), Gates(rules=(Rule(metric="AP50", min=0.6),)))
-    >>> str(verdict.status), round(verdict.margin, 4)
-    ('fail', -0.095)
-    """
-    compared, base = open_baseline(gates, gates.baseline if baseline is None else baseline)
+    """Judge a result by rules; see `api.gate`."""
+    compared, base = open_baseline(gates, baseline)
     run, table = _opened(result, gates)
-    return Gating(gates=gates, baseline=compared, external=metrics or {}, base=base).judge(run, table)
+    return Gating(gates=gates, baseline=compared, external=metrics, base=base).judge(run, table)
 
 
 def gate_saved(path: Path, gating: Gating, *, baseline: str | None, version: str) -> GateResult:

@@ -1,35 +1,30 @@
-"""Comparison of predictions: the ground truth is read once, each of the predictions is evaluated, then compared."""
+"""Results compared with the first of them: the same rules and ground truth, then differences and what is chance."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields, without_fields
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import Input
 from jaccard_eval.features.bootstrap.compute import Run
 from jaccard_eval.features.bootstrap.slicing import slices_choice
 from jaccard_eval.features.compare.compute import (
     MOVED_IOU,
     box_threshold,
     contender,
-    detection_metrics,
     versus,
 )
 from jaccard_eval.features.compare.noise import Noise, resample_comparison
 from jaccard_eval.features.compare.result import ComparisonResult
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.metrics.detection import detection_metrics
 from jaccard_eval.options import BEST_F1, Bootstrap, Slice
 from jaccard_eval.text import shown
-
-if TYPE_CHECKING:
-    from jaccard_eval.evaluation import Source
 
 PER_RUN_FIELDS = ("pred", "class_map", "v", *BESIDE_METRICS)  # of a signature: each of the predictions has its own
 
@@ -69,25 +64,6 @@ class CompareOptions:
         return f"box_iou={float(level)!r}", f"moved_iou={float(self.moved_iou)!r}", f"box_score={score}", *slices
 
 
-def compare_inputs(
-    gt: Input | None,
-    preds: Sequence[Source],
-    evaluate: Callable[[Source | None, Source], EvaluationResult],
-    options: CompareOptions,
-    *,
-    version: str,
-    run: Run = map,
-) -> ComparisonResult:
-    """Read the ground truth once, evaluate each of the predictions on it, and compare; see `compare_results`.
-
-    Without ground truth, `evaluate` is given None: predictions that were evaluated before do not need it.
-    """
-    _require_two(len(preds))
-    # Bare arrays are read already, and each of the predictions may bring images that they do not have.
-    truth = None if gt is None else gt.source if isinstance(gt.source, BoxTable) else gt.read("gt")
-    return compare_results([evaluate(truth, pred) for pred in preds], options, version=version, run=run)
-
-
 def compare_results(
     results: Sequence[EvaluationResult], options: CompareOptions, *, version: str, run: Run = map
 ) -> ComparisonResult:
@@ -110,7 +86,7 @@ def compare_results(
         When there are fewer than two, an IoU is not a threshold of the protocol, a slice has no image, or there
         are too few images to draw from.
     """
-    _require_two(len(results))
+    require_two(len(results))
     baseline, *others = results
     _require_same_rules(baseline, others)
     threshold = box_threshold(detection_metrics(baseline), options.box_iou)
@@ -144,7 +120,8 @@ def _rules(baseline: EvaluationResult) -> str:
     return without_fields(baseline.signature, BESIDE_METRICS)
 
 
-def _require_two(count: int) -> None:
+def require_two(count: int) -> None:
+    """Raise a UsageError unless there is something to compare."""
     if count < 2:
         raise UsageError(f"a comparison needs two or more predictions, got {count}")
 

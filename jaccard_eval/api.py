@@ -1,37 +1,38 @@
-"""The library's verbs: load, evaluate, compare, pixels, sensitivity; each orchestrates the layers below."""
+"""The library's verbs with their keywords written out; each orchestrates what lies below and computes nothing."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jaccard_eval import __version__
 from jaccard_eval.data.protocol import AreaRange, Protocol, ProtocolOptions
-from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import (
-    Input,
-    bring_together,
-    evaluate_inputs,
-)
-from jaccard_eval.evaluation import (
-    load as load,
-)
+from jaccard_eval.evaluation import Input, align_datasets, evaluate_inputs, load_and_align, read_alone, read_both
+from jaccard_eval.findings import DataError
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, SideOptions, changed
 from jaccard_eval.text import shown
 
 if TYPE_CHECKING:
-    import os
-
-    from jaccard_eval.api.comparing import CompareOptions
+    from jaccard_eval.data.result import EvaluationResult
+    from jaccard_eval.data.verdict import GateVerdict
     from jaccard_eval.evaluation import Source
+    from jaccard_eval.features.compare.comparison import CompareOptions
     from jaccard_eval.features.compare.result import ComparisonResult
+    from jaccard_eval.features.convert.write import Conversion
+    from jaccard_eval.features.explain.result import ExplanationResult
+    from jaccard_eval.features.gates.rules import Gates
     from jaccard_eval.features.inspect.result import Inspection
     from jaccard_eval.features.pixels.result import PixelsResult
     from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
+    from jaccard_eval.features.verify.result import Verification
     from jaccard_eval.options import Slice
+
+# The features are imported where they are used: most callers use one verb, and each brings modules of its own.
 
 
 def evaluate(
@@ -103,10 +104,6 @@ def evaluate(
     gt_format, pred_format : str, optional
     gt_options, pred_options : ReadOptions, optional
 
-    Returns
-    -------
-    EvaluationResult
-
     Raises
     ------
     DataError
@@ -122,27 +119,9 @@ def evaluate(
     >>> round(evaluate(gt, pred)["AP50"], 4)
     0.505
     """
-    rules = ProtocolOptions(
-        protocol=protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic
-    ).rules()
-    options = EvaluateOptions(
-        classes=classes,
-        exclude_classes=exclude_classes,
-        score_min=score_min,
-        nms=nms,
-        drop_duplicates=drop_duplicates,
-        score=score,
-        errors=errors,
-        bootstrap=Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap,
-        slices=slices,
-        class_map=class_map,
-        match_images=match_images,
-        extra_images=extra_images,
-        gt_format=gt_format,
-        pred_format=pred_format,
-        gt_options=gt_options,
-        pred_options=pred_options,
-    )
+    keywords = locals() | {"bootstrap": Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap}
+    rules = _asked(ProtocolOptions, keywords).rules()
+    options = _asked(EvaluateOptions, keywords)
     return evaluate_inputs(gt, pred, rules, options, version=__version__)
 
 
@@ -186,10 +165,6 @@ def compare(
     gt_format, pred_format, gt_options, pred_options
         How they are read, as in `evaluate`.
 
-    Returns
-    -------
-    ComparisonResult
-
     Raises
     ------
     DataError
@@ -206,41 +181,34 @@ def compare(
     >>> [(str(one.kind), one.row) for one in compare(gt, a, b).others[0].changes]
     [('lost', 0), ('found', 1)]
     """
-    from jaccard_eval.api.comparing import CompareOptions, compare_inputs
+    keywords = locals()
+    from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.engine.threads import map_in_order
+    from jaccard_eval.features.compare.comparison import CompareOptions, compare_results, require_two
     from jaccard_eval.runs import load_run, saved_run_of
 
-    asked = ProtocolOptions(protocol=protocol, iou=iou, max_dets=max_dets, areas=areas, class_agnostic=class_agnostic)
-    how = EvaluateOptions(
-        classes=classes,
-        exclude_classes=exclude_classes,
-        score_min=score_min,
-        nms=nms,
-        drop_duplicates=drop_duplicates,
-        class_map=class_map,
-        match_images=match_images,
-        extra_images=extra_images,
-        gt_format=gt_format,
-        pred_format=pred_format,
-        gt_options=gt_options,
-        pred_options=pred_options,
-    )
+    asked = _asked(ProtocolOptions, keywords)
+    how = _asked(EvaluateOptions, keywords)
     given = changed(asked) | changed(how)
     if gt is None and given:
         raise UsageError(f"{', '.join(sorted(given))}: saved runs have rules and options of their own")
     if gt is not None and preds and all(saved_run_of(pred) is not None for pred in preds):
         raise UsageError("all predictions are saved runs, which hold their ground truth: leave the other one out")
-
-    def run(gt: Source | None, pred: Source) -> EvaluationResult:
+    require_two(len(preds))
+    rules = asked.rules()
+    # Bare arrays are read already, and each of the predictions may bring images that they do not have.
+    if gt is not None and not isinstance(gt, BoxTable):
+        gt = Input(gt, gt_format, gt_options).read("gt")
+    results = []
+    for pred in preds:
         saved = saved_run_of(pred)
         if saved is not None:
-            return load_run(saved)
-        if gt is None:
+            results.append(load_run(saved))
+        elif gt is not None:
+            results.append(evaluate_inputs(gt, pred, rules, how, version=__version__))
+        else:
             raise UsageError(f"{shown(str(pred))} is no saved run: name the ground truth to evaluate it on")
-        return evaluate_inputs(gt, pred, rules, how, version=__version__)
-
-    rules, truth = asked.rules(), None if gt is None else Input(gt, gt_format, gt_options)
-    return compare_inputs(truth, preds, run, options or CompareOptions(), version=__version__, run=map_in_order)
+    return compare_results(results, options or CompareOptions(), version=__version__, run=map_in_order)
 
 
 def inspect(
@@ -272,10 +240,6 @@ def inspect(
     class_map, match_images, extra_images, gt_format, pred_format, gt_options, pred_options
         As for `evaluate`.
 
-    Returns
-    -------
-    Inspection
-
     Raises
     ------
     DataError
@@ -283,13 +247,24 @@ def inspect(
     UsageError
         When an option names what does not exist.
     """
-    from jaccard_eval.api.inspecting import inspect_alone, inspect_both
+    from jaccard_eval.features.inspect.compute import inspect_sides
 
-    ours, theirs = Input(path, gt_format, gt_options), Input(path if pred is None else pred, pred_format, pred_options)
     if pred is None:
-        return inspect_alone(theirs if role == "pred" else ours, role, version=__version__)
-    options = SideOptions(match_images=match_images, extra_images=extra_images, class_map=class_map)
-    return inspect_both(ours, theirs, options, version=__version__)
+        given = Input(path, pred_format, pred_options) if role == "pred" else Input(path, gt_format, gt_options)
+        side = read_alone(given, role)
+        is_gt = side.role == "gt"
+        return inspect_sides(side if is_gt else None, None if is_gt else side, None, (), version=__version__)
+    read = read_both(Input(path, gt_format, gt_options), Input(pred, pred_format, pred_options))
+    if read.gt is None and read.pred is None:
+        raise DataError(read.errors)
+    aligned, errors = None, read.errors
+    if read.gt is not None and read.pred is not None:
+        options = SideOptions(match_images=match_images, extra_images=extra_images, class_map=class_map)
+        try:
+            aligned = align_datasets(read.gt, read.pred, options)
+        except DataError as error:
+            errors = (*errors, *error.findings)
+    return inspect_sides(read.gt, read.pred, aligned, errors, version=__version__)
 
 
 def sensitivity(
@@ -329,10 +304,6 @@ def sensitivity(
     gt_format, pred_format, gt_options, pred_options
         How they are read, as in `evaluate`.
 
-    Returns
-    -------
-    SensitivityResult
-
     Raises
     ------
     DataError
@@ -349,25 +320,207 @@ def sensitivity(
     >>> row.dx, row.dy, round(row.iou, 4)
     (1.0, 1.0, 0.6807)
     """
-    from jaccard_eval.api.scaling import analyse_sides
+    keywords = locals()
+    from jaccard_eval.features.scale.compute import analyse_sides
     from jaccard_eval.features.scale.result import ScaleOptions
 
-    rules = ProtocolOptions(protocol=protocol, iou=iou, max_dets=max_dets, class_agnostic=class_agnostic).rules()
-    options = SideOptions(
-        classes=classes,
-        exclude_classes=exclude_classes,
-        score_min=score_min,
-        nms=nms,
-        drop_duplicates=drop_duplicates,
-        class_map=class_map,
-        match_images=match_images,
-        extra_images=extra_images,
-        gt_format=gt_format,
-        pred_format=pred_format,
-        gt_options=gt_options,
-        pred_options=pred_options,
-    )
-    return analyse_sides(bring_together(gt, pred, options), rules, scale or ScaleOptions(), version=__version__)
+    rules = _asked(ProtocolOptions, keywords).rules()
+    options = _asked(SideOptions, keywords)
+    return analyse_sides(load_and_align(gt, pred, options), rules, scale or ScaleOptions(), version=__version__)
+
+
+def explain(
+    gt: Source,
+    pred: Source,
+    metric: str = "AP",
+    *,
+    protocol: str | Protocol = "coco",
+    iou: Sequence[float] | None = None,
+    max_dets: Sequence[int] | None = None,
+    areas: Sequence[AreaRange] | None = None,
+    class_agnostic: bool = False,
+    against: str | Protocol | None = None,
+    boxes: int = 12,
+    classes: Sequence[str] = (),
+    exclude_classes: Sequence[str] = (),
+    score_min: float | None = None,
+    nms: float | None = None,
+    drop_duplicates: bool = False,
+    class_map: Mapping[str, str] | str | None = None,
+    match_images: str | None = None,
+    extra_images: str = "error",
+    gt_format: str | None = None,
+    pred_format: str | None = None,
+    gt_options: ReadOptions | None = None,
+    pred_options: ReadOptions | None = None,
+) -> ExplanationResult:
+    """Explain a metric: from the number to what it is made of, to the boxes that cost most.
+
+    Boxes are judged at the metric's IoU threshold; of a mean over thresholds at .5, or else the lowest. What fixing
+    them would give is measured: the changed predictions are matched again.
+
+    Parameters
+    ----------
+    gt, pred : path, Dataset or BoxTable
+    metric : str
+        AP, of any IoU threshold and class: ``AP50[class=dog]``; AR, of any cap; or precision, recall or F1 at a score:
+        ``F1[iou=0.5,score=0.4]``. The score "best-f1" is that of the predictions as they are.
+    protocol : str or Protocol
+    iou, max_dets, areas, class_agnostic
+        As in `evaluate`; the first area range is the one that is explained.
+    against : str or Protocol, optional
+        Another protocol: the metric is measured again, one rule changed after another. A threshold or cap that
+        the metric names stays.
+    boxes : int
+        How many boxes are named at most.
+    classes, exclude_classes, score_min, nms, drop_duplicates, class_map, match_images, extra_images
+        What is chosen from both sides, and how they are brought together, as in `evaluate`.
+    gt_format, pred_format, gt_options, pred_options
+        How they are read, as in `evaluate`.
+
+    Raises
+    ------
+    DataError
+        When an input cannot be used, or the two do not belong together.
+    UsageError
+        When an option or the metric names what does not exist, or the metric cannot be explained.
+    """
+    keywords = locals()
+    from jaccard_eval.features.explain.compute import Question, explain_sides
+
+    rules = _asked(ProtocolOptions, keywords).rules()
+    options = _asked(SideOptions, keywords)
+    asked = Question.of(metric, rules, against=against, boxes=boxes)
+    return explain_sides(load_and_align(gt, pred, options), asked, version=__version__)
+
+
+def gate(
+    result: EvaluationResult | PixelsResult | str | os.PathLike[str],
+    gates: Gates,
+    *,
+    baseline: EvaluationResult | PixelsResult | str | os.PathLike[str] | None = None,
+    metrics: Mapping[str, float] | None = None,
+) -> tuple[GateVerdict, ...]:
+    """Judge a result by rules.
+
+    Parameters
+    ----------
+    result : EvaluationResult, PixelsResult or path
+        A path is that of a JSON document, which answers what it holds: the summary, the classes, the operating points
+        and what gates asked before; or that of a saved run (.npz), which answers anything. For rules with a
+        significance, the saved run stands beside the document.
+    gates : Gates
+    baseline : EvaluationResult, PixelsResult or path, optional
+        What to compare with, instead of ``gates.baseline``.
+    metrics : mapping of str to float, optional
+        Values for rules on ``external.NAME``.
+
+    Returns
+    -------
+    tuple of GateVerdict
+        One for each limit of each value; whoever asks decides what a failed one means.
+
+    Raises
+    ------
+    UsageError
+        When a rule names what does not exist or cannot be told, or run and baseline cannot be compared.
+    DataError
+        When a file is no result; a SettingsError when it is that of the baseline.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, Gates, Rule, evaluate, gate
+    >>> gt = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [20, 20, 40, 40]])
+    >>> pred = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.9])
+    >>> [verdict] = gate(evaluate(gt, pred), Gates(rules=(Rule(metric="AP50", min=0.6),)))
+    >>> str(verdict.status), round(verdict.margin, 4)
+    ('fail', -0.095)
+    """
+    from jaccard_eval.gating import judge_result
+
+    return judge_result(result, gates, gates.baseline if baseline is None else baseline, metrics or {})
+
+
+def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str | os.PathLike[str]) -> Verification:
+    """Run a saved evaluation again, with its own rules and options, and say what is not the same.
+
+    Parameters
+    ----------
+    result : path
+        JSON document of an evaluation.
+    gt, pred : path
+        Its inputs, wherever they are now.
+
+    Raises
+    ------
+    DataError
+        When the result or an input cannot be used.
+    """
+    from jaccard_eval.features.verify.compute import compare_again
+    from jaccard_eval.runs import invalid_document, read_saved
+
+    saved = read_saved(Path(result))
+    try:
+        again = evaluate_inputs(gt, pred, saved.protocol, saved.options, version=__version__)
+    except UsageError as error:  # the call is the saved result's, not the user's
+        raise invalid_document(Path(result), f"cannot be run again: {error}") from None
+    return compare_again(saved.path, saved.document, again)
+
+
+def convert(
+    source: Source,
+    target: str | os.PathLike[str],
+    *,
+    to: str | None = None,
+    role: str | None = None,
+    source_format: str | None = None,
+    options: ReadOptions | None = None,
+    lossy: bool = False,
+    replace: bool = False,
+) -> Conversion:
+    """Read ground truth or predictions of any format and write them in another.
+
+    Parameters
+    ----------
+    source : path, Dataset or BoxTable
+    target : path
+        File to write, or folder where the format is one of folders.
+    to : str, optional
+        Name of the target's format; by the suffix of `target` when left out.
+    role : {"gt", "pred"}, optional
+        What `source` is; found by looking for scores when left out.
+    source_format : str, optional
+        Name of its format; found by looking when left out.
+    options : ReadOptions, optional
+        Encoding, units, class names, images.
+    lossy : bool
+        Whether the target may be written though it does not carry all that belongs to the boxes, crowd flags say.
+    replace : bool
+        Whether what exists may be replaced.
+
+    Raises
+    ------
+    DataError
+        When the input cannot be used, or the target cannot carry what it holds.
+    UsageError
+        When the target's format cannot be told or written, or its place is not free.
+    MachineError
+        When the target cannot be written.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, convert
+    >>> boxes = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], crowd=[True])
+    >>> convert(boxes, "labels", to="yolo")
+    Traceback (most recent call last):
+    jaccard_eval.findings.DataError: error[write-loss]: labels: crowd: boxes with crowd set: 1; ...
+    """
+    from jaccard_eval.features.convert.write import convert_input, target_format
+
+    path = Path(target)
+    name = target_format(path, to)
+    dataset = read_alone(Input(source, source_format, options), role)
+    return convert_input(dataset, path, name, lossy=lossy, replace=replace)
 
 
 def pixels(
@@ -407,10 +560,6 @@ def pixels(
     workers : int, optional
         Threads; as many as there are processors when left out. The result does not depend on it.
 
-    Returns
-    -------
-    PixelsResult
-
     Raises
     ------
     DataError
@@ -441,3 +590,11 @@ def pixels(
         run=partial(map_in_order, workers=workers),
     )
     return pixels_result(maps, rules, __version__)
+
+
+Options = TypeVar("Options")
+
+
+def _asked(kind: type[Options], keywords: Mapping[str, Any]) -> Options:
+    """Return the options among the keywords of a verb: what both name is passed on by its name."""
+    return kind(**{item.name: keywords[item.name] for item in fields(kind) if item.name in keywords})  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""An input of any format, written in another."""
