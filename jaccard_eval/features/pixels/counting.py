@@ -19,7 +19,7 @@ from jaccard_eval.features.pixels.result import MapsSummary, PixelProtocol, Pixe
 from jaccard_eval.findings import DataError, Example, Finding, FindingLog, Severity, Where
 from jaccard_eval.reading.labelmaps.colors import ColorTable, color_text
 from jaccard_eval.reading.labelmaps.images import EncodedImage, LabelImage
-from jaccard_eval.reading.labelmaps.pairs import MapPair, Pairing, pair_maps
+from jaccard_eval.reading.labelmaps.pairs import MapPair, pair_maps
 from jaccard_eval.text import counted
 
 IntArray = npt.NDArray[np.int64]
@@ -262,18 +262,22 @@ def pixels_result(maps: CountedMaps, protocol: PixelProtocol, version: str) -> P
     places = [] if protocol.background is None else np.flatnonzero(classes == protocol.background).tolist()
     background = places[0] if places else None
     metrics = pixel_metrics(counts, names, background=background, drop_background=protocol.drop_background)
-    gt, pred = _summaries(maps, protocol)
-    parts = [*protocol.signature_parts(), f"gt={gt.fingerprint}", f"pred={pred.fingerprint}", f"v={version}"]
+    # Ignored ground truth is no class; a prediction of none is a column of its own.
+    kept = counts.take(counts.gt != NO_CLASS)
+    rows = zip(kept.gt.tolist(), kept.pred.tolist(), kept.pixels.tolist(), strict=True)
+    confusion = tuple((names[gt], None if pred == NO_CLASS else names[pred], pixels) for gt, pred, pixels in rows)
+    gt_maps, pred_maps = _summaries(maps, protocol)
+    parts = [*protocol.signature_parts(), f"gt={gt_maps.fingerprint}", f"pred={pred_maps.fingerprint}", f"v={version}"]
     return PixelsResult(
         protocol=protocol,
         signature="|".join(parts),
         version=version,
-        gt=gt,
-        pred=pred,
+        gt=gt_maps,
+        pred=pred_maps,
         image_strategy=maps.strategy,
         metrics=metrics.overall,
         per_class=metrics.per_class,
-        confusion=_named(counts, names),
+        confusion=confusion,
         findings=(*maps.findings, *_audit(maps, protocol)),
     )
 
@@ -311,12 +315,6 @@ def _dropped(counts: ConfusionCounts, protocol: PixelProtocol) -> int:
     if protocol.drop_background is None:
         return 0
     return int(counts.pixels[is_background[protocol.drop_background] & (counts.gt != NO_CLASS)].sum())
-
-
-def _named(counts: ConfusionCounts, names: tuple[str, ...]) -> tuple[tuple[str, str | None, int], ...]:
-    kept = counts.take(counts.gt != NO_CLASS)
-    rows = zip(kept.gt.tolist(), kept.pred.tolist(), kept.pixels.tolist(), strict=True)
-    return tuple((names[gt], None if pred == NO_CLASS else names[pred], pixels) for gt, pred, pixels in rows)
 
 
 def _audit(maps: CountedMaps, protocol: PixelProtocol) -> tuple[Finding, ...]:
@@ -396,17 +394,13 @@ def count_label_maps(
     return CountedMaps(
         counts=tally.counts,
         paths=(str(gt), str(pred)),
-        formats=_formats(pairing),
+        formats=(
+            ", ".join(sorted({pair.gt.suffix.lower().lstrip(".") for pair in pairing.pairs})),
+            ", ".join(sorted({pair.pred.suffix.lower().lstrip(".") for pair in pairing.pairs})),
+        ),
         fingerprints=tally.fingerprints,
         n_pairs=len(pairing.pairs),
         strategy=pairing.strategy,
         ignored=pairing.ignored,
         findings=findings.findings(),
     )
-
-
-def _formats(pairing: Pairing) -> tuple[str, str]:
-    """Name the kinds of files on either side."""
-    suffixes = {pair.gt.suffix for pair in pairing.pairs}, {pair.pred.suffix for pair in pairing.pairs}
-    gt, pred = (", ".join(sorted({suffix.lower().lstrip(".") for suffix in side})) for side in suffixes)
-    return gt, pred
