@@ -33,23 +33,13 @@ ClassNames = Mapping[str, Mapping[Key, str]]  # by the name of the column that h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remarks:
-    """What a table says of itself.
+    """What a table says of itself."""
 
-    Parameters
-    ----------
-    class_names : mapping of str to mapping of int or str to str
-        Names of classes by key, for the columns that have the keys.
-    own : bool
-        Whether it was written here, so that the columns of ids are the keys.
-    units : {"px", "norm"}, optional
-    listed, named : bool
-        As in `jaccard_eval.reading.tabular.objects.Table`.
-    """
-
+    # Names of classes by key, for the columns that have the keys.
     class_names: ClassNames = field(default_factory=dict)
-    own: bool = False
+    own: bool = False  # whether it was written here, so that the columns of ids are the keys
     units: str | None = None
-    listed: bool = False
+    listed: bool = False  # this and the next as in `jaccard_eval.reading.tabular.objects.Table`
     named: bool = True
 
 
@@ -63,18 +53,18 @@ def read_remarks(metadata: Mapping[bytes, bytes]) -> Remarks:
     """Return what the metadata of a schema says; what is not as expected says nothing."""
     own = _loaded(metadata.get(OWN_KEY, b""))
     if isinstance(own, dict) and own.get("units") in ("px", "norm"):
-        names = {str(own.get("column")): dict(_pairs(own.get("classes")))}
+        names: dict[Key, str] = {}
+        listed_classes = own.get("classes")
+        for pair in listed_classes if isinstance(listed_classes, list) else ():
+            match pair:
+                case [int() | str() as key, str() as name] if not isinstance(key, bool):
+                    names[key] = name
         listed, named = own.get("listed") is True, own.get("named") is True
-        return Remarks(class_names=names, own=True, units=own["units"], listed=listed, named=named)
+        return Remarks(
+            class_names={str(own.get("column")): names}, own=True, units=own["units"], listed=listed, named=named
+        )
     described = _loaded(metadata.get(HUGGING_FACE_KEY, b""))
     return Remarks(class_names=dict(_class_labels(_at(described, "info", "features"))))
-
-
-def _pairs(classes: Any) -> Iterator[tuple[Key, str]]:
-    for one in classes if isinstance(classes, list) else []:
-        match one:
-            case [int() | str() as key, str() as name] if not isinstance(key, bool):
-                yield key, name
 
 
 def _class_labels(features: Any) -> Iterator[tuple[str, dict[Key, str]]]:
@@ -84,7 +74,7 @@ def _class_labels(features: Any) -> Iterator[tuple[str, dict[Key, str]]]:
             yield from _class_labels(_inside(feature))
             continue
         names = _at(_inside(feature), "names")
-        if isinstance(names, list) and all(isinstance(one, str) for one in names):
+        if isinstance(names, list) and all(isinstance(class_name, str) for class_name in names):
             yield str(SINGULAR.get(name, name)), dict(enumerate(names))
 
 
@@ -117,21 +107,11 @@ _LIST_PARTS = frozenset({"list", "element", "item", "array", "bag", "array_eleme
 
 @dataclass(slots=True)
 class Content:
-    """What a file holds.
+    """What a file holds."""
 
-    Parameters
-    ----------
-    batches : list of Batch
-        At least one, which may be empty.
-    unread : list of str
-        Columns, and fields of objects, that were passed over.
-    metadata : dict of bytes to bytes
-        Of the schema.
-    """
-
-    batches: list[Batch] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
-    metadata: dict[bytes, bytes] = field(default_factory=dict)
+    batches: list[Batch] = field(default_factory=list)  # at least one, which may be empty
+    unread: list[str] = field(default_factory=list)  # columns, and fields of objects, that were passed over
+    metadata: dict[bytes, bytes] = field(default_factory=dict)  # of the schema
 
 
 def read_content(path: Path, findings: FindingLog) -> Content:
@@ -192,14 +172,19 @@ def _parquet(file: BinaryIO, content: Content, budget: _Budget) -> Iterator[Any]
     schema, about = opened.schema_arrow, opened.metadata
     content.metadata = schema.metadata or {}
     leaves = [opened.schema.column(at) for at in range(len(opened.schema))]
-    read = [leaf for leaf in leaves if is_wanted(_parts(leaf.path)) and _is_readable(leaf)]
+    # Bare bytes, such as an encoded image, are not read.
+    texts = ("STRING", "DECIMAL", "JSON", "ENUM")
+    readable = [leaf for leaf in leaves if leaf.physical_type != "BYTE_ARRAY" or leaf.logical_type.type in texts]
+    read = [leaf for leaf in readable if is_wanted(_parts(leaf.path))]
     paths = {leaf.path for leaf in read}
-    content.unread = list(dict.fromkeys(_unread_name(_title(leaf.path)) for leaf in leaves if leaf.path not in paths))
+    content.unread = list(
+        dict.fromkeys(_unread_name(".".join(_parts(leaf.path)[:2])) for leaf in leaves if leaf.path not in paths)
+    )
     # Not that of the columns in it: to ask for these ends the process where the file is damaged (pyarrow 26).
     groups = [about.row_group(group).total_byte_size for group in range(about.num_row_groups)]
     budget.require(max(sum(groups), ROW_BYTES * about.num_rows))
-    texts = [leaf.path for leaf in read if leaf.physical_type == "BYTE_ARRAY"]
-    opened = parquet.ParquetFile(file, metadata=about, read_dictionary=texts)
+    coded = [leaf.path for leaf in read if leaf.physical_type == "BYTE_ARRAY"]
+    opened = parquet.ParquetFile(file, metadata=about, read_dictionary=coded)
     if not groups:
         yield opened.read(columns=sorted(paths))
     for group in range(len(groups)):
@@ -210,13 +195,16 @@ def _arrow(file: BinaryIO, start: bytes, content: Content, budget: _Budget) -> I
     """Yield the record batches of a file or a stream."""
     arrow, ipc = require("pyarrow", extra=EXTRA), require("pyarrow.ipc", extra=EXTRA)
     is_file = start.startswith(ARROW_MAGIC)
-    open_one = ipc.open_file if is_file else ipc.open_stream
-    schema = open_one(file).schema
+    opener = ipc.open_file if is_file else ipc.open_stream
+    schema = opener(file).schema
     file.seek(0)
     content.metadata = schema.metadata or {}
-    chosen = [at for at, one in enumerate(schema) if is_wanted((one.name,)) and not _is_binary(one.type)]
-    content.unread = [_unread_name(one.name) for at, one in enumerate(schema) if at not in chosen]
-    reader = open_one(file, options=ipc.IpcReadOptions(included_fields=chosen, use_threads=True))
+    types = arrow.types
+    are_bytes = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
+    wanted = [at for at, column in enumerate(schema) if is_wanted((column.name,))]
+    chosen = [at for at in wanted if not any(is_kind(schema.field(at).type) for is_kind in are_bytes)]
+    content.unread = [_unread_name(column.name) for at, column in enumerate(schema) if at not in chosen]
+    reader = opener(file, options=ipc.IpcReadOptions(included_fields=chosen, use_threads=True))
     yield arrow.schema([schema.field(at) for at in chosen]).empty_table()
     yield from map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
 
@@ -224,27 +212,12 @@ def _arrow(file: BinaryIO, start: bytes, content: Content, budget: _Budget) -> I
 def _parts(path: str) -> tuple[str, ...]:
     """Return the names of a column and of the fields in it."""
     name, *inner = path.split(".")
-    return (name, *(one for one in inner if one not in _LIST_PARTS))
-
-
-def _title(path: str) -> str:
-    """Return the name of a column, or with it that of a field."""
-    return ".".join(_parts(path)[:2])
+    return (name, *(part for part in inner if part not in _LIST_PARTS))
 
 
 def _unread_name(title: str) -> str:
     """Return what a column that is not read is called: bytes do not take the name of what is read."""
     return f"{title} (bytes)" if count_known([title]) else title
-
-
-def _is_readable(leaf: Any) -> bool:
-    """Whether a column of Parquet is no bare bytes, such as an encoded picture."""
-    return leaf.physical_type != "BYTE_ARRAY" or leaf.logical_type.type in ("STRING", "DECIMAL", "JSON", "ENUM")
-
-
-def _is_binary(kind: Any) -> bool:
-    types = require("pyarrow", extra=EXTRA).types
-    return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
 
 
 SPLIT = "split"
@@ -255,19 +228,11 @@ _SHARD = re.compile(r"([a-z]+)(?:-\d{5}-of-\d{5})?", re.IGNORECASE)  # of the Hu
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file of a folder, and the columns that the names of its folders give it.
-
-    Parameters
-    ----------
-    path : Path
-    columns : mapping of str to str or None
-    split : str, optional
-        By a folder ``split=val``, a folder or a file that is called like one.
-    """
+    """A file of a folder, and the columns that the names of its folders give it."""
 
     path: Path
     columns: Mapping[str, str | None]
-    split: str | None
+    split: str | None  # by a folder ``split=val``, a folder or a file that is called like one
 
 
 def find_parts(path: Path, suffixes: Collection[str], draft: Draft) -> list[Part]:
@@ -289,22 +254,15 @@ def find_parts(path: Path, suffixes: Collection[str], draft: Draft) -> list[Part
 def _part(folder: Path, name: str) -> Part:
     """Return a file with what its path says."""
     *folders, file = name.split("/")
-    columns = dict(_hive_pair(one) for one in folders if "=" in one.strip("="))
-    named = columns.get(SPLIT) if SPLIT in columns else _split_of_names(folders, Path(file).stem)
+    pairs = [inner.partition("=") for inner in folders if "=" in inner.strip("=")]
+    columns = {unquote(key): None if value == _NO_VALUE else unquote(value) for key, _, value in pairs}
+    # The split is that of a folder split=val, else of a folder or a file that is called like one.
+    shard = _SHARD.fullmatch(Path(file).stem)
+    names = [*folders, *([shard[1]] if shard else [])]
+    called = next((part for part in reversed(names) if part.lower() in SPLIT_NAMES), None)
+    named = columns.pop(SPLIT) if SPLIT in columns else called
     split = split_of(named.lower()) if named and named.lower() in SPLIT_NAMES else named
-    return Part(folder / name, {key: value for key, value in columns.items() if key != SPLIT}, split)
-
-
-def _hive_pair(folder: str) -> tuple[str, str | None]:
-    key, _, value = folder.partition("=")
-    return unquote(key), None if value == _NO_VALUE else unquote(value)
-
-
-def _split_of_names(folders: list[str], stem: str) -> str | None:
-    """Return the split that a folder or the file is called after."""
-    shard = _SHARD.fullmatch(stem)
-    named = [*folders, *([shard[1]] if shard else [])]
-    return next((name for name in reversed(named) if name.lower() in SPLIT_NAMES), None)
+    return Part(folder / name, columns, split)
 
 
 def _of_split(path: Path, parts: list[Part], draft: Draft) -> list[Part]:
@@ -335,21 +293,17 @@ def _read_part(part: Part, draft: Draft) -> Content:
     except DataError as error:
         draft.findings.extend(error.findings)
         return Content()
-    content.batches = [_with_constants(batch, part.columns) for batch in content.batches]
-    return content
-
-
-def _with_constants(batch: Batch, constants: Mapping[str, str | None]) -> Batch:
     arrow = require("pyarrow", extra=EXTRA)
-    given = {name: value for name, value in constants.items() if name not in batch.columns}
-    columns = {name: _constant(arrow, value, len(batch.rows)) for name, value in given.items()}
-    return replace(batch, columns={**batch.columns, **columns})
-
-
-def _constant(arrow: Any, value: str | None, n: int) -> Any:
-    """Return a column of one value: a whole number where the text is one."""
-    typed = None if value is None else int(value) if value.isdecimal() and len(value) <= 18 else value
-    return arrow.DictionaryArray.from_arrays(arrow.array(np.zeros(n, dtype=np.int32)), arrow.array([typed]))
+    for at, batch in enumerate(content.batches):
+        columns = dict(batch.columns)
+        for name, value in part.columns.items():
+            if name not in columns:
+                # A column of one value: a whole number where the text is one.
+                typed = None if value is None else int(value) if value.isdecimal() and len(value) <= 18 else value
+                indices = arrow.array(np.zeros(len(batch.rows), dtype=np.int32))
+                columns[name] = arrow.DictionaryArray.from_arrays(indices, arrow.array([typed]))
+        content.batches[at] = replace(batch, columns=columns)
+    return content
 
 
 def _merged(parts: list[Part], contents: list[Content], draft: Draft) -> Table | None:
@@ -359,7 +313,8 @@ def _merged(parts: list[Part], contents: list[Content], draft: Draft) -> Table |
     _check_alike(parts, contents, draft)
     try:
         tables = [
-            arrow.table({name: _mergeable(arrow, one) for name, one in batch.columns.items()}) for batch in batches
+            arrow.table({name: _mergeable(arrow, values) for name, values in batch.columns.items()})
+            for batch in batches
         ]
         merged = arrow.concat_tables(tables, promote_options="permissive")
     except (arrow.ArrowException, ValueError) as error:
@@ -379,7 +334,8 @@ def _merged(parts: list[Part], contents: list[Content], draft: Draft) -> Table |
 
     cells: dict[str, Column] = {name: ArrowColumn(merged.column(name)) for name in merged.column_names}
     unread = (name for content in contents for name in content.unread if name not in cells)
-    remarks = read_remarks(contents[0].metadata) if len(parts) == 1 else _shared_remarks(contents)
+    said = [read_remarks(content.metadata) for content in contents]
+    remarks = said[0] if all(other == said[0] for other in said) else Remarks()  # what all files say alike
     return Table(
         cells={**cells, **{name: ValueColumn(()) for name in unread}},
         n_rows=len(rows),
@@ -392,12 +348,6 @@ def _merged(parts: list[Part], contents: list[Content], draft: Draft) -> Table |
         keyed=remarks.own,
         bare=np.concatenate([batch.bare for batch in batches]) if inner else None,
     )
-
-
-def _shared_remarks(contents: list[Content]) -> Remarks:
-    """Return what all files of a folder say alike."""
-    remarks = [read_remarks(content.metadata) for content in contents]
-    return remarks[0] if all(one == remarks[0] for one in remarks) else Remarks()
 
 
 def _check_alike(parts: list[Part], contents: list[Content], draft: Draft) -> None:

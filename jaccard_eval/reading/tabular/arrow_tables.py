@@ -35,14 +35,9 @@ MAX_SHOWN_ENTRIES = 20  # of a list that a message repeats
 
 @dataclass(frozen=True)
 class ArrowColumn:
-    """A column of an Arrow table; see `jaccard_eval.reading.tabular.objects.Column`.
+    """A column of an Arrow table; see `jaccard_eval.reading.tabular.objects.Column`."""
 
-    Parameters
-    ----------
-    chunks : pyarrow.ChunkedArray
-    """
-
-    chunks: Any
+    chunks: Any  # pyarrow.ChunkedArray
 
     @cached_property
     def filled(self) -> BoolArray:
@@ -56,7 +51,7 @@ class ArrowColumn:
         """Return some cells as numbers (m,)."""
         if not _is_number(self._plain.type):
             return np.full(len(rows), np.nan), self._all_filled(rows)
-        return self._numbers[rows] if len(rows) < len(self._numbers) else self._numbers, _no_rows()
+        return self._numbers[rows] if len(rows) < len(self._numbers) else self._numbers, np.zeros(0, dtype=np.int64)
 
     def packed(self, rows: Codes) -> tuple[FloatArray, Codes]:
         """Return some cells as four numbers each (m, 4)."""
@@ -162,10 +157,6 @@ def _numpy(values: Any) -> Any:
     return values.to_numpy() if isinstance(values, arrow.ChunkedArray) else values.to_numpy(zero_copy_only=False)
 
 
-def _no_rows() -> Codes:
-    return np.zeros(0, dtype=np.int64)
-
-
 BOX = "bbox"
 
 Columns = dict[str, Any]  # of pyarrow.Array
@@ -173,27 +164,14 @@ Columns = dict[str, Any]  # of pyarrow.Array
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some rows of a file, flattened.
+    """Some rows of a file, flattened."""
 
-    Parameters
-    ----------
-    columns : dict of str to pyarrow.Array
-        Each of n rows.
-    rows : ndarray of int64, shape (n,)
-        Row of the file.
-    positions : ndarray of int64, shape (n,)
-        Of the object in the lists of its row; -1 where the row of the file is the box.
-    bare : ndarray of bool, shape (n,)
-        Whether the row stands for an image without objects, as the lists say; where there are none nothing is said.
-    inner : frozenset of str
-        Columns that come from the lists of objects.
-    """
-
-    columns: Columns
-    rows: Codes
-    positions: Codes
+    columns: Columns  # each of n rows
+    rows: Codes  # of the file (n,)
+    positions: Codes  # of the object in the lists of its row (n,); -1 where the row of the file is the box
+    # Whether the row stands for an image without objects, as the lists say; where there are none nothing is said.
     bare: BoolArray
-    inner: frozenset[str] = frozenset()
+    inner: frozenset[str] = frozenset()  # columns that come from the lists of objects
 
 
 def is_wanted(path: tuple[str, ...]) -> bool:
@@ -209,16 +187,8 @@ def is_wanted(path: tuple[str, ...]) -> bool:
 def flatten(table: Any, first_row: int, path: str, findings: FindingLog, *, most: int) -> Batch:
     """Give every box of a batch a row of its own, and every image without boxes one.
 
-    Parameters
-    ----------
-    table : pyarrow.RecordBatch or pyarrow.Table
-    first_row : int
-        Row of the file that the batch starts with.
-    path : str
-    findings : FindingLog
-        Takes what is wrong with the lists.
-    most : int
-        Objects that the lists may hold.
+    The batch starts with `first_row` of the file. Its lists may hold `most` objects; where they claim more it is a
+    ValueError, for lists of nothing claim any number in a few bytes.
     """
     columns = dict(_outer_columns(table))
     rows = np.arange(first_row, first_row + table.num_rows)
@@ -263,16 +233,19 @@ def _picture_columns(picture: Any) -> Iterator[tuple[str, Any]]:
 
 def _objects(objects: Any, rows: Codes, path: str, findings: FindingLog) -> tuple[Codes, Columns]:
     """Return the number of objects of each row, and their columns; of those that cannot be used there are none."""
-    if _is_empty(objects):
+    compute = require("pyarrow.compute", extra=EXTRA)
+    is_null, kind = require("pyarrow", extra=EXTRA).types.is_null, objects.type
+    # No row has an object, in a column that does not even say what they would be.
+    if is_null(kind) or (_is_list(kind) and is_null(kind.value_type) and not _lengths(objects).any()):
         return np.zeros(len(rows), dtype=np.int64), dict.fromkeys(USUAL, objects.slice(0, 0))
     if _is_list(objects.type) and _is_struct_type(objects.type.value_type):
-        return _lengths(objects), _renamed(_fields(_flattened(objects)))
+        return _lengths(objects), _renamed(_fields(compute.list_flatten(objects)))
     lists = _fields(objects) if _is_struct(objects) else {}
-    if not lists or not all(_is_list(one.type) for one in lists.values()):
+    if not lists or not all(_is_list(values.type) for values in lists.values()):
         where = Where(path, field=OBJECTS)
         findings.error("objects-type", where, f"holds {objects.type}; expected lists of objects", fix=OBJECTS_FIX)
         return np.zeros(len(rows), dtype=np.int64), {}
-    lengths = {name: _lengths(one) for name, one in lists.items()}
+    lengths = {name: _lengths(values) for name, values in lists.items()}
     shortest = np.minimum.reduce(list(lengths.values()))
     uneven = np.flatnonzero(shortest != np.maximum.reduce(list(lengths.values())))
 
@@ -283,7 +256,7 @@ def _objects(objects: Any, rows: Codes, path: str, findings: FindingLog) -> tupl
     findings.add_rows(Severity.ERROR, "objects-type", uneven, describe, fix=OBJECTS_FIX)
     if len(uneven):
         return np.zeros(len(rows), dtype=np.int64), {}
-    return shortest, _renamed({name: _flattened(one) for name, one in lists.items()})
+    return shortest, _renamed({name: compute.list_flatten(values) for name, values in lists.items()})
 
 
 def _renamed(fields: Columns) -> Columns:
@@ -318,20 +291,9 @@ def _lengths(lists: Any) -> Codes:
     return found
 
 
-def _flattened(lists: Any) -> Any:
-    return require("pyarrow.compute", extra=EXTRA).list_flatten(lists)
-
-
 def _taken(values: Any, rows: Codes, missing: Any = None) -> Any:
     arrow = require("pyarrow", extra=EXTRA)
     return values.take(arrow.array(rows, mask=missing))
-
-
-def _is_empty(objects: Any) -> bool:
-    """Whether no row has an object, in a column that does not even say what they would be."""
-    is_null = require("pyarrow", extra=EXTRA).types.is_null
-    kind = objects.type
-    return bool(is_null(kind) or (_is_list(kind) and is_null(kind.value_type) and not _lengths(objects).any()))
 
 
 def _is_struct(values: Any) -> bool:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
@@ -32,34 +31,17 @@ from jaccard_eval.text import counted, shown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxCells:
-    """What the cells of a sheet say, before images and classes are told apart.
+    """What the cells of a sheet say, before images and classes are told apart."""
 
-    Parameters
-    ----------
-    used : ndarray of int64, shape (m,)
-        Rows that are not blank; each names an image.
-    sizes : ndarray of float64, shape (m, 2), optional
-        Size of the image in each used row, NaN where not given.
-    without_box : ndarray of int64
-        Used rows whose box cells are all empty.
-    rows : ndarray of int64, shape (n,)
-        Rows with a box.
-    coords : ndarray of float64, shape (n, 4)
-    score, area : ndarray of float64, shape (n,), optional
-    flags : dict of str to ndarray of bool, shape (n,)
-    decimal_commas : bool
-        Whether numbers were written 10,5.
-    """
-
-    used: RowIndices
-    sizes: FloatArray | None
-    without_box: RowIndices
-    rows: RowIndices
-    coords: FloatArray
+    used: RowIndices  # rows that are not blank (m,); each names an image
+    sizes: FloatArray | None  # of the image in each used row (m, 2), NaN where not given
+    without_box: RowIndices  # used rows whose box cells are all empty
+    rows: RowIndices  # those with a box (n,)
+    coords: FloatArray  # (n, 4)
     score: FloatArray | None
     area: FloatArray | None
     flags: dict[str, BoolArray]
-    decimal_commas: bool
+    decimal_commas: bool  # whether numbers were written 10,5
 
     def take(self, kept: BoolArray) -> BoxCells:
         """Return the cells with the boxes of a mask only; the used rows stay."""
@@ -81,16 +63,23 @@ def read_cells(sheet: Sheet, columns: Columns, draft: Draft) -> BoxCells:
     box = _box_cells(sheet, columns, rows, draft.findings)
     score = _unless_empty(sheet, columns.score, rows)
     area = _unless_empty(sheet, columns.area, rows)
-    if draft.options.role == "gt":
-        _set_scores_aside(sheet, rows, draft)
+    unused = position_of(sheet.header, SCORE) if draft.options.role == "gt" else None
+    if unused is not None:
+        given = [cell for cell in sheet.columns[unused][rows] if cell.strip()]
+        if not {*given} <= {"1", "1.0"}:  # those of Open Images are all 1, and say nothing
+            mention_unused_scores(len(given), draft)
     others = [sheet.columns[column][rows] for column in (score, area) if column is not None]
     commas = has_decimal_commas([*box, *others], sheet.delimiter)
     reader = _NumberReader(sheet, draft.findings, commas)
     positions = columns.box if len(columns.box) == len(box) else columns.box * len(box)
     coords = [reader.parse(cells, column, rows) for cells, column in zip(box, positions, strict=True)]
+    sizes: FloatArray | None = None  # width and height (m, 2) of the image that each row names
+    if columns.size is not None:
+        sizes = np.stack([reader.parse_given(column, used) for column in columns.size], axis=1)
+        check_image_sizes(sheet, sizes, used, draft.findings)
     return BoxCells(
         used=used,
-        sizes=None if columns.size is None else _read_sizes(reader, columns.size, used),
+        sizes=sizes,
         without_box=used[~filled.any(axis=1)],
         rows=rows,
         coords=np.stack(coords, axis=1),
@@ -194,16 +183,6 @@ def _box_cells(sheet: Sheet, columns: Columns, rows: RowIndices, findings: Findi
     return parts
 
 
-def _set_scores_aside(sheet: Sheet, rows: RowIndices, draft: Draft) -> None:
-    """Count the scores of ground truth; those of Open Images are all 1, and say nothing."""
-    column = position_of(sheet.header, SCORE)
-    if column is None:
-        return
-    given = [cell for cell in sheet.columns[column][rows] if cell.strip()]
-    if not {*given} <= {"1", "1.0"}:
-        mention_unused_scores(len(given), draft)
-
-
 def mention_unused_scores(count: int, draft: Draft) -> None:
     """Say that ground truth has scores, and count them."""
     draft.ignored["score"] += count
@@ -213,13 +192,6 @@ def mention_unused_scores(count: int, draft: Draft) -> None:
 def _unless_empty(sheet: Sheet, column: int | None, rows: RowIndices) -> int | None:
     """Return the column unless none of its cells holds anything."""
     return column if column is not None and bool((sheet.columns[column][rows] != "").any()) else None
-
-
-def _read_sizes(reader: _NumberReader, size: tuple[int, int], used: RowIndices) -> FloatArray:
-    """Return width and height (m, 2) of the image that each row names."""
-    sizes: npt.NDArray[np.float64] = np.stack([reader.parse_given(column, used) for column in size], axis=1)
-    check_image_sizes(reader.sheet, sizes, used, reader.findings)
-    return sizes
 
 
 def check_image_sizes(table: Rows, sizes: FloatArray, used: RowIndices, findings: FindingLog) -> None:
@@ -265,7 +237,18 @@ def add_boxes(table: Rows, columns: Columns, cells: BoxCells, draft: Draft) -> N
     row_codes[cells.used] = images.keys.codes
     sizes = _image_sizes(table, cells, images.keys.codes, len(keys), draft)
     if not table.listed:
-        _note_empty_rows(table, cells, draft)
+        n_without = len(cells.without_box)
+        draft.findings.add_rows(
+            Severity.NOTE,
+            "csv-row-no-box",
+            cells.without_box,
+            lambda row: (table.where(row), "all box cells are empty"),
+            summary=counted(
+                n_without,
+                "row names an image and no box: an image without boxes",
+                "rows name an image and no box: images without boxes",
+            ),
+        )
     if draft.options.role == "gt" and not table.listed:
         cells = _drop_zero_rows(table, cells, row_codes[cells.rows], draft)
     image_codes = row_codes[cells.rows]
@@ -418,20 +401,6 @@ def _warn_alike_images(images: list[str], draft: Draft) -> None:
         range(len(alike)),
         lambda group: (Where(draft.path), f"image names {', '.join(map(shown, alike[group]))} are kept apart"),
         fix="If they are one image, write its name in one way (spreadsheets turn 001 into 1).",
-    )
-
-
-def _note_empty_rows(table: Rows, cells: BoxCells, draft: Draft) -> None:
-    draft.findings.add_rows(
-        Severity.NOTE,
-        "csv-row-no-box",
-        cells.without_box,
-        lambda row: (table.where(row), "all box cells are empty"),
-        summary=counted(
-            len(cells.without_box),
-            "row names an image and no box: an image without boxes",
-            "rows name an image and no box: images without boxes",
-        ),
     )
 
 

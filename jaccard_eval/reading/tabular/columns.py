@@ -128,31 +128,17 @@ MAX_LISTED = 20  # columns repeated in a message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Position of each column by its meaning.
-
-    Parameters
-    ----------
-    image, label : int
-    box : tuple of int
-        Four positions, or the one of a packed column.
-    encoding : {"xyxy", "xywh", "cxcywh"}
-    score, area : int, optional
-    size : tuple of int, optional
-        Width and height of the image.
-    flags : dict of str to int
-    unused : tuple of int
-        Columns that are passed over.
-    """
+    """Position of each column by its meaning."""
 
     image: int
     label: int
-    box: tuple[int, ...]
-    encoding: str
+    box: tuple[int, ...]  # four positions, or the one of a packed column
+    encoding: str  # "xyxy", "xywh" or "cxcywh"
     score: int | None
     area: int | None
-    size: tuple[int, int] | None
+    size: tuple[int, int] | None  # width and height of the image
     flags: dict[str, int]
-    unused: tuple[int, ...]
+    unused: tuple[int, ...]  # columns that are passed over
 
 
 def count_known(header: Sequence[str]) -> int:
@@ -207,7 +193,10 @@ def explain_no_header(first: Sequence[str]) -> str:
 def resolve_columns(header: Sequence[str], options: ReadOptions, findings: FindingLog, where: Where) -> Columns | None:
     """Find the columns of a header; None when it lacks one, with every lack among the findings."""
     at = _positions(header)
-    _report_duplicates(header, at, findings, where)
+    for positions in at.values():
+        if len(positions) > 1:
+            names = " and ".join(shown(header[position]) for position in positions)
+            findings.error("csv-column-duplicate", where, f"duplicate columns {names}", fix="Keep one of them.")
     image, label, box = _pick(at, IMAGE), _pick(at, CLASS), _pick_box(at, options.box)
     for position, what, aliases in ((image, "the image", IMAGE), (label, "the class", CLASS)):
         if position is None:
@@ -216,8 +205,8 @@ def resolve_columns(header: Sequence[str], options: ReadOptions, findings: Findi
         _report_missing_box(header, at, findings, where)
     if image is None or label is None or box is None:
         return None
-    encoding, positions = box
-    return _collect(header, at, options, (image, label, *positions), encoding)
+    encoding, four = box
+    return _collect(header, at, options, (image, label, *four), encoding)
 
 
 def listed_names(header: Sequence[str]) -> str:
@@ -234,7 +223,9 @@ def _collect(
     flags = {flag: _pick(at, aliases) for flag, aliases in FLAGS.items()}
     given = {flag: position for flag, position in flags.items() if position is not None}
     score = _pick(at, SCORE) if options.role == "pred" else None
-    area, size = _pick(at, AREA), _pick_size(at, needed)
+    area, sizes = _pick(at, AREA), (_pick_all(at, names) for names in SIZES)
+    # "width" and "height" are the image's unless the box needs them.
+    size = next(((pair[0], pair[1]) for pair in sizes if pair is not None and not {*pair} & {*needed}), None)
     used = {*needed, *given.values(), *(size or ()), score, area}
     return Columns(
         image=needed[0],
@@ -289,21 +280,8 @@ def _pick_box(at: dict[str, list[int]], asked: str | None) -> tuple[str, tuple[i
     return min(whole, key=lambda layout: layout[0] != asked) if whole else None
 
 
-def _pick_size(at: dict[str, list[int]], needed: tuple[int, ...]) -> tuple[int, int] | None:
-    """Columns of the image's size: "width" and "height" are the image's unless the box needs them."""
-    pairs = (_pick_all(at, names) for names in SIZES)
-    return next(((pair[0], pair[1]) for pair in pairs if pair is not None and not {*pair} & {*needed}), None)
-
-
 def _is_number(cell: str) -> bool:
     return is_numeral(cell.strip())
-
-
-def _report_duplicates(header: Sequence[str], at: dict[str, list[int]], findings: FindingLog, where: Where) -> None:
-    for positions in at.values():
-        if len(positions) > 1:
-            names = " and ".join(shown(header[position]) for position in positions)
-            findings.error("csv-column-duplicate", where, f"duplicate columns {names}", fix="Keep one of them.")
 
 
 def _report_missing(what: str, remedy: str, header: Sequence[str], findings: FindingLog, where: Where) -> None:

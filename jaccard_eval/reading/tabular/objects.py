@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -81,8 +81,8 @@ class ValueColumn:
         """Return some cells as four numbers each (m, 4)."""
         lists = [self.values[row] for row in rows]
         whole = [
-            one if isinstance(one, list | tuple) and len(one) == 4 else (None if one is None else "",) * 4
-            for one in lists
+            cell if isinstance(cell, list | tuple) and len(cell) == 4 else (None if cell is None else "",) * 4
+            for cell in lists
         ]
         numbers, bad = _numbers([number for four in whole for number in four])
         return numbers.reshape(-1, 4), np.unique(bad // 4)
@@ -90,7 +90,7 @@ class ValueColumn:
     def flags(self, rows: Codes) -> tuple[BoolArray, Codes]:
         """Return some cells as flags (m,)."""
         values = (self.values[row] for row in rows)
-        return flags_of(*_numbers([int(one) if isinstance(one, bool) else one for one in values]))
+        return flags_of(*_numbers([int(value) if isinstance(value, bool) else value for value in values]))
 
     def keys(self, rows: Codes) -> tuple[CodedKeys, Codes]:
         """Return some cells as whole numbers or texts that are not empty (m,)."""
@@ -134,17 +134,13 @@ def _numbers(values: list[Any]) -> tuple[FloatArray, Codes]:
     bad = []
     for at, value in enumerate(values):
         if isinstance(value, int | float) and not isinstance(value, bool):
-            numbers[at] = _float(value)
+            try:
+                numbers[at] = value
+            except OverflowError:  # an integer that no float holds
+                numbers[at] = math.inf
         elif value is not None:
             bad.append(at)
     return numbers, np.array(bad, dtype=np.int64)
-
-
-def _float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
 
 
 IMAGE_IDS = tuple(name for name in IMAGE if name.endswith("_id"))
@@ -154,40 +150,22 @@ IMAGE_NAMES = tuple(name for name in IMAGE if name not in IMAGE_IDS)
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows that have a box each, or name an image without one.
+    """Rows that have a box each, or name an image without one."""
 
-    Parameters
-    ----------
-    cells : mapping of str to Column
-        All columns by name, each of n rows.
-    n_rows : int
-    place : callable
-        From a row and the name of a column, or None, to their place in the input.
-    findings : FindingLog
-    listed : bool
-        Whether the rows name all images there are.
-    units : {"px", "norm"}, optional
-        Of the boxes, where the file says so.
-    class_names : mapping of str to mapping of int or str to str
-        Names of classes by key, in their order, for the columns that have the keys.
-    named : bool
-        Whether these names are more than the keys as text.
-    keyed : bool
-        Whether columns of ids are the keys, whatever stands in those of names.
-    bare : ndarray of bool, shape (n,), optional
-        Which rows stand for an image without boxes; where it is not known, those without a box do.
-    """
-
-    cells: Mapping[str, Column]
+    cells: Mapping[str, Column]  # all columns by name, each of n rows
     n_rows: int
-    place: Callable[[int, str | None], Where]
+    place: Callable[[int, str | None], Where]  # from a row and the name of a column, or None
     findings: FindingLog
-    listed: bool = False
-    units: str | None = None
+    listed: bool = False  # whether the rows name all images there are
+    units: str | None = None  # of the boxes, where the file says so
+    # Names of classes by key, in their order, for the columns that have the keys.
     class_names: Mapping[str, Mapping[Key, str]] = field(default_factory=dict)
-    named: bool = True
+    named: bool = True  # whether these names are more than the keys as text
+    # Whether columns of ids are the keys, whatever stands in those of names.
     keyed: bool = False
+    # Which rows stand for an image without boxes; where it is not known, those without a box do.
     bare: BoolArray | None = None
+    headerless: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return self.n_rows
@@ -196,11 +174,6 @@ class Table:
     def header(self) -> tuple[str, ...]:
         """Name of each column."""
         return tuple(self.cells)
-
-    @property
-    def headerless(self) -> bool:
-        """Whether the names are not in the file: they always are."""
-        return False
 
     def column(self, position: int) -> Column:
         """Return a column."""
@@ -248,13 +221,6 @@ class Table:
         return Named(keys=keys, names=paired, beside=ids) if paired else None
 
 
-class _Fault(NamedTuple):
-    """What is wrong with a cell, and what to do about it."""
-
-    what: str
-    fix: str
-
-
 def read_cells(table: Table, columns: Columns, draft: Draft) -> BoxCells:
     """Read every cell that matters; what cannot be used is among the draft's findings."""
     every = np.arange(len(table))
@@ -262,78 +228,55 @@ def read_cells(table: Table, columns: Columns, draft: Draft) -> BoxCells:
     report_empty(table, columns.image, np.flatnonzero(~has_image), "the row names no image", draft.findings)
     used = every[has_image]
     filled = np.stack([table.has_value(column, used) for column in columns.box]).T  # (m, 1 or 4)
-    _check_boxes(table, columns, used[~filled.any(axis=1)])
-    rows = rows_with_box(table, columns, used, filled, draft.findings)
-    _check_keys(table, columns.image, used)
-    _check_keys(table, columns.label, rows[table.has_value(columns.label, rows)])
-    _set_scores_aside(table, rows, draft)
-    return BoxCells(
-        used=used,
-        sizes=_sizes(table, columns, used),
-        without_box=used[~filled.any(axis=1)],
-        rows=rows,
-        coords=_coords(table, columns, rows),
-        score=_scores(table, columns.score, rows),
-        area=_numbers_of_cells(table, columns.area, rows),
-        flags={flag: _flags(table, column, rows) for flag, column in columns.flags.items()},
-        decimal_commas=False,
-    )
-
-
-def _check_boxes(table: Table, columns: Columns, without_box: Codes) -> None:
-    """Report objects without a box, which are no images without objects."""
-    if table.bare is not None:
+    without_box = used[~filled.any(axis=1)]
+    if table.bare is not None:  # an object without a box is no image without objects
         objects = without_box[~table.bare[without_box]]
         report_empty(table, columns.box[0], objects, "the object has no box", table.findings)
-
-
-def _check_keys(table: Table, column: int, rows: Codes) -> None:
-    _, bad = table.column(column).keys(rows)
-    fault = _Fault("is neither text nor a whole number", "Call images and classes by texts or by whole numbers.")
-    _report_cells(table, column, rows[bad], "id-type", fault)
-
-
-def _sizes(table: Table, columns: Columns, used: Codes) -> FloatArray | None:
-    """Return width and height (m, 2) of the image that each row names; NaN where not given."""
-    if columns.size is None:
-        return None
-    sizes = np.stack([_parse(table, column, used) for column in columns.size], axis=1)
-    check_image_sizes(table, sizes, used, table.findings)
-    return sizes
+    rows = rows_with_box(table, columns, used, filled, draft.findings)
+    labelled = rows[table.has_value(columns.label, rows)]
+    for column, keyed in ((columns.image, used), (columns.label, labelled)):
+        _, bad = table.column(column).keys(keyed)
+        fix = "Call images and classes by texts or by whole numbers."
+        _report_cells(table, column, keyed[bad], "id-type", "is neither text nor a whole number", fix=fix)
+    unused = position_of(table.header, SCORE) if draft.options.role == "gt" else None
+    if unused is not None and table.has_value(unused, rows).any():
+        mention_unused_scores(int(table.has_value(unused, rows).sum()), draft)
+    sizes = None if columns.size is None else np.stack([_parse(table, side, used) for side in columns.size], axis=1)
+    if sizes is not None:
+        check_image_sizes(table, sizes, used, table.findings)
+    coords = _coords(table, columns, rows)
+    score = _parse_given(table, columns.score, rows)
+    if score is not None and columns.score is not None:
+        missing = rows[~table.has_value(columns.score, rows)]
+        report_empty(table, columns.score, missing, "the box has no score", table.findings)
+    area = _parse_given(table, columns.area, rows)
+    flags: dict[str, BoolArray] = {}
+    for flag, column in columns.flags.items():
+        flags[flag], bad = table.column(column).flags(rows)
+        _report_cells(table, column, rows[bad], "csv-flag", "is neither 0 nor 1", fix="Write 0, 1, true or false.")
+    return BoxCells(
+        used=used,
+        sizes=sizes,
+        without_box=without_box,
+        rows=rows,
+        coords=coords,
+        score=score,
+        area=area,
+        flags=flags,
+        decimal_commas=False,
+    )
 
 
 def _coords(table: Table, columns: Columns, rows: Codes) -> FloatArray:
     if len(columns.box) > 1:
         return np.stack([_parse(table, column, rows) for column in columns.box], axis=1)
     coords, bad = table.column(columns.box[0]).packed(rows)
-    _report_cells(
-        table,
-        columns.box[0],
-        rows[bad],
-        "csv-bbox",
-        _Fault("is not four numbers", "Give each box a list of four numbers."),
-    )
+    fix = "Give each box a list of four numbers."
+    _report_cells(table, columns.box[0], rows[bad], "csv-bbox", "is not four numbers", fix=fix)
     return coords
 
 
-def _scores(table: Table, column: int | None, rows: Codes) -> FloatArray | None:
-    """Return the scores: one for each box, or none."""
-    scores = _numbers_of_cells(table, column, rows)
-    if scores is None or column is None:
-        return None
-    missing = rows[~table.has_value(column, rows)]
-    report_empty(table, column, missing, "the box has no score", table.findings)
-    return scores
-
-
-def _set_scores_aside(table: Table, rows: Codes, draft: Draft) -> None:
-    """Count the scores of ground truth."""
-    column = position_of(table.header, SCORE)
-    if draft.options.role == "gt" and column is not None and table.has_value(column, rows).any():
-        mention_unused_scores(int(table.has_value(column, rows).sum()), draft)
-
-
-def _numbers_of_cells(table: Table, column: int | None, rows: Codes) -> FloatArray | None:
+def _parse_given(table: Table, column: int | None, rows: Codes) -> FloatArray | None:
     """Return the numbers of a column, NaN where there is none; None where there is none at all."""
     if column is None or not table.has_value(column, rows).any():
         return None
@@ -342,29 +285,18 @@ def _numbers_of_cells(table: Table, column: int | None, rows: Codes) -> FloatArr
 
 def _parse(table: Table, column: int, rows: Codes) -> FloatArray:
     numbers, bad = table.column(column).numbers(rows)
-    _report_cells(
-        table,
-        column,
-        rows[bad],
-        "csv-number",
-        _Fault("is not a number", "Write numbers; convert text before it is written."),
-    )
+    fix = "Write numbers; convert text before it is written."
+    _report_cells(table, column, rows[bad], "csv-number", "is not a number", fix=fix)
     return numbers
 
 
-def _flags(table: Table, column: int, rows: Codes) -> BoolArray:
-    flags, bad = table.column(column).flags(rows)
-    _report_cells(table, column, rows[bad], "csv-flag", _Fault("is neither 0 nor 1", "Write 0, 1, true or false."))
-    return flags
-
-
-def _report_cells(table: Table, column: int, rows: Codes, code: str, fault: _Fault) -> None:
+def _report_cells(table: Table, column: int, rows: Codes, code: str, what: str, *, fix: str) -> None:
     """Record that cells of a column cannot be used."""
 
     def describe(row: int) -> tuple[Where, str]:
-        return table.where(row, column), f"{table.column(column).shown(row)} {fault.what}"
+        return table.where(row, column), f"{table.column(column).shown(row)} {what}"
 
-    table.findings.add_rows(Severity.ERROR, code, rows, describe, fix=fault.fix)
+    table.findings.add_rows(Severity.ERROR, code, rows, describe, fix=fix)
 
 
 def add_table(table: Table, draft: Draft) -> None:
@@ -409,15 +341,8 @@ OBJECTS_FIX = "Write 'objects' as lists of equal length by field, or as a list o
 def add_object_rows(rows: Sequence[Mapping[str, Any]], place: Place, draft: Draft) -> None:
     """Add the images, classes and boxes of rows to the draft; the rows are all images there are.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        One image each: its fields, and "objects" with those of its boxes, which are xywh unless the names of the
-        fields, or the options of the draft, say otherwise.
-    place : callable
-        From a row to its place in the input.
-    draft : Draft
-        Takes what was read; what cannot be used is among its findings.
+    Each row is the fields of one image, and "objects" those of its boxes, which are xywh unless the names of the
+    fields, or the options of the draft, say otherwise.
     """
     flat = _Flat(place, draft)
     for row, values in enumerate(rows):
@@ -451,11 +376,11 @@ class _Flat:
 
     def table(self) -> Table:
         """Return everything as columns; a field of the box hides one of its image."""
-        inner_names = dict.fromkeys(name for one in self.inner for name in one)
+        inner_names = dict.fromkeys(name for box in self.inner for name in box)
         inner_names = inner_names or dict.fromkeys(USUAL if all(self.bare) else ())
-        outer_names = dict.fromkeys(name for one in self.outer for name in one if name not in inner_names)
-        cells = {name: ValueColumn([one.get(name) for one in self.outer]) for name in outer_names}
-        cells |= {name: ValueColumn([one.get(name) for one in self.inner]) for name in inner_names}
+        outer_names = dict.fromkeys(name for image in self.outer for name in image if name not in inner_names)
+        cells = {name: ValueColumn([image.get(name) for image in self.outer]) for name in outer_names}
+        cells |= {name: ValueColumn([box.get(name) for box in self.inner]) for name in inner_names}
 
         def place(row: int, column: str | None) -> Where:
             box = f"{OBJECTS}[{self.positions[row]}]"
@@ -477,13 +402,13 @@ class _Flat:
         """Return the fields of each box; what is neither lists nor objects is told."""
         if objects is None:
             return []
-        if isinstance(objects, Mapping) and all(isinstance(one, list | tuple) for one in objects.values()):
-            lengths = {name: len(one) for name, one in objects.items()}
+        if isinstance(objects, Mapping) and all(isinstance(values, list | tuple) for values in objects.values()):
+            lengths = {name: len(values) for name, values in objects.items()}
             if len(set(lengths.values())) <= 1:
-                return [dict(zip(objects, one, strict=True)) for one in zip(*objects.values(), strict=True)]
+                return [dict(zip(objects, box, strict=True)) for box in zip(*objects.values(), strict=True)]
             told = ", ".join(f"{length} of {name}" for name, length in lengths.items())
             return self._fault(row, f"the lists differ in length: {told}")
-        if isinstance(objects, list | tuple) and all(isinstance(one, Mapping) for one in objects):
+        if isinstance(objects, list | tuple) and all(isinstance(box, Mapping) for box in objects):
             return list(objects)
         return self._fault(row, f"is {described_json(objects)} that holds something else than lists or objects")
 

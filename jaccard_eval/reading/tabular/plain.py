@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -42,13 +42,7 @@ SAMPLE = 100  # numbers that show most columns not to be true and false
 
 @dataclass(frozen=True)
 class PlainRows(TextRows):
-    """Rows that each name an image, and the columns of texts that tell what each is.
-
-    Parameters
-    ----------
-    n_rows : int
-    texts : mapping of int to CodedKeys
-    """
+    """Rows that each name an image, and the columns of texts that tell what each is."""
 
     n_rows: int
     texts: Mapping[int, CodedKeys]
@@ -110,7 +104,12 @@ def _parse(file: TextFile, columns: Columns) -> pd.DataFrame | None:
 
     start = 0 if file.headerless else _end_of_line(file.data, file.first_line)
     numbers = [*_number_columns(columns), *_unused_score(file, columns)]
-    kinds: dict[int, Any] = dict.fromkeys(numbers, np.float64) | dict.fromkeys(_words(file, columns, start), "category")
+    # Texts that start with a letter in the first row are categories, as objects take more time; of categories that
+    # are all numbers pandas makes numbers.
+    end = file.data.find(b"\n", start)
+    first = file.data[start : None if end < 0 else end].decode("utf-8").split(file.delimiter)
+    words = [at for at in _text_columns(file, columns) if at < len(first) and first[at].lstrip()[:1].isalpha()]
+    kinds: dict[int, Any] = dict.fromkeys(numbers, np.float64) | dict.fromkeys(words, "category")
     table = io.BytesIO(file.data)  # which shares the bytes
     table.seek(start)
     # The default is exact since pandas 3.1, which deprecates the option.
@@ -130,14 +129,12 @@ def _parse(file: TextFile, columns: Columns) -> pd.DataFrame | None:
             )
     except (ValueError, OverflowError):  # ParserError and EmptyDataError are ValueErrors
         return None
-    return frame if len(frame) and _is_whole(frame, file, numbers) else None
-
-
-def _is_whole(frame: pd.DataFrame, file: TextFile, numbers: Collection[int]) -> bool:
-    """Whether every row has all columns."""
-    shape = len(frame) + (not file.headerless), len(file.header)
+    if not len(frame) or frame.shape[1] != len(file.header):
+        return None
+    # Every row must have all columns: pandas fills short ones.
     texts = (frame[position] for position in range(frame.shape[1]) if position not in numbers)
-    return frame.shape[1] == shape[1] and is_rectangular(file.data, file.delimiter, texts, shape)
+    shape = len(frame) + (not file.headerless), len(file.header)
+    return frame if is_rectangular(file.data, file.delimiter, texts, shape) else None
 
 
 def _has_leading_blanks(table: bytes, delimiter: str) -> bool:
@@ -158,16 +155,6 @@ def _end_of_line(data: bytes, number: int) -> int:
 def _text_columns(file: TextFile, columns: Columns) -> set[int]:
     beside = position_of(file.header, CLASS_IDS)
     return {columns.image, columns.label, *([] if beside is None else [beside])}
-
-
-def _words(file: TextFile, columns: Columns, start: int) -> list[int]:
-    """Return the columns of texts that start with a letter in the first row: categories, as objects take more time.
-
-    Of categories that are all numbers pandas makes numbers.
-    """
-    end = file.data.find(b"\n", start)
-    first = file.data[start : None if end < 0 else end].decode("utf-8").split(file.delimiter)
-    return [one for one in _text_columns(file, columns) if one < len(first) and first[one].lstrip()[:1].isalpha()]
 
 
 def _number_columns(columns: Columns) -> list[int]:
@@ -224,7 +211,7 @@ def _in_order(distinct: Sequence[Key], codes: RowIndices) -> CodedKeys:
 def _cells(frame: pd.DataFrame, columns: Columns) -> BoxCells | None:
     """Return the numbers and flags; None where one is not plain, or a box is incomplete."""
     numbers = {position: frame[position].to_numpy() for position in _number_columns(columns)}
-    coords = np.stack([numbers[one] for one in columns.box], axis=1)
+    coords = np.stack([numbers[position] for position in columns.box], axis=1)
     empty = np.isnan(coords)
     without = empty[:, 0] & empty[:, 1] & empty[:, 2] & empty[:, 3]
     rows = np.flatnonzero(~without)
@@ -236,7 +223,7 @@ def _cells(frame: pd.DataFrame, columns: Columns) -> BoxCells | None:
         return None
     return BoxCells(
         used=np.arange(len(frame)),
-        sizes=None if columns.size is None else np.stack([numbers[one] for one in columns.size], axis=1),
+        sizes=None if columns.size is None else np.stack([numbers[side] for side in columns.size], axis=1),
         without_box=np.flatnonzero(without),
         rows=rows,
         coords=_of_rows(coords, rows),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,14 +50,11 @@ def one_row_per_box(sheet: Sheet, draft: Draft) -> Sheet:
     at = position_of_strings(sheet.header)
     if at is not None:
         sheet = _unfold(sheet, at, draft)
-    return _with_one_class(sheet, draft) if lacks_class(sheet.header) else sheet
-
-
-def _with_one_class(sheet: Sheet, draft: Draft) -> Sheet:
+    if not lacks_class(sheet.header):
+        return sheet
     fix = f"Pass --{draft.options.role}-names NAME to name it."
-    draft.findings.note(
-        "csv-one-class", Where(draft.path), "no column for the class: all boxes are of class 0", fix=fix
-    )
+    detail = "no column for the class: all boxes are of class 0"
+    draft.findings.note("csv-one-class", Where(draft.path), detail, fix=fix)
     cells = np.full(len(sheet), ONE_CLASS, dtype=np.object_)
     return replace(sheet, header=(*sheet.header, "class"), columns=(*sheet.columns, cells))
 
@@ -80,22 +76,18 @@ def _unfold(sheet: Sheet, at: int, draft: Draft) -> Sheet:
     cells = np.concatenate((cells, np.full((len(empty), len(names)), "", dtype=np.object_)))[order]
     draft.details.append(f"{sheet.header[at]}: groups of {' '.join(names)}")
     others = [position for position in range(len(sheet.header)) if position != at]
+    # A single other column can only be the image, whatever it is called.
+    beside = [IMAGE[0]] if len(others) == 1 else [sheet.header[position] for position in others]
     return _Unfolded(
         path=sheet.path,
         data=sheet.data,
         delimiter=sheet.delimiter,
-        header=(*_names_beside(sheet.header, others), *names),
+        header=(*beside, *names),
         first_line=sheet.first_line,
         headerless=sheet.headerless,
         columns=(*(sheet.columns[position][source[order]] for position in others), *cells.T),
         source=source[order],
     )
-
-
-def _names_beside(header: Sequence[str], others: list[int]) -> list[str]:
-    """Return the names of the other columns; a single one can only be the image, whatever it is called."""
-    names = [header[position] for position in others]
-    return [IMAGE[0]] if len(names) == 1 else names
 
 
 def _group_size(strings: list[list[str]]) -> int:
@@ -114,7 +106,7 @@ def _fits(fields: list[str], size: int) -> bool:
     scores = fields[GROUPS[size].index("confidence") :: size]
     classes = fields[::size] if "class" in GROUPS[size] else []
     numbers = all(is_numeral(score) and 0 <= float(score) <= 1 for score in scores)
-    return numbers and all(not is_numeral(one) or float(one).is_integer() for one in classes)
+    return numbers and all(not is_numeral(label) or float(label).is_integer() for label in classes)
 
 
 def _report_uneven(sheet: Sheet, at: int, strings: list[list[str]], size: int, draft: Draft) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -40,22 +40,13 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """Images or classes of rows, and what the table says of them beside.
-
-    Parameters
-    ----------
-    keys : CodedKeys
-    names : mapping of int or str to str
-        Names of keys, in the order of reports; those without a box may be among them. Empty where keys are the names.
-    named : bool
-        Whether these names are more than the keys as text.
-    beside : int, optional
-        Column of the keys, where they stand beside the names; no other list of names is asked then.
-    """
+    """Images or classes of rows, and what the table says of them beside."""
 
     keys: CodedKeys
+    # Names of keys, in the order of reports; those without a box may be among them. Empty where keys are the names.
     names: Mapping[Key, str]
-    named: bool = True
+    named: bool = True  # whether these names are more than the keys as text
+    # Column of the keys, where they stand beside the names; no other list of names is asked then.
     beside: int | None = None
 
 
@@ -125,42 +116,22 @@ _SHORT_KERAS_ROW = re.compile(rb"^([^,\"\r\n]+,,,,)(?=\r?$)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class TextFile:
-    """A delimited file, before its cells are told apart.
-
-    Parameters
-    ----------
-    path : str
-    data : bytes
-        UTF-8 text, kept so that lines can be counted when a message needs one.
-    delimiter : str
-    header : tuple of str
-    first_line : int
-        Line of the header, or of the first row where there is none.
-    headerless : bool
-        Whether `header` is not in the file.
-    """
+    """A delimited file, before its cells are told apart."""
 
     path: str
-    data: bytes
+    data: bytes  # UTF-8 text, kept so that lines can be counted when a message needs one
     delimiter: str
     header: tuple[str, ...]
-    first_line: int
-    headerless: bool
+    first_line: int  # of the header, or of the first row where there is none
+    headerless: bool  # whether `header` is not in the file
+    # Nothing says whether the rows name all images there are, or what the units of the boxes are.
+    listed: ClassVar[bool] = False
+    units: ClassVar[str | None] = None
 
     def where(self, row: int, column: int | None = None) -> Where:
         """Return the place of a row, or of one of its cells, by the line on which the row starts."""
         line = self._lines[row + (not self.headerless)]
         return Where(self.path, line=line, field=None if column is None else self.header[column])
-
-    @property
-    def listed(self) -> bool:
-        """Whether the rows name all images there are: nothing says so."""
-        return False
-
-    @property
-    def units(self) -> str | None:
-        """The units of the boxes: none are told."""
-        return None
 
     @cached_property
     def _lines(self) -> list[int]:
@@ -392,15 +363,11 @@ def _shape_error(path: Path, data: bytes, delimiter: str, reason: str) -> DataEr
 
     def describe(row: int) -> tuple[Where, str]:
         line, fields = records[row]
-        return Where(str(path), line=line), _explain_row(fields, expected)
+        others = [mark for mark in DELIMITERS if fields[0].count(mark) == expected - 1]
+        hint = f" (delimited by {shown(others[0])}, unlike the first line?)" if others else ""
+        return Where(str(path), line=line), f"expected {expected} fields, got {len(fields)}{hint}"
 
     log = FindingLog()
     fix = "Give each row one field per column; quote fields that hold the delimiter."
     log.add_rows(Severity.ERROR, "csv-fields", uneven, describe, fix=fix)
     return DataError(log.findings())
-
-
-def _explain_row(fields: list[str], expected: int) -> str:
-    detail = f"expected {expected} fields, got {len(fields)}"
-    others = [delimiter for delimiter in DELIMITERS if fields[0].count(delimiter) == expected - 1]
-    return f"{detail} (delimited by {shown(others[0])}, unlike the first line?)" if others else detail
