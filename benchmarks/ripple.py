@@ -198,22 +198,15 @@ OPTION = Addition(
     target=3,
     edits=(
         (
-            '    _rule("--score-min", **NUMBER, help=',
-            '    _rule("--score-max", **NUMBER, help="Ignore predictions with a higher score."),\n'
-            '    _rule("--score-min", **NUMBER, help=',
+            "    score_min: float | None = field(",
+            '    score_max: float | None = field(default=None, metadata={"help": "Ignore higher scores."})\n'
+            "    score_min: float | None = field(",
         ),
-        ('SELECTION = ("score_min", ', 'SELECTION = ("score_max", "score_min", '),
+        # Four verbs take what chooses from both sides.
         (
-            "    exclude_classes: Sequence[str] = (),\n    score_min: float | None = None,\n",
-            "    exclude_classes: Sequence[str] = (),\n    score_max: float | None = None,\n"
-            "    score_min: float | None = None,\n",
-            2,
-        ),
-        ("        score_min=score_min,\n", "        score_max=score_max,\n        score_min=score_min,\n"),
-        ("    score_min: float | None\n", "    score_max: float | None\n    score_min: float | None\n"),
-        (
-            "    score_min: Number | None = None\n",
-            "    score_max: Number | None = None\n    score_min: Number | None = None\n",
+            "    score_min: float | None = None,\n    nms:",
+            "    score_max: float | None = None,\n    score_min: float | None = None,\n    nms:",
+            4,
         ),
         (
             "    score_min : float, optional\n        Leave out predictions below this score; average",
@@ -221,17 +214,17 @@ OPTION = Addition(
             "    score_min : float, optional\n        Leave out predictions below this score; average",
         ),
         (
-            "    if nms is not None:\n        theirs = ",
-            "    if score_max is not None and theirs.boxes.score is not None:\n"
-            "        kept = theirs.boxes.score <= score_max\n"
+            "    if options.nms is not None:\n        theirs = ",
+            "    if options.score_max is not None and theirs.boxes.score is not None:\n"
+            "        kept = theirs.boxes.score <= options.score_max\n"
             '        ignored = {**theirs.ignored, "score-max": int(np.count_nonzero(~kept))}\n'
             "        theirs = replace(theirs, boxes=theirs.boxes.take(kept), ignored=ignored)\n"
-            "    if nms is not None:\n        theirs = ",
+            "    if options.nms is not None:\n        theirs = ",
         ),
         (
-            "    selection = (*chosen, *_selection(",
-            '    chosen += [] if score_max is None else [f"score_max={float(score_max)!r}"]\n'
-            "    selection = (*chosen, *_selection(",
+            '        "score_min": "" if options.score_min is None',
+            '        "score_max": "" if options.score_max is None else repr(float(options.score_max)),\n'
+            '        "score_min": "" if options.score_min is None',
         ),
     ),
     proofs={

@@ -17,8 +17,6 @@ import pytest
 from exact import decode
 from mutants import MUTANTS, PACKAGE, Mutant, module_as_it_is
 
-pytestmark = pytest.mark.slow
-
 HERE = Path(__file__).parent
 AS_IT_IS = "the engine as it is"
 RULES = {f"R{number}" for number in range(5, 24)} | {"VOC"}
@@ -61,13 +59,19 @@ def noticed(workload: Path) -> dict[str, str | None]:
     return dict(zip((AS_IT_IS, *map(str, MUTANTS)), json.loads(done.stdout), strict=True))
 
 
+@pytest.mark.slow
 def test_the_engine_as_it_is_differs_nowhere(noticed: dict[str, str | None]) -> None:
     assert noticed[AS_IT_IS] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=str)
 def test_a_broken_rule_is_noticed(mutant: Mutant, noticed: dict[str, str | None]) -> None:
     assert noticed[str(mutant)] is not None
+
+
+def test_every_edit_finds_its_code() -> None:
+    assert len({mutant.edit() for mutant in MUTANTS}) == len(MUTANTS)
 
 
 def test_every_rule_is_broken_once() -> None:
