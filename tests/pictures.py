@@ -16,7 +16,8 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.features.inspect.result import Inspection
 from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
-from jaccard_eval.metrics.curves import MatchCurves
+from jaccard_eval.matching.ranking import Ranking
+from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 FLAGS = ("crowd", "difficult", "group_of", "ignore")
@@ -81,9 +82,9 @@ def match(truth: Sequence[Picture], detections: Sequence[Picture], protocol: Pro
     return match_boxes(*sides, protocol, n_images=len(scene.images), n_labels=len(scene.names))
 
 
-def curves(truth: Sequence[Picture], detections: Sequence[Picture], protocol: Protocol = COCO) -> MatchCurves:
+def curves(truth: Sequence[Picture], detections: Sequence[Picture], protocol: Protocol = COCO) -> Curves:
     """Match, and ask for curves."""
-    return MatchCurves(match(truth, detections, protocol))
+    return Curves(Ranking.of(match(truth, detections, protocol), len(_Scene.of(truth, detections).images)))
 
 
 def metrics(truth: Sequence[Picture], detections: Sequence[Picture], protocol: Protocol = COCO) -> DetectionMetrics:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import Protocol
@@ -29,7 +27,7 @@ class MatchTable:
     """Detections with what they matched, and the ground truth they were matched against; where they lie is not here.
 
     Detections stand in *class order*: by class, then score descending, then image (or file order, as the protocol
-    says). Tables of disjoint sets of images merge with `concat`.
+    says).
 
     Parameters
     ----------
@@ -82,24 +80,30 @@ class MatchTable:
         ignored: BoolArray = ignored_pair[choice] & (choice != NO_PAIR)
         return ignored
 
-    def in_range(self, area: int) -> BoolArray:
-        """Whether a detection's own area lies in an area range, shape (n,)."""
-        bounds = self.protocol.areas[area]
-        inside: BoolArray = (self.area >= bounds.low) & (self.area <= bounds.high)
-        return inside
-
-    @property
-    def positives(self) -> npt.NDArray[np.int64]:
-        """Ground-truth boxes that count, shape (A, K)."""
-        return np.stack([np.bincount(self.gt_label[~ignored], minlength=self.n_labels) for ignored in self.gt_ignored])
-
     def restrict(self, images: IntArray) -> MatchTable:
         """Return the table of some images, ascending rows that are then counted from 0.
 
         Matching never looks beyond an image, so this equals matching the boxes of these images alone, bit for bit.
         """
-        kept = _with_rows(self, np.isin(self.image, images), np.isin(self.gt_image, images))
-        return replace(kept, image=np.searchsorted(images, kept.image), gt_image=np.searchsorted(images, kept.gt_image))
+        detections, truth = np.isin(self.image, images), np.isin(self.gt_image, images)
+        # Both ends of a pair are of one image, so that both are kept or neither is.
+        pairs, candidates = detections[self.pair_detection], detections[self.candidate]
+        new_row, new_gt, new_pair = (np.cumsum(kept) - 1 for kept in (detections, truth, pairs))
+        choice = self.choice[:, :, candidates]
+        columns = {name: getattr(self, name)[detections] for name in ("label", "rank", "source", "score", "area")}
+        columns |= {name: getattr(self, name)[truth] for name in ("gt_label", "gt_source")}
+        return replace(
+            self,
+            **columns,
+            image=np.searchsorted(images, self.image[detections]),
+            gt_image=np.searchsorted(images, self.gt_image[truth]),
+            gt_ignored=self.gt_ignored[:, truth],
+            candidate=new_row[self.candidate[candidates]],
+            choice=np.where(choice == NO_PAIR, NO_PAIR, new_pair[choice]).astype(choice.dtype),
+            pair_detection=new_row[self.pair_detection[pairs]],
+            pair_gt=new_gt[self.pair_gt[pairs]],
+            pair_overlap=self.pair_overlap[pairs],
+        )
 
 
 def match_boxes(
@@ -221,96 +225,11 @@ def any_flag(gt: BoxTable, flags: Sequence[str]) -> BoolArray:
     return found
 
 
-def concat(tables: Sequence[MatchTable]) -> MatchTable:
-    """Merge the tables of disjoint sets of images; associative, and any partition gives the same table.
-
-    A partition keeps the `source` of its boxes, ascending, as `BoxTable.take` does: it puts detections that tie and the
-    ground truth back in the order of the whole.
-    """
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(table, name) for table in tables], axis=axis) for name, axis in _COLUMNS.items()
-    }
-    for name, target in _POINTERS.items():
-        at = _offsets(tables, target)
-        moved = [_shift(getattr(table, name), by) for table, by in zip(tables, at, strict=True)]
-        columns[name] = np.concatenate(moved, axis=-1)
-    return _reorder(replace(tables[0], **columns))
-
-
-_DETECTION_COLUMNS = ("image", "label", "rank", "source", "score", "area")
-_TRUTH_COLUMNS = {"gt_image": 0, "gt_label": 0, "gt_source": 0, "gt_ignored": 1}  # -> axis of the rows
-_COLUMNS = {**dict.fromkeys(_DETECTION_COLUMNS, 0), **_TRUTH_COLUMNS, "pair_overlap": 0}
-_POINTERS = {  # column -> the rows it points to
-    "pair_detection": "image",
-    "pair_gt": "gt_image",
-    "candidate": "image",
-    "choice": "pair_gt",
-}
-
-
-def _shift(pointers: npt.NDArray[Any], by: int) -> npt.NDArray[Any]:
-    return np.where(pointers < 0, pointers, pointers + by).astype(pointers.dtype)
-
-
-def _offsets(tables: Sequence[MatchTable], column: str) -> list[int]:
-    sizes = [len(getattr(table, column)) for table in tables]
-    return [sum(sizes[:i]) for i in range(len(sizes))]
-
-
-def _reorder(table: MatchTable) -> MatchTable:
-    """Put detections back in class order, pairs in that of their detections, ground truth in that of its source."""
-    tie = (table.rank, table.image) if table.protocol.score_ties == "image" else (table.source,)
-    detections = np.lexsort((*tie, -table.score, table.label))
-    truth = np.argsort(table.gt_source, kind="stable")
-    place = _inverse(detections)
-    pairs = stable_order(place[table.pair_detection])
-    candidates = stable_order(place[table.candidate])
-    choice = table.choice[:, :, candidates]
-    columns: dict[str, Any] = {name: getattr(table, name)[detections] for name in _DETECTION_COLUMNS}
-    columns |= _truth_rows(table, truth)
-    return replace(
-        table,
-        **columns,
-        candidate=place[table.candidate[candidates]],
-        choice=np.where(choice == NO_PAIR, NO_PAIR, _inverse(pairs)[choice]).astype(choice.dtype),
-        pair_detection=place[table.pair_detection[pairs]],
-        pair_gt=_inverse(truth)[table.pair_gt[pairs]],
-        pair_overlap=table.pair_overlap[pairs],
-    )
-
-
-def _truth_rows(table: MatchTable, rows: npt.NDArray[Any]) -> dict[str, Any]:
-    """Take rows of ground truth, by index or mask, of every column."""
-    return {name: getattr(table, name)[(slice(None),) * axis + (rows,)] for name, axis in _TRUTH_COLUMNS.items()}
-
-
 def _inverse(order: IntArray) -> IntArray:
     """Return the place of each row in an order."""
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return place
-
-
-def _with_rows(table: MatchTable, detections: BoolArray, truth: BoolArray) -> MatchTable:
-    """Keep some detections and ground truth; both ends of a pair are kept or neither is."""
-    pairs, candidates = detections[table.pair_detection], detections[table.candidate]
-    choice = table.choice[:, :, candidates]
-    columns: dict[str, Any] = {name: getattr(table, name)[detections] for name in _DETECTION_COLUMNS}
-    columns |= _truth_rows(table, truth)
-    return replace(
-        table,
-        **columns,
-        candidate=_new_rows(detections)[table.candidate[candidates]],
-        choice=np.where(choice == NO_PAIR, NO_PAIR, _new_rows(pairs)[choice]).astype(choice.dtype),
-        pair_detection=_new_rows(detections)[table.pair_detection[pairs]],
-        pair_gt=_new_rows(truth)[table.pair_gt[pairs]],
-        pair_overlap=table.pair_overlap[pairs],
-    )
-
-
-def _new_rows(kept: BoolArray) -> IntArray:
-    """Return the row that each one has among those that are kept."""
-    return np.cumsum(kept) - 1
 
 
 def detection_rows(pred: BoxTable, protocol: Protocol, n_images: int) -> IntArray:

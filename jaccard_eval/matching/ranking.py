@@ -1,4 +1,8 @@
-"""Average precision of a ranking that is given by its hits, as the curves of a match table have it."""
+"""Detections in the order of their scores and what each counts as: all that curves and counts need of a match table.
+
+A ranking holds no geometry and no pairs, and its rows know their images. So those of disjoint sets of images merge:
+concatenate the rows and sort the detections by (class, score descending, tie, rank).
+"""
 
 from __future__ import annotations
 
@@ -8,83 +12,88 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.matching.greedy import NO_PAIR
+from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.matching.order import IntArray
+
+ALL_SIZES = 0  # the first area range of every protocol; operating points and errors are taken over it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """Detections that count, in any order; of equal scores the earlier row comes first.
+    """What detections and objects count as; axes are A area ranges and T IoU thresholds.
 
     Parameters
     ----------
-    label : ndarray of int64, shape (n,)
+    protocol : Protocol
+    n_images, n_labels : int
+        How many images and classes (K) there are.
+    image, label, rank : ndarray of int64, shape (n,)
+        Of each detection, in class order: by class, then score descending, then `tie`, then rank in image and class.
+    tie : ndarray of int64, shape (n,)
+        What orders equal scores under this protocol: the image, or the place in the file.
     score : ndarray of float64, shape (n,)
-    hit : ndarray of bool, shape (n,)
-    positives : ndarray of int64, shape (K,)
-        Ground-truth boxes of each class.
+    in_range : ndarray of bool, shape (A, n)
+        Detections that are false positives if they match nothing; those outside the area range are ignored.
+    candidate : ndarray of int64, shape (c,)
+        The detections that could match anything, ascending; all others count as `in_range` says.
+    hits, counts : ndarray of bool, shape (A, T, c)
+        Candidates that are true positives, and those that are true or false positives; the others are ignored.
+    gt_image, gt_label : ndarray of int64, shape (m,)
+    gt_counts : ndarray of bool, shape (A, m)
+        Objects that count in each area range.
     """
 
+    protocol: Protocol
+    n_images: int
+    n_labels: int
+    image: IntArray
     label: IntArray
+    rank: IntArray
+    tie: IntArray
     score: FloatArray
-    hit: BoolArray
-    positives: IntArray
+    in_range: BoolArray
+    candidate: IntArray
+    hits: BoolArray
+    counts: BoolArray
+    gt_image: IntArray
+    gt_label: IntArray
+    gt_counts: BoolArray
 
-    def take(self, kept: BoolArray) -> Ranking:
-        """Keep some detections."""
-        return Ranking(self.label[kept], self.score[kept], self.hit[kept], self.positives)
+    def __len__(self) -> int:
+        return len(self.image)
 
+    @classmethod
+    def of(cls, table: MatchTable, n_images: int) -> Ranking:
+        """Read a ranking off a match table; columns are shared with it."""
+        areas = table.protocol.areas
+        in_range = np.stack([(table.area >= area.low) & (table.area <= area.high) for area in areas])
+        ignored = np.stack([table.ignored_match(a) for a in range(len(areas))])
+        matched = table.choice != NO_PAIR
+        # The size of a detection decides only where it matches nothing: a match takes over what its object counts as.
+        counts = np.where(matched, ~ignored, in_range[:, None, table.candidate])
+        return cls(
+            protocol=table.protocol,
+            n_images=n_images,
+            n_labels=table.n_labels,
+            image=table.image,
+            label=table.label,
+            rank=table.rank,
+            tie=table.image if table.protocol.score_ties == "image" else table.source,
+            score=table.score,
+            in_range=in_range,
+            candidate=table.candidate,
+            hits=counts & matched,
+            counts=counts,
+            gt_image=table.gt_image,
+            gt_label=table.gt_label,
+            gt_counts=~table.gt_ignored,
+        )
 
-def class_precisions(ranking: Ranking, protocol: Protocol) -> FloatArray:
-    """Return the average precision of each class, shape (K,); NaN without ground truth.
-
-    The arithmetic is that of `curves`: precision ``tp / ((fp + tp) + epsilon)``, recall values reached as there.
-    """
-    order = _order(ranking)
-    bounds = np.searchsorted(ranking.label[order], np.arange(len(ranking.positives) + 1))
-    needed = required_hits(ranking.positives, protocol.recall_grid)  # (K, R)
-    result = np.full(len(ranking.positives), np.nan)
-    for k in np.flatnonzero(ranking.positives):
-        envelope = _envelope(ranking.hit[order[bounds[k] : bounds[k + 1]]], protocol.precision_epsilon)
-        if protocol.interpolation == "area":
-            recall = np.arange(len(envelope) + 1) / ranking.positives[k]
-            result[k] = np.sum(np.diff(recall) * envelope)
-        else:
-            place = np.minimum(np.maximum(needed[k] - 1, 0), len(envelope))
-            result[k] = np.append(envelope, 0.0)[place].mean()
-    return result
-
-
-def mean_precision(ranking: Ranking, protocol: Protocol) -> float:
-    """Return the mean over the classes with ground truth; NaN without any."""
-    values = class_precisions(ranking, protocol)
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else float("nan")
-
-
-def _order(ranking: Ranking) -> IntArray:
-    """Return rows by class, then by descending score, equal scores in their order; rows that are so are not sorted."""
-    label, score = ranking.label, ranking.score
-    same, later = label[1:] == label[:-1], label[1:] > label[:-1]
-    if np.all(later | (same & (score[1:] <= score[:-1]))):
-        return np.arange(len(label))
-    return np.lexsort((-score, label))
-
-
-def _envelope(hit: BoolArray, epsilon: float) -> FloatArray:
-    """Return the highest precision at or beyond each true positive."""
-    place = np.flatnonzero(hit)
-    precision = np.arange(1, len(place) + 1) / (place + 1 + epsilon)
-    return np.asarray(np.maximum.accumulate(precision[::-1])[::-1])
-
-
-def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:
-    """Return the smallest number of hits h with ``h / positives >= grid`` in float64 division, shape (K, R).
-
-    Where `positives` is 0 the answer is larger than any count.
-    """
-    n = np.maximum(positives, 1).astype(np.float64)[:, None]
-    hits = np.ceil(grid * n)
-    hits -= (hits > 0) & ((hits - 1) / n >= grid)
-    hits += hits / n < grid
-    hits[positives == 0] = np.iinfo(np.int32).max
-    return hits.astype(np.int64)
+    def outcomes(self, threshold: int) -> tuple[BoolArray, BoolArray]:
+        """Return which detections are true positives and which count at all, over all sizes; shape (n,) each."""
+        hit = np.zeros(len(self), dtype=np.bool_)
+        hit[self.candidate] = self.hits[ALL_SIZES, threshold]
+        counts = self.in_range[ALL_SIZES].copy()
+        counts[self.candidate] = self.counts[ALL_SIZES, threshold]
+        return hit, counts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol as TypingProtocol
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import UsageError
+from jaccard_eval.metrics.curves import CurveSource
 from jaccard_eval.text import did_you_mean, shown
 
 
@@ -81,29 +81,16 @@ def _listed(values: FloatArray) -> str:
     return ", ".join(f"{value:g}" for value in values)
 
 
-class AveragedCurves(TypingProtocol):
-    """What averages are taken of; NaN for a class without ground truth."""
-
-    def interpolated_precision(self, area: int, cap: int) -> FloatArray:
-        """Precision at each recall value, shape (T, R, K)."""
-
-    def area_under_envelope(self, area: int, cap: int) -> FloatArray:
-        """Area below the interpolated precision, shape (T, K)."""
-
-    def final_recall(self, area: int, cap: int) -> FloatArray:
-        """Recall over all detections, shape (T, K)."""
-
-
 class Averages:
     """Averages of curves.
 
     Parameters
     ----------
-    curves : AveragedCurves
+    curves : CurveSource
     axes : Axes
     """
 
-    def __init__(self, curves: AveragedCurves, axes: Axes) -> None:
+    def __init__(self, curves: CurveSource, axes: Axes) -> None:
         self.curves = curves
         self.axes = axes
         self._precision: dict[tuple[int, int], FloatArray] = {}

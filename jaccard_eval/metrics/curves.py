@@ -1,7 +1,12 @@
-"""Precision and recall curves of all classes and thresholds at once, from the match table.
+"""Precision and recall curves of all classes and thresholds at once, from a ranking.
 
 Interpolated precision changes only at true positives, so only those are visited. The arithmetic follows pycocotools to
 the last bit: ``rc = tp / npig``, ``pr = tp / ((fp + tp) + eps)``, recall values looked up with ``searchsorted(left)``.
+
+Curves may count every image as often as its weight says, which is what resampling of images evaluates. An image of
+weight w stands for w copies of it that were matched alike, and copies of a detection stand next to each other in the
+ranking. No row is repeated: counts become sums of weights. Between the copies of one true positive precision only
+rises, so the precision at the last copy is that of all of them; weights of 1 give the plain curves bit for bit.
 
 Axes: T IoU thresholds, R recall values, K classes, A area ranges, M caps on detections.
 """
@@ -11,85 +16,171 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol as TypingProtocol
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
-from jaccard_eval.matching.matchtable import MatchTable
-from jaccard_eval.matching.order import IntArray
-from jaccard_eval.matching.ranking import required_hits
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.matching.order import IntArray, descending_order, lengths_of_runs, starts_of_runs
+from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
+
+NEVER = np.iinfo(np.int32).max  # hits that no class has
+
+
+class CurveSource(TypingProtocol):
+    """What averages and operating points are taken of, wherever it was computed; NaN for a class without ground truth.
+
+    Areas, caps and thresholds are given by their places on the axes A, M and T.
+    """
+
+    @property
+    def n_images(self) -> int:
+        """How many images there are."""
+
+    @property
+    def positives(self) -> IntArray:
+        """Objects that count, shape (A, K)."""
+
+    def interpolated_precision(self, area: int, cap: int) -> FloatArray:
+        """Highest precision at or beyond each recall value, shape (T, R, K)."""
+
+    def area_under_envelope(self, area: int, cap: int) -> FloatArray:
+        """Area below the interpolated precision, shape (T, K)."""
+
+    def final_recall(self, area: int, cap: int) -> FloatArray:
+        """Recall over all detections, shape (T, K)."""
+
+    def counts_at(self, threshold: int, label: int | None, score: float) -> tuple[int, int, int]:
+        """Count true positives, false positives and misses of detections with at least `score`, over all sizes.
+
+        Those of one class or, for None, of all classes pooled.
+        """
+
+    def best_f1(self, threshold: int, label: int | None) -> float:
+        """Return the score with the highest F1 and, of several, the highest one; NaN without detections."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TruePositives:
-    """True positives of one area range and cap, sorted by threshold, then class, then rank.
+class Steps:
+    """Where recall rises: the hits of each threshold and class (a cell), by rank.
 
     Parameters
     ----------
-    count : ndarray of int64, shape (T, K)
-    index : ndarray of int64, shape (h,)
-        Which true positive of its class it is, from 1.
+    protocol : Protocol
+    total : ndarray of int64, shape (h + 1,)
+        Weight of the hits in front of each one, of all cells together.
     before : ndarray of int64, shape (h,)
-        Detections that count (true or false positives) up to and including it.
-    detection : ndarray of int64, shape (h,)
-        Its row in the match table.
+        Weight of the detections of its cell that count, up to and including each one.
+    start, stop : ndarray of int64, shape (T, K)
+        The first hit of each cell, and the one after its last.
+    positives : ndarray of int64, shape (K,)
     """
 
-    count: IntArray
-    index: IntArray
+    protocol: Protocol
+    total: IntArray
     before: IntArray
-    detection: IntArray
+    start: IntArray
+    stop: IntArray
+    positives: IntArray
+
+    @property
+    def precision(self) -> FloatArray:
+        """Precision at each hit, and a closing 0; shape (h + 1,)."""
+        index = self.total[1:] - np.repeat(self.total[self.start].ravel(), (self.stop - self.start).ravel())
+        # Hits of no weight may have nothing before them that counts: 0 / 1 there.
+        before = np.maximum(self.before, 1)
+        precision = np.zeros(len(self.total))
+        np.divide(index, before + self.protocol.precision_epsilon, out=precision[:-1])
+        return precision
+
+    def first_reaching(self, grid: FloatArray) -> IntArray:
+        """Find the hit that reaches each recall value, `stop` where none does; shape (T, K, R)."""
+        needed = required_hits(self.positives, grid)  # (K, R)
+        target = self.total[self.start][:, :, None] + np.maximum(needed, 1)
+        # Totals are whole numbers that never fall, so that counting them replaces a search: entry w is how many hits
+        # there are up to which there is no more than the weight w.
+        n_short = np.cumsum(np.bincount(self.total[1:], minlength=1))
+        found = n_short[np.minimum(target - 1, len(n_short) - 1)]
+        return np.asarray(np.minimum(found, self.stop[:, :, None]))
+
+    def interpolated_precision(self, grid: FloatArray) -> FloatArray:
+        """Highest precision at or beyond each recall value, shape (T, R, K)."""
+        at = self.first_reaching(grid)
+        # A grid begins with 0, which the first hit of any weight reaches; hits before it have precision 0. So what is
+        # found up to the next place is that of one class alone, but for values that it does not reach.
+        until_next = np.maximum.reduceat(self.precision, at.ravel()).reshape(at.shape)
+        until_next[at == self.stop[:, :, None]] = 0
+        highest = np.maximum.accumulate(until_next[:, :, ::-1], axis=2)[:, :, ::-1]
+        return self.undefined_without_truth(np.ascontiguousarray(highest.transpose(0, 2, 1)))
+
+    def area_under_envelope(self) -> FloatArray:
+        """Area below the interpolated precision of each class, shape (T, K).
+
+        Source: PASCAL VOC development kit, ``VOCap.m`` of 2010 and later.
+        """
+        precision = self.precision
+        area = np.full(self.start.shape, np.nan)
+        for t, k in np.argwhere(np.broadcast_to(self.positives > 0, area.shape)):
+            start, stop = self.start[t, k], self.stop[t, k]
+            recall = (self.total[start : stop + 1] - self.total[start]) / self.positives[k]
+            envelope = np.maximum.accumulate(precision[start:stop][::-1])[::-1]
+            area[t, k] = np.sum(np.diff(recall) * envelope)
+        return area
+
+    def undefined_without_truth(self, values: FloatArray) -> FloatArray:
+        """Set values (..., K) of classes without ground truth to NaN."""
+        values[..., self.positives == 0] = np.nan
+        return values
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """What detections count as in one area range.
+class Curves:
+    """Curves of a ranking; everything is computed when asked for, NaN where a class has no ground truth.
+
+    What does not depend on weights or on the order of ties is prepared once and shared by all views.
 
     Parameters
     ----------
-    hits : ndarray of bool, shape (T, c)
-        Candidates that are true positives.
-    counts : ndarray of bool, shape (T, c)
-        Candidates that are true or false positives; the others are ignored.
-    unmatched : ndarray of bool, shape (n,)
-        Detections that are false positives if they match nothing; those outside the area range are ignored.
+    ranking : Ranking
+    weights : ndarray of int64, shape (n_images,), optional
+        How often each image counts, from 0 on; once unless given.
+    hits_first : bool, optional
+        Whether the hits of each tie stand before everything else in it, or behind; where they stand unless given.
     """
 
-    hits: BoolArray
-    counts: BoolArray
-    unmatched: BoolArray
+    def __init__(self, ranking: Ranking, *, weights: IntArray | None = None, hits_first: bool | None = None) -> None:
+        self.ranking = ranking
+        self.caps: tuple[int | None, ...] = ranking.protocol.max_dets or (None,)
+        self._weights = weights
+        self._hits_first = hits_first
+        self._plan = _Plan(ranking)
+        self._totals: dict[tuple[int, int], IntArray] = {}
 
-    @classmethod
-    def of(cls, table: MatchTable, area: int) -> Outcome:
-        """Read the outcome off the match table."""
-        matched = table.choice[area] >= 0
-        in_range = table.in_range(area)
-        counts = np.where(matched, ~table.ignored_match(area), in_range[table.candidate])
-        return cls(hits=counts & matched, counts=counts, unmatched=in_range)
+    def weighted(self, weights: IntArray) -> Curves:
+        """Return the curves for other weights of the images."""
+        return self._view(weights, self._hits_first)
 
-    def within(self, chosen: BoolArray | None, candidate: IntArray) -> Outcome:
-        """Keep the chosen detections (n,) only; None keeps all."""
-        if chosen is None:
-            return self
-        kept = chosen[candidate]
-        return Outcome(self.hits & kept, self.counts & kept, self.unmatched & chosen)
+    def ties(self, *, best: bool) -> Curves:
+        """Return the curves with the hits of each tie in front, or behind: the highest precision, or the lowest."""
+        return self._view(self._weights, best)
 
+    def _view(self, weights: IntArray | None, hits_first: bool | None) -> Curves:
+        view = Curves(self.ranking, weights=weights, hits_first=hits_first)
+        view._plan = self._plan
+        return view
 
-class MatchCurves:
-    """Curves of a match table; everything is computed when asked for, NaN where a class has no ground truth.
+    @property
+    def n_images(self) -> int:
+        """How many images there are."""
+        return self.ranking.n_images if self._weights is None else int(self._weights.sum())
 
-    Parameters
-    ----------
-    table : MatchTable
-    """
-
-    def __init__(self, table: MatchTable) -> None:
-        self.table = table
-        self.caps: tuple[int | None, ...] = table.protocol.max_dets or (None,)
-        self.positives = table.positives
-        self._outcomes: dict[int, Outcome] = {}
-        self._hits: dict[tuple[int, int], TruePositives] = {}
+    @cached_property
+    def positives(self) -> IntArray:
+        """Objects that count, shape (A, K)."""
+        (cell, image), shape = self._plan.truth, (len(self.ranking.gt_counts), self.ranking.n_labels)
+        weights = None if self._weights is None else self._weights[image]
+        return np.bincount(cell, weights, minlength=shape[0] * shape[1]).astype(np.int64).reshape(shape)
 
     @cached_property
     def precision(self) -> FloatArray:
@@ -107,8 +198,19 @@ class MatchCurves:
         return self._stack(self.final_recall)
 
     def _stack(self, slice_of: Callable[[int, int], FloatArray]) -> FloatArray:
-        areas, caps = range(len(self.table.protocol.areas)), range(len(self.caps))
+        areas, caps = range(len(self.ranking.gt_counts)), range(len(self.caps))
         return np.stack([np.stack([slice_of(a, m) for m in caps], axis=-1) for a in areas], axis=-2)
+
+    @property
+    def recall_grid(self) -> FloatArray:
+        """Recall values of the curves; 101 of them where the protocol itself uses none."""
+        protocol = self.ranking.protocol
+        return protocol.recall_grid if protocol.recall_points else np.linspace(0.0, 1.0, 101)
+
+    def hit_counts(self, area: int, cap: int) -> IntArray:
+        """Count the true positives, shape (T, K)."""
+        hits, total = self._plan.hits(area, self.caps[cap]), self._total(area, cap)
+        return np.asarray(total[hits.stop] - total[hits.start])
 
     def final_recall(self, area: int, cap: int) -> FloatArray:
         """Recall over all detections within a cap, shape (T, K)."""
@@ -116,147 +218,293 @@ class MatchCurves:
         positives[positives == 0] = np.nan
         return np.asarray(self.hit_counts(area, cap) / positives)
 
-    def hit_counts(self, area: int, cap: int) -> IntArray:
-        """Count the true positives, shape (T, K)."""
-        if (area, cap) in self._hits:
-            return self._hits[area, cap].count
-        return _count_by_class(self.table, *np.nonzero(self.outcome_within(area, cap).hits))
-
     def interpolated_precision(self, area: int, cap: int) -> FloatArray:
         """Highest precision at or beyond each recall value, shape (T, R, K)."""
-        hits = self.true_positives(area, cap)
-        precision = hits.index / (hits.before + self.table.protocol.precision_epsilon)
-        at, values = self._lookup(hits, area, precision)
-        return self._undefined_without_truth(highest_beyond(values, at), area)
+        return self.steps(area, cap).interpolated_precision(self.recall_grid)
 
     def area_under_envelope(self, area: int, cap: int) -> FloatArray:
-        """Area below the interpolated precision of each class, shape (T, K).
-
-        Source: PASCAL VOC development kit, ``VOCap.m`` of 2010 and later.
-        """
-        hits = self.true_positives(area, cap)
-        precision = hits.index / (hits.before + self.table.protocol.precision_epsilon)
-        stop = np.cumsum(hits.count).reshape(hits.count.shape)
-        result = np.full(hits.count.shape, np.nan)
-        positives = self.positives[area]
-        for t, k in np.argwhere(positives[None] > np.zeros_like(hits.count)):
-            of_class = precision[stop[t, k] - hits.count[t, k] : stop[t, k]]
-            result[t, k] = envelope_area(np.arange(len(of_class) + 1) / positives[k], of_class)
-        return result
+        """Area below the interpolated precision of each class, shape (T, K)."""
+        return self.steps(area, cap).area_under_envelope()
 
     def recall_scores(self, area: int, cap: int) -> FloatArray:
         """Score of the detection that reaches each recall value, shape (T, R, K)."""
-        hits = self.true_positives(area, cap)
-        at, values = self._lookup(hits, area, self.table.score[hits.detection])
-        scores = values[at]  # (T, K, R)
-        scores[:, :, self.recall_grid == 0] = self._first_scores()[:, None]
-        return self._undefined_without_truth(np.ascontiguousarray(scores.transpose(0, 2, 1)), area)
+        ranking, steps, grid = self.ranking, self.steps(area, cap), self.recall_grid
+        at = steps.first_reaching(grid)  # (T, K, R)
+        scores = np.append(ranking.score[self._plan.hits(area, self.caps[cap]).detection], 0.0)[at]
+        scores[at == steps.stop[:, :, None]] = 0
+        # Recall 0 is reached by the first detection, whether it hits or not, as by pycocotools.
+        rows = np.arange(len(ranking)) if self._weights is None else np.flatnonzero(self._weights[ranking.image])
+        labels, first = np.unique(ranking.label[rows], return_index=True)
+        of_first = np.zeros(ranking.n_labels)
+        of_first[labels] = ranking.score[rows[first]]
+        scores[:, :, grid == 0] = of_first[:, None]
+        return steps.undefined_without_truth(np.ascontiguousarray(scores.transpose(0, 2, 1)))
 
-    @property
-    def recall_grid(self) -> FloatArray:
-        """Recall values of the curves; 101 of them where the protocol itself uses none."""
-        return self.table.protocol.recall_grid if self.table.protocol.recall_points else np.linspace(0.0, 1.0, 101)
+    def steps(self, area: int, cap: int) -> Steps:
+        """Return where recall rises within an area range and a cap (by their places on the axes A and M)."""
+        hits, total = self._plan.hits(area, self.caps[cap]), self._total(area, cap)
+        if self._hits_first is None:
+            before = hits.weigh(self._weights, hits.own_places)
+        else:
+            start, stop = self._plan.ties
+            first, size = lengths_of_runs(starts_of_runs(hits.threshold) | starts_of_runs(start[hits.detection]))
+            row = (start if self._hits_first else stop)[hits.detection]
+            before = hits.weigh(self._weights, hits.places(row)) + total[1:]
+            before -= total[np.repeat(first if self._hits_first else first + size, size)]
+        return Steps(self.ranking.protocol, total, before, hits.start, hits.stop, self.positives[area])
 
-    def outcome(self, area: int) -> Outcome:
-        """Return what each detection counts as in an area range."""
-        if area not in self._outcomes:
-            self._outcomes[area] = Outcome.of(self.table, area)
-        return self._outcomes[area]
+    def _total(self, area: int, cap: int) -> IntArray:
+        """Weight of the hits in front of each one, of all thresholds and classes; shape (h + 1,)."""
+        if (area, cap) not in self._totals:
+            hits = self._plan.hits(area, self.caps[cap])
+            self._totals[area, cap] = _running_weight(self._weights, hits.image)
+        return self._totals[area, cap]
 
-    def outcome_within(self, area: int, cap: int) -> Outcome:
-        """Return what each detection within a cap counts as (by their places on the axes A and M)."""
-        return self.outcome(area).within(self._rank_below(cap), self.table.candidate)
+    def counts_at(self, threshold: int, label: int | None, score: float) -> tuple[int, int, int]:
+        """Count true positives, false positives and misses at a score.
 
-    def true_positives(self, area: int, cap: int) -> TruePositives:
-        """Return the true positives of an area range and a cap (by their places on the axes A and M)."""
+        Matching goes by descending score, so leaving out the detections below a score changes no match above it.
+        """
+        if self._weights is None:
+            tp, counted, positives = map(len, self._plan.images_at(threshold, label, score))
+        else:
+            by_image = self._plan.counts_by_image(threshold, label, score)
+            tp, counted, positives = (int(self._weights @ count) for count in by_image)
+        return tp, counted - tp, positives - tp
+
+    def best_f1(self, threshold: int, label: int | None) -> float:
+        """Return the score with the highest F1 of one class, or (None) of all classes pooled.
+
+        Taken from every score that occurs, not from the interpolated curve; of equal F1 the highest score. NaN for a
+        class without detections.
+        """
+        ranking = self.ranking
+        rows = descending_order(ranking.score) if label is None else np.arange(len(ranking))[self._plan.rows(label)]
+        if len(rows) == 0:
+            return float("nan")
+        positives = self.positives[ALL_SIZES] if label is None else self.positives[ALL_SIZES, label]
+        weight = 1 if self._weights is None else self._weights[ranking.image[rows]]
+        tp, counted = (np.cumsum(flag[rows] * weight) for flag in self._plan.outcomes(threshold))
+        f1 = 2 * tp / np.maximum(counted + positives.sum(), 1)
+        score = ranking.score[rows]
+        last_of_tie = np.append(score[1:] != score[:-1], True)
+        return float(score[np.where(last_of_tie, f1, -1.0).argmax()])
+
+
+class _Plan:
+    """What the curves of a ranking share whatever the weights; each part is prepared when it is first asked for."""
+
+    def __init__(self, ranking: Ranking) -> None:
+        self.ranking = ranking
+        self._hits: dict[tuple[int, int | None], _Hits] = {}
+        self._outcomes: dict[int, tuple[BoolArray, BoolArray]] = {}
+        self._counts: dict[tuple[int, int | None, float], tuple[IntArray, ...]] = {}
+
+    @cached_property
+    def truth(self) -> tuple[IntArray, IntArray]:
+        """Objects that count, over all area ranges: which of the (A, K) each counts in, and its image."""
+        area, row = np.nonzero(self.ranking.gt_counts)
+        return area * self.ranking.n_labels + self.ranking.gt_label[row], self.ranking.gt_image[row]
+
+    @cached_property
+    def ties(self) -> tuple[IntArray, IntArray]:
+        """Where the tie of each detection begins and where it ends, shape (n,) each."""
+        first, size = lengths_of_runs(starts_of_runs(self.ranking.score) | starts_of_runs(self.ranking.label))
+        return np.repeat(first, size), np.repeat(first + size, size)
+
+    def hits(self, area: int, cap: int | None) -> _Hits:
+        """Return the hits of an area range within a cap."""
         if (area, cap) not in self._hits:
-            self._hits[area, cap] = _collect(self.table, self.outcome_within(area, cap))
+            self._hits[area, cap] = _Hits(self.ranking, area, cap)
         return self._hits[area, cap]
 
-    def _rank_below(self, cap: int) -> BoolArray | None:
-        limit = self.caps[cap]
-        return None if limit is None or limit == self.caps[-1] else self.table.rank < limit
+    def rows(self, label: int | None) -> slice:
+        """Return where the detections of a class stand; None means all."""
+        if label is None:
+            return slice(None)
+        return slice(*np.searchsorted(self.ranking.label, [label, label + 1]).tolist())
 
-    def _lookup(self, hits: TruePositives, area: int, values: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Place each recall value among the true positives of its class.
+    def outcomes(self, threshold: int) -> tuple[BoolArray, BoolArray]:
+        """Return `Ranking.outcomes`."""
+        if threshold not in self._outcomes:
+            self._outcomes[threshold] = self.ranking.outcomes(threshold)
+        return self._outcomes[threshold]
 
-        Returns where to look, shape (T, K, R), in `values` with a closing 0 after each (threshold, class).
+    def images_at(self, threshold: int, label: int | None, score: float) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the image of each hit, of each detection that counts, and of each object, as `counts_at` counts."""
+        ranking, rows = self.ranking, self.rows(label)
+        hit, counts = (flag[rows] & (ranking.score[rows] >= score) for flag in self.outcomes(threshold))
+        positive = ranking.gt_counts[ALL_SIZES] & (True if label is None else ranking.gt_label == label)
+        return ranking.image[rows][hit], ranking.image[rows][counts], ranking.gt_image[positive]
+
+    def counts_by_image(self, threshold: int, label: int | None, score: float) -> tuple[IntArray, ...]:
+        """Count what `images_at` lists in each image, shape (n_images,) each: once for all resamples."""
+        key = threshold, label, score
+        if key not in self._counts:
+            self._counts[key] = tuple(
+                np.bincount(images, minlength=self.ranking.n_images) for images in self.images_at(*key)
+            )
+        return self._counts[key]
+
+
+class _Hits:
+    """True positives of one area range and cap, by threshold, class and rank, and what counts before them.
+
+    Attributes
+    ----------
+    threshold, detection, image : ndarray of int64, shape (h,)
+    start, stop : ndarray of int64, shape (T, K)
+        The first one of a class, and the one after the last.
+    """
+
+    def __init__(self, ranking: Ranking, area: int, cap: int | None) -> None:
+        self._ranking = ranking
+        hits, self._counts, self._unmatched = ranking.hits[area], ranking.counts[area], ranking.in_range[area]
+        if cap is not None and cap != ranking.protocol.max_dets[-1]:  # the largest cap was applied before matching
+            within = ranking.rank < cap
+            kept = within[ranking.candidate]
+            hits, self._counts, self._unmatched = hits & kept, self._counts & kept, self._unmatched & within
+        self.threshold, candidate = np.nonzero(hits)
+        self.detection = ranking.candidate[candidate]
+        self.image = ranking.image[self.detection]
+        shape = len(hits), ranking.n_labels
+        cell = self.threshold * ranking.n_labels + ranking.label[self.detection]
+        count = np.bincount(cell, minlength=shape[0] * shape[1])
+        self.stop = np.cumsum(count).reshape(shape)
+        self.start = self.stop - count.reshape(shape)
+
+    @cached_property
+    def _base(self) -> tuple[IntArray, npt.NDArray[np.int32]]:
+        """Images of what counts unless it matches anything (u,), and how many of these stand before a row (n + 1,)."""
+        return self._ranking.image[self._unmatched], _running_count(self._unmatched)
+
+    @cached_property
+    def _changes(self) -> tuple[IntArray, IntArray, npt.NDArray[np.int32]]:
+        """What matching changes: images (d,); 1 for what counts because of it, else -1; and how many stand before.
+
+        The last has an entry for every threshold and candidate, and a closing one; shape (T * c + 1,).
         """
-        count = hits.count.ravel()  # (T * K,)
-        start = np.cumsum(count + 1) - (count + 1)
-        padded = np.zeros(len(values) + len(count))
-        padded[np.arange(len(values)) + np.repeat(np.arange(len(count)), count)] = values
-        needed = np.maximum(required_hits(self.positives[area], self.recall_grid) - 1, 0)  # (K, R)
-        steps = np.minimum(needed[None], hits.count[:, :, None])
-        return start.reshape(hits.count.shape)[:, :, None] + steps, padded
+        candidate = self._ranking.candidate
+        change = (self._counts.astype(np.int8) - self._unmatched[candidate]).ravel()
+        changed = np.flatnonzero(change)
+        image = self._ranking.image[candidate[changed % max(len(candidate), 1)]]
+        return image, change[changed].astype(np.int64), _running_count(change != 0)
 
-    def _first_scores(self) -> FloatArray:
-        """Score of the first detection of each class, 0 without any; shape (K,)."""
-        first = np.zeros(self.table.n_labels)
-        labels, rows = np.unique(self.table.label, return_index=True)
-        first[labels] = self.table.score[rows]
-        return first
+    def places(self, rows: IntArray) -> _Places:
+        """Find what counts in front of a row of the ranking for each hit (h,)."""
+        ranking = self._ranking
+        is_candidate = np.zeros(len(ranking), dtype=np.bool_)
+        is_candidate[ranking.candidate] = True
+        candidates_before = _running_count(is_candidate)
+        classes = np.searchsorted(ranking.label, np.arange(ranking.n_labels))
+        of_class, of_hit = (
+            thresholds * len(ranking.candidate) + candidates_before[at]
+            for thresholds, at in ((np.arange(len(self.start))[:, None], classes), (self.threshold, rows))
+        )
+        base, change = self._base[1], self._changes[2]
+        return _Places(np.broadcast_to(base[classes], self.start.shape), base[rows], change[of_class], change[of_hit])
 
-    def _undefined_without_truth(self, values: FloatArray, area: int) -> FloatArray:
-        values[..., self.positives[area] == 0] = np.nan
-        return values
+    @cached_property
+    def own_places(self) -> _Places:
+        """What counts up to and including each hit."""
+        return self.places(self.detection + 1)
 
-
-def highest_beyond(values: FloatArray, at: IntArray) -> FloatArray:
-    """Return the highest of `values` from each place `at` (T, K, R) to the end of its class, shape (T, R, K)."""
-    return highest_from(np.maximum.reduceat(values, at.ravel()).reshape(at.shape))
-
-
-def highest_from(until_next: FloatArray) -> FloatArray:
-    """Return the highest from each recall value on, of those up to the next one (T, K, R); shape (T, R, K)."""
-    highest = np.maximum.accumulate(until_next[:, :, ::-1], axis=2)[:, :, ::-1]
-    return np.ascontiguousarray(highest.transpose(0, 2, 1))
-
-
-def envelope_area(recall: FloatArray, precision: FloatArray) -> float:
-    """Return the area below the interpolated precision (h,) of hits; recall (h + 1,) begins with 0."""
-    envelope = np.maximum.accumulate(precision[::-1])[::-1]
-    return float(np.sum(np.diff(recall) * envelope))
-
-
-def _count_by_class(table: MatchTable, t: IntArray, c: IntArray) -> IntArray:
-    """Count hits given by threshold and candidate; shape (T, K)."""
-    n_thresholds = len(table.protocol.iou_thresholds)
-    cell = t * table.n_labels + table.label[table.candidate][c]
-    return np.bincount(cell, minlength=n_thresholds * table.n_labels).reshape(n_thresholds, table.n_labels)
+    def weigh(self, weights: IntArray | None, places: _Places) -> IntArray:
+        """Return the weight of the detections of a hit's class that count in front of its place, shape (h,)."""
+        base = _running_weight(weights, self._base[0])
+        before, outside = base[places.base], base[places.base_of_class]
+        image, sign, _ = self._changes
+        if len(image):
+            change = _running_weight(weights, image, sign)
+            before += change[places.change]
+            outside += change[places.change_of_class]
+        before -= np.repeat(outside.ravel(), (self.stop - self.start).ravel())
+        return before
 
 
-def _collect(table: MatchTable, outcome: Outcome) -> TruePositives:
-    """List the hits, and how many detections that count stand before each in its class."""
-    classes = np.arange(table.n_labels)
-    base, change = _running_counts(table, outcome)
-    candidate_label = table.label[table.candidate]
-    base_start = base[np.searchsorted(table.label, classes)]  # (K,)
-    change_start = change[:, np.searchsorted(candidate_label, classes)]  # (T, K)
-    t, c = np.nonzero(outcome.hits)
-    label, detection = candidate_label[c], table.candidate[c]
-    before = base[detection + 1] - base_start[label] + change[t, c + 1] - change_start[t, label]
-    count = _count_by_class(table, t, c)
-    index = np.arange(len(t)) - np.repeat(np.cumsum(count) - count.ravel(), count.ravel()) + 1
-    return TruePositives(count, index, before, detection)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Places:
+    """How many rows of the two lists that count stand in front of each hit (h,), and in front of its class (T, K)."""
+
+    base_of_class: npt.NDArray[np.int32]
+    base: npt.NDArray[np.int32]
+    change_of_class: npt.NDArray[np.int32]
+    change: npt.NDArray[np.int32]
 
 
-def count_before(table: MatchTable, outcome: Outcome, t: IntArray, rows: IntArray) -> IntArray:
-    """Count the detections that count at thresholds `t` (h,) in front of rows (..., h) of the match table."""
-    base, change = _running_counts(table, outcome)
-    is_candidate = np.zeros(len(table), dtype=np.bool_)
-    is_candidate[table.candidate] = True
-    return np.asarray(base[rows] + change[t, _running_total(is_candidate)[rows]])
-
-
-def _running_counts(table: MatchTable, outcome: Outcome) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return running totals of what counts: of all as if unmatched (n + 1,), and what candidates change (T, c + 1)."""
-    change = outcome.counts.astype(np.int8) - outcome.unmatched[table.candidate]
-    return _running_total(outcome.unmatched), _running_total(change)
-
-
-def _running_total(values: BoolArray | npt.NDArray[np.int8]) -> npt.NDArray[np.int32]:
-    """Cumulative sum along the last axis with a leading 0."""
-    total = np.zeros((*values.shape[:-1], values.shape[-1] + 1), dtype=np.int32)
-    np.cumsum(values, axis=-1, dtype=np.int32, out=total[..., 1:])
+def _running_weight(weights: IntArray | None, image: IntArray, sign: IntArray | int = 1) -> IntArray:
+    """Sum up the weights of the images of some rows in front of each row and of all; shape (r + 1,)."""
+    if weights is None and isinstance(sign, int):
+        return np.arange(len(image) + 1)
+    total = np.zeros(len(image) + 1, dtype=np.int64)
+    np.cumsum(sign if weights is None else weights[image] * sign, out=total[1:])
     return total
+
+
+def _running_count(flags: BoolArray) -> npt.NDArray[np.int32]:
+    """Count the flags in front of each one, and all; shape (n + 1,)."""
+    count = np.zeros(len(flags) + 1, dtype=np.int32)
+    np.cumsum(flags, dtype=np.int32, out=count[1:])
+    return count
+
+
+def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:
+    """Return the smallest number of hits h with ``h / positives >= grid`` in float64 division, shape (K, R).
+
+    Where `positives` is 0 the answer is larger than any count.
+    """
+    n = np.maximum(positives, 1).astype(np.float64)[:, None]
+    hits = np.ceil(grid * n)
+    # The product is rounded, so that it may be one too high or too low: the division decides.
+    hits -= (hits > 0) & ((hits - 1) / n >= grid)
+    hits += hits / n < grid
+    hits[positives == 0] = NEVER
+    return hits.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredHits:
+    """Detections that count, in any order; of equal scores the earlier row comes first.
+
+    Parameters
+    ----------
+    label : ndarray of int64, shape (n,)
+    score : ndarray of float64, shape (n,)
+    hit : ndarray of bool, shape (n,)
+    positives : ndarray of int64, shape (K,)
+        Objects of each class.
+    """
+
+    label: IntArray
+    score: FloatArray
+    hit: BoolArray
+    positives: IntArray
+
+    def class_precisions(self, protocol: Protocol) -> FloatArray:
+        """Return the average precision of each class, shape (K,), as curves have it; NaN without ground truth."""
+        label, hit = self.label, self.hit
+        same, later = label[1:] == label[:-1], label[1:] > label[:-1]
+        if not np.all(later | (same & (self.score[1:] <= self.score[:-1]))):  # mostly they are in class order
+            order = np.lexsort((-self.score, label))
+            label, hit = label[order], hit[order]
+        place = np.flatnonzero(hit)
+        classes = np.arange(len(self.positives) + 1)
+        first, bounds = np.searchsorted(label, classes), np.searchsorted(label[place], classes)
+        steps = Steps(
+            protocol,
+            total=np.arange(len(place) + 1),
+            before=place + 1 - first[label[place]],
+            start=bounds[None, :-1],
+            stop=bounds[None, 1:],
+            positives=self.positives,
+        )
+        if protocol.interpolation == "area":
+            return np.asarray(steps.area_under_envelope()[0])
+        precision = steps.interpolated_precision(protocol.recall_grid)[0]  # (R, K)
+        return np.asarray(np.ascontiguousarray(precision.T).mean(axis=1))
+
+    def mean_precision(self, protocol: Protocol) -> float:
+        """Return the mean over the classes with ground truth; NaN without any."""
+        values = self.class_precisions(protocol)
+        defined = values[~np.isnan(values)]
+        return float(defined.mean()) if len(defined) else float("nan")

@@ -17,9 +17,11 @@ from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
+from jaccard_eval.matching.ranking import Ranking
 from jaccard_eval.metrics.averages import Averages, Axes
-from jaccard_eval.metrics.counts import best_f1_points, match_columns, missed_columns, operating_point, point_value
-from jaccard_eval.metrics.curves import MatchCurves
+from jaccard_eval.metrics.counts import match_columns, missed_columns, operating_point, point_of, point_value
+from jaccard_eval.metrics.curves import Curves
+from jaccard_eval.options import BEST_F1
 from jaccard_eval.text import shown
 
 FEW_THRESHOLDS = 4  # up to this many, the summary shows every IoU threshold, else those of COCO (.5 and .75)
@@ -44,7 +46,7 @@ class DetectionMetrics:
         self.class_names = tuple(class_names)
         self.image_names = tuple(image_names)
         self.area_known = area_known
-        self.curves = MatchCurves(table)
+        self.curves = Curves(Ranking.of(table, len(self.image_names)))
         self.axes = Axes(table.protocol, self.class_names)
         self._averages = Averages(self.curves, self.axes)
 
@@ -92,9 +94,8 @@ class DetectionMetrics:
         labels: list[int | None] = [None, *range(self.table.n_labels)] if self.table.n_labels > 1 else [None]
         points = []
         for t, iou in enumerate(self.protocol.iou_thresholds):
-            best = best_f1_points(self.curves, t) if score == "best-f1" else {}
             for k in labels:
-                at = best[k] if score == "best-f1" else float(score)
+                at = self.curves.best_f1(t, k) if score == BEST_F1 else float(score)
                 name = None if k is None else self.class_names[k]
                 points.append(operating_point(self.curves, t, k, at, class_name=name, iou=iou))
         return tuple(points)
@@ -116,17 +117,7 @@ class DetectionMetrics:
     def _at_operating_point(self, ref: MetricRef) -> MetricValue:
         if ref.area is not None or ref.max_dets is not None:
             raise UsageError(f"metric {shown(str(ref))}: {ref.name} takes iou, score and class only")
-        t = self.axes.single_threshold(ref)
-        label = self.axes.label(ref)
-        score = best_f1_points(self.curves, t)[label] if ref.score == "best-f1" else ref.score
-        point = operating_point(
-            self.curves,
-            t,
-            label,
-            -np.inf if score is None else float(score),
-            class_name=ref.class_name,
-            iou=self.protocol.iou_thresholds[t],
-        )
+        point = point_of(self.curves, self.axes, ref)
         return self._defined(ref, point_value(point, ref.name, len(self.image_names)), point.tp + point.fn)
 
     def _defined(self, ref: MetricRef, value: float, n: int) -> MetricValue:
@@ -150,7 +141,7 @@ class DetectionMetrics:
         ``image``, ``class``, ``score``, ``source`` (row in the predictions), ``gt`` (row of the matched ground truth,
         -1 for none), ``iou`` (NaN for none), ``tp``, ``fp``, ``ignored``. Over all sizes.
         """
-        return match_columns(self.curves, self.image_names, self.class_names)
+        return match_columns(self.table, self.curves.ranking, self.image_names, self.class_names)
 
     @cached_property
     def missed(self) -> Mapping[str, Any]:

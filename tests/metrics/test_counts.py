@@ -9,7 +9,7 @@ from pictures import curves, det, evaluate, gt
 
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.result import OperatingPoint
-from jaccard_eval.metrics.counts import best_f1_points, operating_point
+from jaccard_eval.metrics.counts import operating_point
 
 AT_50 = COCO.with_options(iou_thresholds=(0.5,))
 
@@ -103,7 +103,7 @@ def test_of_equal_f1_the_highest_score_is_taken() -> None:
         det("cat 500 0 10 10", 0.7),
         det("cat 20 0 10 10", 0.7),
     ]
-    assert best_f1_points(curves(TRUTH[:2], detections, AT_50), 0)[0] == 0.9
+    assert curves(TRUTH[:2], detections, AT_50).best_f1(0, 0) == 0.9
 
 
 def test_a_class_without_detections_has_no_best_score() -> None:
@@ -125,7 +125,7 @@ def test_no_score_has_a_higher_f1_than_the_best(detections: list[tuple[float, bo
     by_score = {score: _f1(detections, missed, score) for score, _ in detections}
     best = max(by_score.values())
     for label in (0, None):
-        chosen = best_f1_points(one, 0)[label]
+        chosen = one.best_f1(0, label)
         assert chosen == max(score for score, f1 in by_score.items() if f1 == best)
         measured = operating_point(one, 0, label, chosen, class_name=None, iou=0.5).f1
         assert measured == pytest.approx(best, abs=1e-15)

@@ -8,8 +8,7 @@ import pytest
 from pictures import curves, det, gt
 
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012
-from jaccard_eval.matching.ranking import required_hits
-from jaccard_eval.metrics.curves import MatchCurves
+from jaccard_eval.metrics.curves import Curves, required_hits
 
 ALL_SIZES, LARGEST_CAP = 0, -1
 ONE_HIT = 0.9999999999999998  # 1 / (1 + 2^-52): pycocotools adds an epsilon to the number of detections
@@ -31,17 +30,17 @@ def stray(score: float) -> tuple:
     return (det("dog 0 500 10 10", score),)
 
 
-def drawn(*parts: tuple, protocol: object = AT_50) -> MatchCurves:
+def drawn(*parts: tuple, protocol: object = AT_50) -> Curves:
     boxes = [box for part in parts for box in part]
     # Detections carry a score; in these pictures no ground truth does.
     return curves([box for box in boxes if not box.score], [box for box in boxes if box.score], protocol)  # type: ignore[arg-type]
 
 
-def precision(one: MatchCurves) -> list[float]:
+def precision(one: Curves) -> list[float]:
     return one.precision[0, :, 0, ALL_SIZES, LARGEST_CAP].tolist()
 
 
-def scores(one: MatchCurves) -> list[float]:
+def scores(one: Curves) -> list[float]:
     return one.scores[0, :, 0, ALL_SIZES, LARGEST_CAP].tolist()
 
 

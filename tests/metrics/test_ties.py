@@ -8,7 +8,7 @@ from pictures import Picture, det, evaluate, gt, metrics
 
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO, VOC2012
-from jaccard_eval.metrics.ties import has_ties, tie_interval
+from jaccard_eval.metrics.ties import TieBounds, has_ties
 
 AP = MetricRef(name="AP")
 AT_ONE = COCO.with_options(iou_thresholds=(0.5,))
@@ -39,13 +39,13 @@ def test_the_bounds_are_the_extremes_of_every_order(seed: int, protocol: object)
     truth, boxes = draw(seed)
     measured = metrics(truth, boxes, protocol)
     found = every_order(truth, boxes, protocol)
-    assert tie_interval(measured.curves, measured.axes, AP) == pytest.approx((min(found), max(found)), abs=1e-12)
+    assert TieBounds(measured.curves, measured.axes).interval(AP) == pytest.approx((min(found), max(found)), abs=1e-12)
 
 
 def test_without_equal_scores_both_bounds_are_the_metric() -> None:
     measured = metrics([gt(HIT), gt("cat 50 0 9 9")], [det(HIT, 0.9), det(MISS, 0.8), det("cat 50 0 9 9", 0.7)])
     assert not has_ties(measured.table)
-    assert tie_interval(measured.curves, measured.axes, AP) == (measured.value(AP).value,) * 2
+    assert TieBounds(measured.curves, measured.axes).interval(AP) == (measured.value(AP).value,) * 2
 
 
 def test_equal_scores_of_different_classes_are_no_tie() -> None:
@@ -57,9 +57,9 @@ def test_ignored_detections_of_a_tie_do_not_count() -> None:
     truth = [gt(HIT), gt("cat 100 0 40 40", crowd=True)]
     boxes = [det(HIT, 0.5), det(MISS, 0.5), det("cat 100 0 40 40", 0.5)]
     measured = metrics(truth, boxes)
-    assert tie_interval(measured.curves, measured.axes, AP) == pytest.approx((0.5, 1.0), abs=1e-12)
+    assert TieBounds(measured.curves, measured.axes).interval(AP) == pytest.approx((0.5, 1.0), abs=1e-12)
 
 
 def test_no_detections_and_no_ground_truth_are_no_trouble() -> None:
     measured = evaluate([gt(HIT)], [], names=["cat", "dog"]).measured
-    assert tie_interval(measured.curves, measured.axes, AP) == (0.0, 0.0)
+    assert TieBounds(measured.curves, measured.axes).interval(AP) == (0.0, 0.0)

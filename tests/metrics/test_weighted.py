@@ -9,7 +9,6 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import VOC2012
 from jaccard_eval.metrics.averages import Averages
 from jaccard_eval.metrics.detection import class_refs, summary_refs
-from jaccard_eval.metrics.weighted import WeightedPlan
 
 PROTOCOLS = ("coco", "voc2007", "voc2012")
 
@@ -19,11 +18,10 @@ PROTOCOLS = ("coco", "voc2007", "voc2012")
 def test_weights_equal_images_repeated_as_copies(seed: int, protocol: str) -> None:
     scene = draw_scene(seed)
     metrics = as_drawn(scene, protocol=protocol).measured
-    plan = WeightedPlan(metrics.curves)
     for weights in np.random.default_rng([seed, 1]).integers(0, 4, (5, 6)):
         weights[weights.argmax()] = max(weights.max(), 1)
         copied = repeat_images(scene, weights, protocol=protocol)
-        averages = Averages(plan.weigh(weights), metrics.axes)
+        averages = Averages(metrics.curves.weighted(weights), metrics.axes)
         for ref in summary_refs(metrics.protocol):
             assert averages.mean(ref) == pytest.approx(copied[str(ref)], abs=1e-12, nan_ok=True), (str(ref), weights)
         for ref in class_refs(metrics.protocol):
@@ -36,7 +34,7 @@ def test_weights_equal_images_repeated_as_copies(seed: int, protocol: str) -> No
 def test_weights_of_one_give_the_plain_metric_bit_for_bit(seed: int, protocol: str) -> None:
     result = as_drawn(draw_scene(seed), protocol=protocol)
     metrics = result.measured
-    averages = Averages(WeightedPlan(metrics.curves).weigh(np.ones(6, dtype=np.int64)), metrics.axes)
+    averages = Averages(metrics.curves.weighted(np.ones(6, dtype=np.int64)), metrics.axes)
     for name, one in result.metrics.items():
         np.testing.assert_array_equal(averages.mean(MetricRef.parse(name)), one.value)
 
@@ -46,12 +44,12 @@ def test_a_weighted_precision_by_hand() -> None:
     # Recall 1/4 at precision 1, recall 1 at precision 4 / 7: area 1/4 * 1 + 3/4 * 4/7.
     truth = [gt("cat 0 0 10 10", "a"), gt("cat 0 0 10 10", "b")]
     ranking = [det("cat 0 0 10 10", 0.9, "a"), det("cat 50 50 10 10", 0.8, "b"), det("cat 0 0 10 10", 0.7, "b")]
-    weighted = WeightedPlan(curves(truth, ranking, VOC2012)).weigh(np.array([1, 3]))
+    weighted = curves(truth, ranking, VOC2012).weighted(np.array([1, 3]))
     assert weighted.area_under_envelope(0, 0)[0, 0] == pytest.approx(1 / 4 + 3 / 4 * 4 / 7, abs=1e-12)
     assert weighted.final_recall(0, 0)[0, 0] == 1.0
 
 
 def test_a_class_whose_images_have_no_weight_is_undefined() -> None:
-    weighted = WeightedPlan(curves([gt("cat 0 0 10 10", "a"), gt("cat 0 0 9 9", "b")], [])).weigh(np.array([0, 0]))
+    weighted = curves([gt("cat 0 0 10 10", "a"), gt("cat 0 0 9 9", "b")], []).weighted(np.array([0, 0]))
     assert np.isnan(weighted.interpolated_precision(0, 0)).all()
     assert np.isnan(weighted.final_recall(0, 0)).all()

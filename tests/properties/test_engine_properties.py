@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012, Protocol
 from jaccard_eval.matching import candidates
-from jaccard_eval.matching.matchtable import MatchTable, concat, match_boxes
-from jaccard_eval.metrics.curves import MatchCurves
+from jaccard_eval.matching.matchtable import MatchTable, match_boxes
+from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
+from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.metrics.detection import DetectionMetrics, summary_refs
 
 pytestmark = pytest.mark.slow
@@ -83,8 +84,12 @@ def _bytes(table: MatchTable) -> dict[str, object]:
     }
 
 
-def _curves(table: MatchTable) -> list[bytes]:
-    curves = MatchCurves(table)
+def _curves(table: MatchTable) -> Curves:
+    return Curves(Ranking.of(table, N_IMAGES))
+
+
+def _curve_bytes(table: MatchTable) -> list[bytes]:
+    curves = _curves(table)
     return [values.tobytes() for values in (curves.precision, curves.recall, curves.scores)]
 
 
@@ -104,7 +109,7 @@ def test_the_order_of_detections_does_not_matter_while_scores_differ(
 ) -> None:
     gt, pred = scene
     order = np.array(data.draw(st.permutations(range(len(pred)))), dtype=np.int64)
-    assert _curves(_match(gt, pred, protocol)) == _curves(_match(gt, pred.take(order), protocol))
+    assert _curve_bytes(_match(gt, pred, protocol)) == _curve_bytes(_match(gt, pred.take(order), protocol))
 
 
 @given(scenes(distinct_scores=True), protocols, st.data())
@@ -114,7 +119,7 @@ def test_the_order_of_images_in_the_ground_truth_does_not_matter(
     gt, pred = scene
     rank = np.array(data.draw(st.permutations(range(N_IMAGES))))
     order = np.argsort(rank[gt.image], kind="stable")  # within an image the file's order breaks ties of IoU
-    assert _curves(_match(gt, pred, protocol)) == _curves(_match(gt.take(order), pred, protocol))
+    assert _curve_bytes(_match(gt, pred, protocol)) == _curve_bytes(_match(gt.take(order), pred, protocol))
 
 
 @given(scenes(), protocols)
@@ -124,7 +129,7 @@ def test_only_the_order_of_scores_matters(scene: Scene, protocol: Protocol) -> N
     stretched = _rescored(pred, np.exp(3.0 * pred.score) - 40.0)
     expected = _match(gt, pred, protocol)
     mapped = _match(gt, stretched, protocol)
-    assert MatchCurves(mapped).precision.tobytes() == MatchCurves(expected).precision.tobytes()
+    assert _curves(mapped).precision.tobytes() == _curves(expected).precision.tobytes()
     assert np.array_equal(_summary(mapped), _summary(expected), equal_nan=True)
 
 
@@ -134,23 +139,10 @@ def test_a_detection_below_all_others_that_hits_nothing_never_raises_ap(
 ) -> None:
     gt, pred = scene
     far = _table([(*row[:2], 5000.0, 5000.0, 16.0, 16.0)], score=[-1.0])
-    before, after = (MatchCurves(_match(gt, one, protocol)) for one in (pred, BoxTable.concat([pred, far])))
+    before, after = (_curves(_match(gt, boxes, protocol)) for boxes in (pred, BoxTable.concat([pred, far])))
     known = ~np.isnan(before.precision)
     assert (np.isnan(after.precision) == ~known).all()
     assert (after.precision[known] <= before.precision[known]).all()
-
-
-@given(scenes(), protocols, st.lists(st.integers(0, 2), min_size=N_IMAGES, max_size=N_IMAGES))
-def test_any_partition_of_the_images_merges_to_the_same_table(
-    scene: Scene, protocol: Protocol, part_of_image: list[int]
-) -> None:
-    gt, pred = scene
-    part = np.array(part_of_image)
-    parts = [_match(gt.take(part[gt.image] == i), pred.take(part[pred.image] == i), protocol) for i in range(3)]
-    whole = _match(gt, pred, protocol)
-    merged = concat(parts)
-    assert _bytes(merged) == _bytes(whole)
-    assert _curves(merged) == _curves(whole)
 
 
 @given(scenes(), protocols, st.sets(st.integers(0, N_IMAGES - 1)))
@@ -160,19 +152,6 @@ def test_a_restricted_table_is_that_of_the_images_alone(scene: Scene, protocol: 
         *(_of_images(side, images) for side in scene), protocol, n_images=len(images), n_labels=N_LABELS
     )
     assert _bytes(_match(*scene, protocol).restrict(images)) == _bytes(alone)
-
-
-@given(scenes(), protocols, st.permutations(range(N_IMAGES)))
-def test_merging_is_associative_in_any_order_and_an_empty_table_is_its_unit(
-    scene: Scene, protocol: Protocol, order: list[int]
-) -> None:
-    gt, pred = scene
-    a, b, c, d = (_match(gt.take(gt.image == i), pred.take(pred.image == i), protocol) for i in order)
-    nothing = _match(gt.take(gt.image < 0), pred.take(pred.image < 0), protocol)
-    expected = _bytes(_match(gt, pred, protocol))
-    assert _bytes(concat([concat([a, b]), concat([c, d])])) == expected
-    assert _bytes(concat([a, concat([b, concat([c, d])])])) == expected
-    assert _bytes(concat([nothing, a, b, nothing, c, d])) == expected
 
 
 @given(scenes(), protocols, st.sampled_from([1, 2, 5, 13]))
@@ -189,7 +168,7 @@ def test_empty_predictions_score_zero_wherever_there_is_ground_truth(scene: Scen
     none = pred.take(np.zeros(len(pred), dtype=np.bool_))
     values = _summary(_match(gt, none, protocol))
     assert all(value == 0.0 or math.isnan(value) for value in values)
-    assert math.isnan(values[0]) == (_match(gt, pred, protocol).positives[0].sum() == 0)
+    assert math.isnan(values[0]) == _match(gt, pred, protocol).gt_ignored[0].all()
 
 
 @given(ground_truths.filter(bool))
@@ -206,11 +185,12 @@ def test_perfect_predictions_score_one(drawn: list[tuple]) -> None:
 @given(scenes(), protocols)
 def test_outcomes_of_detections_add_up(scene: Scene, protocol: Protocol) -> None:
     table = _match(*scene, protocol)
-    outcome = MatchCurves(table).outcome(0)
-    assert not (outcome.hits & ~outcome.counts).any()
-    assert (outcome.hits.sum(axis=1) <= table.positives[0].sum()).all()
+    ranking = Ranking.of(table, N_IMAGES)
+    hits = ranking.hits[ALL_SIZES]
+    assert not (ranking.hits & ~ranking.counts).any()
+    assert (hits.sum(axis=1) <= ranking.gt_counts[ALL_SIZES].sum()).all()
     for t in range(len(protocol.iou_thresholds)):
-        chosen = table.choice[0, t][outcome.hits[t]]
+        chosen = table.choice[ALL_SIZES, t][hits[t]]
         assert len(np.unique(table.pair_gt[chosen])) == len(chosen)  # nothing is found twice
 
 

@@ -9,8 +9,8 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.matching.order import IntArray
-from jaccard_eval.metrics.curves import MatchCurves
-from jaccard_eval.metrics.ties import WIDEST, has_ties, tie_interval
+from jaccard_eval.metrics.curves import Curves
+from jaccard_eval.metrics.ties import WIDEST, TieBounds, has_ties
 from jaccard_eval.text import counted
 
 FEWEST = 100  # detections from which a lowest score, or a share of ties, says something
@@ -134,7 +134,7 @@ def _tool(lowest: float) -> str:
     return f" (the default threshold of {near[0]})" if near else ""
 
 
-def highest_reachable_ap(curves: MatchCurves) -> float:
+def highest_reachable_ap(curves: Curves) -> float:
     """Return the highest AP that further detections with lower scores could give, over the first area range.
 
     After n detections with tp hits of P objects, AP is highest when the next P - tp detections are hits: they end at
@@ -143,7 +143,7 @@ def highest_reachable_ap(curves: MatchCurves) -> float:
 
     Parameters
     ----------
-    curves : MatchCurves
+    curves : Curves
 
     Returns
     -------
@@ -154,7 +154,7 @@ def highest_reachable_ap(curves: MatchCurves) -> float:
     positives = curves.positives[0]  # (K,)
     hits = curves.hit_counts(0, last)  # (T, K)
     final = positives / np.maximum(counted_detections(curves) + positives - hits, 1)  # (T, K)
-    if curves.table.protocol.interpolation == "area":
+    if curves.ranking.protocol.interpolation == "area":
         reachable = _area_above(curves, final)
     else:
         reachable = np.maximum(curves.interpolated_precision(0, last), final[:, None]).mean(axis=1)
@@ -162,22 +162,21 @@ def highest_reachable_ap(curves: MatchCurves) -> float:
     return float(defined.mean()) if defined.size else float("nan")
 
 
-def counted_detections(curves: MatchCurves) -> IntArray:
+def counted_detections(curves: Curves) -> IntArray:
     """Count the detections that are true or false positives over the first area range, shape (T, K)."""
-    table, outcome = curves.table, curves.outcome(0)
-    n = table.n_labels
-    label = table.label[table.candidate]
-    unmatched = np.bincount(table.label[outcome.unmatched], minlength=n)
-    unmatched -= np.bincount(label[outcome.unmatched[table.candidate]], minlength=n)
-    return unmatched + np.stack([np.bincount(label[counts], minlength=n) for counts in outcome.counts])
+    ranking = curves.ranking
+    n, in_range = ranking.n_labels, ranking.in_range[0]
+    label = ranking.label[ranking.candidate]
+    unmatched = np.bincount(ranking.label[in_range], minlength=n)
+    unmatched -= np.bincount(label[in_range[ranking.candidate]], minlength=n)
+    return unmatched + np.stack([np.bincount(label[counts], minlength=n) for counts in ranking.counts[0]])
 
 
-def _area_above(curves: MatchCurves, final: FloatArray) -> FloatArray:
+def _area_above(curves: Curves, final: FloatArray) -> FloatArray:
     """Area below the interpolated precision where it is nowhere below `final`, shape (T, K)."""
-    hits = curves.true_positives(0, len(curves.caps) - 1)
-    positives = np.maximum(curves.positives[0], 1)
-    precision = hits.index / (hits.before + curves.table.protocol.precision_epsilon)
-    ends = np.cumsum(hits.count)[:-1]
+    steps = curves.steps(0, len(curves.caps) - 1)
+    positives, precision = np.maximum(steps.positives, 1), steps.precision[:-1]
+    ends = steps.stop.ravel()[:-1]
     areas = [
         (np.maximum(np.maximum.accumulate(of_one[::-1]), low).sum() + (n - len(of_one)) * low) / n
         for of_one, low, n in zip(np.split(precision, ends), final.ravel(), np.tile(positives, len(final)), strict=True)
@@ -219,7 +218,7 @@ def check_ties(context: AuditContext, findings: FindingLog) -> None:
     metrics = context.metrics
     if len(metrics.table) < FEWEST or findings.has("pred-duplicate") or not has_ties(metrics.table):
         return
-    low, high = tie_interval(metrics.curves, metrics.axes, MetricRef(name="AP"))
+    low, high = TieBounds(metrics.curves, metrics.axes).interval(MetricRef(name="AP"))
     if high - low > WIDEST:
         findings.note(
             "score-ties-interval",

@@ -22,9 +22,8 @@ from jaccard_eval.data.signature import FINGERPRINT_DIGITS
 from jaccard_eval.errors import UsageError
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.averages import Averages
+from jaccard_eval.metrics.counts import point_of, point_value
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
-from jaccard_eval.metrics.weighted import WeightedPlan
-from jaccard_eval.metrics.weightedpoints import WeightedPoint
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.text import shown
 
@@ -188,16 +187,10 @@ class _Task:
 
     def __init__(self, metrics: DetectionMetrics, refs: Sequence[MetricRef] | None) -> None:
         self._axes = metrics.axes
-        self._plan = WeightedPlan(metrics.curves)
+        self._curves = metrics.curves
         known = [ref for ref in summary_refs(metrics.protocol) if metrics.area_known or ref.area is None]
         self._single = known if refs is None else refs
         self._of_class = class_refs(metrics.protocol) if refs is None else ()
-        n_images = len(metrics.image_names)
-        self._points = {
-            ref: WeightedPoint(metrics.curves, metrics.axes, ref, n_images)
-            for ref in self._single
-            if METRICS[ref.name].kind != "average"
-        }
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -207,10 +200,14 @@ class _Task:
 
     def measure(self, weights: IntArray) -> FloatArray:
         """Return all metrics for weights of the images."""
-        averages = Averages(self._plan.weigh(weights), self._axes)
+        curves = self._curves.weighted(weights)
+        averages = Averages(curves, self._axes)
         of_classes = [averages.class_means(ref) for ref in self._of_class]
         single = [
-            self._points[ref].value(weights) if ref in self._points else averages.mean(ref) for ref in self._single
+            averages.mean(ref)
+            if METRICS[ref.name].kind == "average"
+            else point_value(point_of(curves, self._axes, ref), ref.name, curves.n_images)
+            for ref in self._single
         ]
         return np.concatenate([single, *of_classes])
 

@@ -19,7 +19,7 @@ from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.greedy import LARGEST_THRESHOLD, NO_PAIR
 from jaccard_eval.matching.matchtable import MatchTable, detection_rows
 from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_of_runs
-from jaccard_eval.metrics.counts import ALL_SIZES, best_f1_points
+from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.metrics.slices import measure_slices
 from jaccard_eval.options import BEST_F1, Slice
@@ -245,7 +245,7 @@ def box_threshold(metrics: DetectionMetrics, iou: float | None) -> int:
 
 def contender(result: EvaluationResult, metrics: DetectionMetrics, threshold: int, score: float | str) -> Contender:
     """Name predictions, with the score from which their detections are compared box by box."""
-    least = best_f1_points(metrics.curves, threshold)[None] if score == BEST_F1 else float(score)
+    least = metrics.curves.best_f1(threshold, None) if score == BEST_F1 else float(score)
     return Contender(path=result.pred.path, fingerprint=result.pred.fingerprint, score=least)
 
 

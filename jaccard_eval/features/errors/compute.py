@@ -20,12 +20,11 @@ from jaccard_eval.features.errors.result import (
     LocalisationRecallPrecision,
 )
 from jaccard_eval.matching.candidates import Pairs
-from jaccard_eval.matching.matchtable import detection_rows, match_boxes, pairs_of_any_class
+from jaccard_eval.matching.matchtable import MatchTable, detection_rows, match_boxes, pairs_of_any_class
 from jaccard_eval.matching.order import IntArray, descending_order
-from jaccard_eval.matching.ranking import Ranking, mean_precision
+from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.calibration import calibration
-from jaccard_eval.metrics.counts import ALL_SIZES, detection_outcomes
-from jaccard_eval.metrics.curves import MatchCurves
+from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics
 
 
@@ -52,7 +51,7 @@ def confusion_matrix(
     numbered = freeze(replace(above, source=np.arange(len(above))))
     table = match_boxes(gt, numbered, rules, n_images=n_images, n_labels=n)
     gt_label, label = (one.label * (not protocol.class_agnostic) for one in (gt, above))
-    hit, counts = detection_outcomes(MatchCurves(table), 0)
+    hit, counts = Ranking.of(table, n_images).outcomes(0)
     found = hit[table.candidate]
     matched_gt = table.pair_gt[table.choice[ALL_SIZES, 0][found]]
     matched_pred = table.source[table.candidate[found]]
@@ -232,10 +231,10 @@ class Errors:
     n_labels: int
 
     @property
-    def ranking(self) -> Ranking:
+    def ranking(self) -> ScoredHits:
         """The detections that count, as they are."""
         kept = self.counts
-        return Ranking(self.label[kept], self.score[kept], self.hit[kept], self.boxes(self.counted))
+        return ScoredHits(self.label[kept], self.score[kept], self.hit[kept], self.boxes(self.counted))
 
     def boxes(self, chosen: BoolArray) -> IntArray:
         """Count boxes by class, shape (K,)."""
@@ -247,12 +246,11 @@ class Errors:
 
 
 def find_errors(
-    curves: MatchCurves,
+    metrics: DetectionMetrics,
     threshold: int,
     gt: BoxTable,
     pred: BoxTable,
     *,
-    n_images: int,
     background_iou: float = BACKGROUND_IOU,
 ) -> Errors:
     """Say of each false positive and each missed box what is wrong with it, over all sizes.
@@ -264,12 +262,11 @@ def find_errors(
 
     Parameters
     ----------
-    curves : MatchCurves
+    metrics : DetectionMetrics
     threshold : int
         Place on the axis T.
     gt, pred : BoxTable
         What was matched.
-    n_images : int
     background_iou : float
 
     Notes
@@ -278,9 +275,9 @@ def find_errors(
     implementation tidecv 1.0.1. There, IoU = t of a box of its class is a localisation error even where that box is
     taken, and IoU = b with a box of another class is background.
     """
-    table = curves.table
-    hit, counts = detection_outcomes(curves, threshold)
-    matched, overlap = _matches(curves, threshold, hit)
+    table, n_images = metrics.table, len(metrics.image_names)
+    hit, counts = metrics.curves.ranking.outcomes(threshold)
+    matched, overlap = _matches(table, threshold, hit)
     counted, found = ~table.gt_ignored[ALL_SIZES], np.zeros(len(table.gt_label), dtype=np.bool_)
     found[matched[hit]] = True
     wrong = np.flatnonzero(counts & ~hit)
@@ -315,30 +312,30 @@ def error_types(errors: Errors) -> tuple[ErrorType, ...]:
     Repairing makes a detection with a target match it, at its own score, and removes the other ones; missed boxes are
     taken out of the ground truth. A class that is left without ground truth is left out of the mean.
     """
-    before = mean_precision(errors.ranking, errors.protocol)
+    before = errors.ranking.mean_precision(errors.protocol)
     types = []
     for kind, name in enumerate(TYPES):
         chosen = errors.kind == kind
-        gain = mean_precision(repaired(errors, chosen), errors.protocol) - before
+        gain = repaired(errors, chosen).mean_precision(errors.protocol) - before
         types.append(_error_type(name, gain, errors.detections(chosen)))
     without = replace(errors, counted=errors.counted & ~errors.missed).ranking
-    gain = mean_precision(without, errors.protocol) - before
+    gain = without.mean_precision(errors.protocol) - before
     return (*types, _error_type("missed", gain, errors.boxes(errors.missed)))
 
 
 def all_errors(errors: Errors) -> tuple[ErrorType, ErrorType]:
     """Return all false positives and all unmatched boxes, as if each were one type: both are taken away."""
-    before = mean_precision(errors.ranking, errors.protocol)
+    before = errors.ranking.mean_precision(errors.protocol)
     wrong, unmatched = errors.counts & ~errors.hit, errors.counted & ~errors.found
-    precise = mean_precision(replace(errors, counts=errors.hit).ranking, errors.protocol) - before
-    complete = mean_precision(replace(errors, counted=errors.found).ranking, errors.protocol) - before
+    precise = replace(errors, counts=errors.hit).ranking.mean_precision(errors.protocol) - before
+    complete = replace(errors, counted=errors.found).ranking.mean_precision(errors.protocol) - before
     return (
         _error_type("false positives", precise, errors.detections(wrong)),
         _error_type("false negatives", complete, errors.boxes(unmatched)),
     )
 
 
-def repaired(errors: Errors, chosen: BoolArray) -> Ranking:
+def repaired(errors: Errors, chosen: BoolArray) -> ScoredHits:
     """Return the ranking after some false positives, shape (n,), are repaired."""
     rows = np.flatnonzero(chosen & (errors.target != NO_BOX))
     label, hit, counts = errors.label.copy(), errors.hit.copy(), errors.counts & ~chosen
@@ -354,9 +351,8 @@ class _Nearest:
     overlap: FloatArray
 
 
-def _matches(curves: MatchCurves, threshold: int, hit: BoolArray) -> tuple[IntArray, FloatArray]:
+def _matches(table: MatchTable, threshold: int, hit: BoolArray) -> tuple[IntArray, FloatArray]:
     """Return the box that each true positive matches and how much they overlap, shape (n,) each."""
-    table = curves.table
     choice = table.choice[ALL_SIZES, threshold]
     right = hit[table.candidate]
     gt, overlap = np.full(len(table), NO_BOX), np.full(len(table), np.nan)
@@ -412,7 +408,7 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
     n_images = len(metrics.image_names)
     threshold = metrics.protocol.judged_threshold
     iou = metrics.protocol.iou_thresholds[threshold]
-    errors = find_errors(metrics.curves, threshold, gt, pred, n_images=n_images)
+    errors = find_errors(metrics, threshold, gt, pred)
     classes = [_class_errors(errors, k, name, iou) for k, name in enumerate(metrics.class_names)]
     pooled = _pooled_errors(errors, classes)
     kept = pred.take(detection_rows(pred, metrics.protocol, n_images))
@@ -420,7 +416,7 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
     return ErrorReport(
         iou=iou,
         background_iou=BACKGROUND_IOU,
-        ap=mean_precision(errors.ranking, errors.protocol),
+        ap=errors.ranking.mean_precision(errors.protocol),
         types=error_types(errors),
         false_positives=wrong,
         false_negatives=unmatched,

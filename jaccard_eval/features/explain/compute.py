@@ -19,8 +19,7 @@ from jaccard_eval.features.errors.compute import NO_BOX, TYPES, Errors, find_err
 from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fix, Step
 from jaccard_eval.matching.matchtable import detection_rows
 from jaccard_eval.matching.order import IntArray, group_ranks
-from jaccard_eval.matching.ranking import Ranking, class_precisions
-from jaccard_eval.metrics.counts import best_f1_points
+from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
 from jaccard_eval.text import shown
 
@@ -68,7 +67,7 @@ def costliest(costs: Costs, n: int, label: int | None = None) -> tuple[Fix, ...]
         The one class whose average precision is meant; None means all.
     """
     errors = costs.errors
-    base = class_precisions(errors.ranking, errors.protocol)
+    base = errors.ranking.class_precisions(errors.protocol)
     counted = ~np.isnan(base) if label is None else np.arange(errors.n_labels) == label
     before = np.where(counted, np.nan_to_num(base), 0.0)
     share = max(int(counted.sum()), 1)
@@ -163,8 +162,8 @@ def _rows(errors: Errors, label: int) -> IntArray:
 
 def _precision(errors: Errors, label: int, score: FloatArray, hit: BoolArray) -> float:
     positives = errors.boxes(errors.counted)[label : label + 1]
-    one = Ranking(np.zeros(len(score), dtype=np.int64), score, hit, positives)
-    return float(class_precisions(one, errors.protocol)[0])
+    alone = ScoredHits(np.zeros(len(score), dtype=np.int64), score, hit, positives)
+    return float(alone.class_precisions(errors.protocol)[0])
 
 
 def wrong_fix(costs: Costs, detection: int, gain: float) -> Fix:
@@ -382,7 +381,7 @@ def _with_score(metrics: DetectionMetrics, ref: MetricRef) -> MetricRef:
     """Name the score of the best F1, which fixes would move; 0 where there is none."""
     if not isinstance(ref.score, str):
         return ref
-    best = best_f1_points(metrics.curves, metrics.axes.single_threshold(ref))[metrics.axes.label(ref)]
+    best = metrics.curves.best_f1(metrics.axes.single_threshold(ref), metrics.axes.label(ref))
     return replace(ref, score=0.0 if np.isnan(best) else float(best))
 
 
@@ -408,7 +407,7 @@ def _fixes(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricR
 def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int) -> Costs:
     aligned, n_images = sides.aligned, len(metrics.image_names)
     return Costs(
-        errors=find_errors(metrics.curves, threshold, aligned.gt, aligned.pred, n_images=n_images),
+        errors=find_errors(metrics, threshold, aligned.gt, aligned.pred),
         rows=detection_rows(aligned.pred, metrics.protocol, n_images),
         gt=aligned.gt,
         pred=aligned.pred,

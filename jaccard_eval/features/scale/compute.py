@@ -25,7 +25,7 @@ from jaccard_eval.features.scale.result import (
 )
 from jaccard_eval.features.scale.sized_sides import Scene, in_range, make_scene
 from jaccard_eval.findings import DataError, Where
-from jaccard_eval.matching.ranking import required_hits
+from jaccard_eval.metrics.curves import required_hits
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.similarity.boxes import CLOSENESS, closeness
 
