@@ -68,10 +68,13 @@ class Ranking:
         """Read a ranking off a match table; columns are shared with it."""
         areas = table.protocol.areas
         in_range = np.stack([(table.area >= area.low) & (table.area <= area.high) for area in areas])
-        ignored = np.stack([table.ignored_match(a) for a in range(len(areas))])
-        matched = table.choice != NO_PAIR
-        # The size of a detection decides only where it matches nothing: a match takes over what its object counts as.
-        counts = np.where(matched, ~ignored, in_range[:, None, table.candidate])
+        hits, counts = (np.empty(table.choice.shape, dtype=np.bool_) for _ in range(2))
+        for a, choice in enumerate(table.choice):
+            # A closing False is what `NO_PAIR`, -1, finds.
+            np.append(~table.gt_ignored[a][table.pair_gt], False).take(choice, out=hits[a])
+            # The size of a detection decides only where it matches nothing; a match counts as its object does.
+            np.logical_and(choice == NO_PAIR, in_range[a][table.candidate], out=counts[a])
+            counts[a] |= hits[a]
         return cls(
             protocol=table.protocol,
             n_images=n_images,
@@ -83,7 +86,7 @@ class Ranking:
             score=table.score,
             in_range=in_range,
             candidate=table.candidate,
-            hits=counts & matched,
+            hits=hits,
             counts=counts,
             gt_image=table.gt_image,
             gt_label=table.gt_label,

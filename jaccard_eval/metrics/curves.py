@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Protocol as TypingProtocol
 
 import numpy as np
-import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
@@ -257,7 +256,11 @@ class Curves:
         """Weight of the hits in front of each one, of all thresholds and classes; shape (h + 1,)."""
         if (area, cap) not in self._totals:
             hits = self._plan.hits(area, self.caps[cap])
-            self._totals[area, cap] = _running_weight(self._weights, hits.image)
+            self._totals[area, cap] = (
+                np.arange(len(hits.detection) + 1)
+                if self._weights is None
+                else _running_total(self._weights[hits.image])
+            )
         return self._totals[area, cap]
 
     def counts_at(self, threshold: int, label: int | None, score: float) -> tuple[int, int, int]:
@@ -307,6 +310,13 @@ class _Plan:
         return area * self.ranking.n_labels + self.ranking.gt_label[row], self.ranking.gt_image[row]
 
     @cached_property
+    def candidates_before(self) -> IntArray:
+        """How many candidates stand in front of each row, and in all; shape (n + 1,)."""
+        is_candidate = np.zeros(len(self.ranking), dtype=np.bool_)
+        is_candidate[self.ranking.candidate] = True
+        return _running_total(is_candidate)
+
+    @cached_property
     def ties(self) -> tuple[IntArray, IntArray]:
         """Where the tie of each detection begins and where it ends, shape (n,) each."""
         first, size = lengths_of_runs(starts_of_runs(self.ranking.score) | starts_of_runs(self.ranking.label))
@@ -315,7 +325,7 @@ class _Plan:
     def hits(self, area: int, cap: int | None) -> _Hits:
         """Return the hits of an area range within a cap."""
         if (area, cap) not in self._hits:
-            self._hits[area, cap] = _Hits(self.ranking, area, cap)
+            self._hits[area, cap] = _Hits(self.ranking, area, cap, self.candidates_before)
         return self._hits[area, cap]
 
     def rows(self, label: int | None) -> slice:
@@ -357,8 +367,9 @@ class _Hits:
         The first one of a class, and the one after the last.
     """
 
-    def __init__(self, ranking: Ranking, area: int, cap: int | None) -> None:
+    def __init__(self, ranking: Ranking, area: int, cap: int | None, candidates_before: IntArray) -> None:
         self._ranking = ranking
+        self._candidates_before = candidates_before
         hits, self._counts, self._unmatched = ranking.hits[area], ranking.counts[area], ranking.in_range[area]
         if cap is not None and cap != ranking.protocol.max_dets[-1]:  # the largest cap was applied before matching
             within = ranking.rank < cap
@@ -366,7 +377,6 @@ class _Hits:
             hits, self._counts, self._unmatched = hits & kept, self._counts & kept, self._unmatched & within
         self.threshold, candidate = np.nonzero(hits)
         self.detection = ranking.candidate[candidate]
-        self.image = ranking.image[self.detection]
         shape = len(hits), ranking.n_labels
         cell = self.threshold * ranking.n_labels + ranking.label[self.detection]
         count = np.bincount(cell, minlength=shape[0] * shape[1])
@@ -374,34 +384,36 @@ class _Hits:
         self.start = self.stop - count.reshape(shape)
 
     @cached_property
-    def _base(self) -> tuple[IntArray, npt.NDArray[np.int32]]:
-        """Images of what counts unless it matches anything (u,), and how many of these stand before a row (n + 1,)."""
-        return self._ranking.image[self._unmatched], _running_count(self._unmatched)
+    def image(self) -> IntArray:
+        """Image of each one, shape (h,)."""
+        return self._ranking.image[self.detection]
 
     @cached_property
-    def _changes(self) -> tuple[IntArray, IntArray, npt.NDArray[np.int32]]:
-        """What matching changes: images (d,); 1 for what counts because of it, else -1; and how many stand before.
+    def _base(self) -> IntArray:
+        """Images of what counts unless it matches anything, shape (u,)."""
+        return np.asarray(self._ranking.image[self._unmatched])
 
-        The last has an entry for every threshold and candidate, and a closing one; shape (T * c + 1,).
-        """
-        candidate = self._ranking.candidate
-        change = (self._counts.astype(np.int8) - self._unmatched[candidate]).ravel()
-        changed = np.flatnonzero(change)
-        image = self._ranking.image[candidate[changed % max(len(candidate), 1)]]
-        return image, change[changed].astype(np.int64), _running_count(change != 0)
+    @cached_property
+    def _changed(self) -> BoolArray:
+        """Candidates that count, or do not count, because of what they match; shape (T, c)."""
+        return np.asarray(self._counts != self._unmatched[self._ranking.candidate])
+
+    @cached_property
+    def _changes(self) -> tuple[IntArray, IntArray]:
+        """Images of what matching changes; 1 for what counts because of it, else -1; shape (d,) each."""
+        threshold, candidate = np.nonzero(self._changed)
+        image = self._ranking.image[self._ranking.candidate[candidate]]
+        return image, np.where(self._counts[threshold, candidate], 1, -1)
 
     def places(self, rows: IntArray) -> _Places:
         """Find what counts in front of a row of the ranking for each hit (h,)."""
         ranking = self._ranking
-        is_candidate = np.zeros(len(ranking), dtype=np.bool_)
-        is_candidate[ranking.candidate] = True
-        candidates_before = _running_count(is_candidate)
         classes = np.searchsorted(ranking.label, np.arange(ranking.n_labels))
         of_class, of_hit = (
-            thresholds * len(ranking.candidate) + candidates_before[at]
+            thresholds * len(ranking.candidate) + self._candidates_before[at]
             for thresholds, at in ((np.arange(len(self.start))[:, None], classes), (self.threshold, rows))
         )
-        base, change = self._base[1], self._changes[2]
+        base, change = _running_total(self._unmatched), _running_total(self._changed.ravel())
         return _Places(np.broadcast_to(base[classes], self.start.shape), base[rows], change[of_class], change[of_hit])
 
     @cached_property
@@ -411,13 +423,17 @@ class _Hits:
 
     def weigh(self, weights: IntArray | None, places: _Places) -> IntArray:
         """Return the weight of the detections of a hit's class that count in front of its place, shape (h,)."""
-        base = _running_weight(weights, self._base[0])
-        before, outside = base[places.base], base[places.base_of_class]
-        image, sign, _ = self._changes
+        image, change = self._changes
+        if weights is None:  # what stands in front is its own weight
+            before, outside = places.base.copy(), places.base_of_class.copy()
+        else:
+            base = _running_total(weights[self._base])
+            before, outside = base[places.base], base[places.base_of_class]
+            change = weights[image] * change
         if len(image):
-            change = _running_weight(weights, image, sign)
-            before += change[places.change]
-            outside += change[places.change_of_class]
+            total = _running_total(change)
+            before += total[places.change]
+            outside += total[places.change_of_class]
         before -= np.repeat(outside.ravel(), (self.stop - self.start).ravel())
         return before
 
@@ -426,26 +442,17 @@ class _Hits:
 class _Places:
     """How many rows of the two lists that count stand in front of each hit (h,), and in front of its class (T, K)."""
 
-    base_of_class: npt.NDArray[np.int32]
-    base: npt.NDArray[np.int32]
-    change_of_class: npt.NDArray[np.int32]
-    change: npt.NDArray[np.int32]
+    base_of_class: IntArray
+    base: IntArray
+    change_of_class: IntArray
+    change: IntArray
 
 
-def _running_weight(weights: IntArray | None, image: IntArray, sign: IntArray | int = 1) -> IntArray:
-    """Sum up the weights of the images of some rows in front of each row and of all; shape (r + 1,)."""
-    if weights is None and isinstance(sign, int):
-        return np.arange(len(image) + 1)
-    total = np.zeros(len(image) + 1, dtype=np.int64)
-    np.cumsum(sign if weights is None else weights[image] * sign, out=total[1:])
+def _running_total(values: IntArray | BoolArray) -> IntArray:
+    """Sum up the values in front of each one, and all; shape (n + 1,)."""
+    total = np.zeros(len(values) + 1, dtype=np.int64)
+    np.cumsum(values, out=total[1:])
     return total
-
-
-def _running_count(flags: BoolArray) -> npt.NDArray[np.int32]:
-    """Count the flags in front of each one, and all; shape (n + 1,)."""
-    count = np.zeros(len(flags) + 1, dtype=np.int32)
-    np.cumsum(flags, dtype=np.int32, out=count[1:])
-    return count
 
 
 def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import tracemalloc
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from partitioned import MergedParts
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012, Protocol
@@ -143,6 +145,22 @@ def test_a_detection_below_all_others_that_hits_nothing_never_raises_ap(
     known = ~np.isnan(before.precision)
     assert (np.isnan(after.precision) == ~known).all()
     assert (after.precision[known] <= before.precision[known]).all()
+
+
+@given(scenes(), protocols, st.lists(st.integers(0, 2), min_size=N_IMAGES, max_size=N_IMAGES))
+def test_any_partition_of_the_images_merges_to_the_same_curves(
+    scene: Scene, protocol: Protocol, part_of_image: list[int]
+) -> None:
+    gt, pred = scene
+    part = np.array(part_of_image)
+    parts = [_match(gt.take(part[gt.image] == i), pred.take(part[pred.image] == i), protocol) for i in range(3)]
+    merged = MergedParts([Ranking.of(table, N_IMAGES) for table in parts])
+    whole = _curves(_match(gt, pred, protocol))
+    assert merged.positives.tolist() == whole.positives.tolist()
+    for area, cap in itertools.product(range(len(protocol.areas)), range(len(whole.caps))):
+        for name in ("interpolated_precision", "area_under_envelope", "final_recall"):
+            values = [getattr(source, name)(area, cap) for source in (whole, merged)]
+            assert values[0].tobytes() == values[1].tobytes(), (name, area, cap)
 
 
 @given(scenes(), protocols, st.sets(st.integers(0, N_IMAGES - 1)))
