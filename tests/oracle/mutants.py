@@ -386,6 +386,6 @@ MUTANTS = (
     Mutant("VOC", "the threshold exclusive", "assign_best_any", "A.overlap[B] >= C", "A.overlap[B] > C"),
     Mutant("VOC", "no envelope", "Steps.area_under_envelope", "np.maximum.accumulate(A[::-1])[::-1]", "A"),
     Mutant("VOC", "eleven points are a hundred and one", "VOC2007", "recall_points=...", "101"),
-    Mutant("VOC", "eleven points for all years", "VOC2012", "interpolation=...", "'grid'"),
+    Mutant("VOC", "recall values for all years", "Averages._values", "A.interpolation == 'area'", "False"),
     Mutant("VOC", "a cap of 100", "VOC2012", "max_dets=...", "(100,)"),
 )
