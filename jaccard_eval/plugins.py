@@ -1,0 +1,26 @@
+"""What packages of third parties may rely on to add a format; every path but this one may move in any release."""
+
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading.draft import CodedKeys, Draft, RawBoxes
+from jaccard_eval.reading.files import head, read_lines, read_text
+from jaccard_eval.reading.lines import TextBoxes
+
+__all__ = [
+    "CodedKeys",
+    "DataError",
+    "Draft",
+    "FindingLog",
+    "Format",
+    "RawBoxes",
+    "ReadOptions",
+    "Severity",
+    "TextBoxes",
+    "UsageError",
+    "Where",
+    "head",
+    "read_lines",
+    "read_text",
+]
