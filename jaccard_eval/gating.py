@@ -1,4 +1,4 @@
-"""Quality gates around the judging of ``analysis.gates``: saved results, the baseline and values from elsewhere."""
+"""Quality gates around their judging: saved results, the baseline, match tables, values from elsewhere."""
 
 from __future__ import annotations
 
@@ -281,9 +281,20 @@ def weigh(
         When a file of groups lacks images.
     """
     if run is None:
-        _refuse_significance(gates)
+        for rule in gates.rules:
+            if rule.significance:
+                raise UsageError(f"rule {shown(rule.id)} has a significance, and what is judged has no match table")
         return tuple(verdicts)
-    return weigh_noise(verdicts, gates, _paired(gates, run, base))
+    settings = gates.bootstrap or Bootstrap()
+    runs = PairedRuns(
+        run=detection_metrics(run),
+        base=None if base is None else detection_metrics(base),
+        settings=settings,
+        draw=lambda runs, settings, refs: resample_alike(runs, settings, refs=refs, run=map_in_order),
+        count=partial(count_units, settings=settings),
+        known=run.bootstrap,
+    )
+    return weigh_noise(verdicts, gates, runs)
 
 
 def few_units(verdicts: Sequence[GateVerdict]) -> tuple[Finding, ...]:
@@ -294,21 +305,3 @@ def few_units(verdicts: Sequence[GateVerdict]) -> tuple[Finding, ...]:
         of_slice = f" of slice {shown(name)}" if name else ""
         warn_if_few(how["n_units"], how["unit"], Where("gates"), findings, of_what=of_slice)
     return findings.findings()
-
-
-def _refuse_significance(gates: Gates) -> None:
-    for rule in gates.rules:
-        if rule.significance:
-            raise UsageError(f"rule {shown(rule.id)} has a significance, and what is judged has no match table")
-
-
-def _paired(gates: Gates, run: EvaluationResult, base: EvaluationResult | None) -> PairedRuns:
-    settings = gates.bootstrap or Bootstrap()
-    return PairedRuns(
-        run=detection_metrics(run),
-        base=None if base is None else detection_metrics(base),
-        settings=settings,
-        draw=lambda runs, settings, refs: resample_alike(runs, settings, refs=refs, run=map_in_order),
-        count=partial(count_units, settings=settings),
-        known=run.bootstrap,
-    )

@@ -28,29 +28,22 @@ def find_faults(document: Mapping[str, Any]) -> list[Fault]:
         As it stands in a file; its kind is known.
     """
     faults = list((_PIXELS if document["kind"] == PIXELS else _EVALUATION)(document, ""))
-    return faults or [*_unsigned(document), *_unsupported(document), *_repeated_rows(document)]
+    if faults:
+        return faults
+    # What the fields say together can be asked once each of them is what it should be.
+    missing = [name for name in ("gt", "pred", "v") if name not in signature_fields(document["signature"])]
+    if missing:
+        what = f"{_seen(document['signature'])} is not a signature: there is no {'= and no '.join(missing)}="
+        faults.append(("signature", what))
+    faults += [(f"support.{name}", "is missing") for name in document["metrics"] if name not in document["support"]]
+    for i, row in enumerate(document.get("slices", ())):
+        faults += [(f"slices[{i}].{name}", "is missing") for name in row["support"] if name not in row]
+    return [*faults, *_repeated_rows(document)]
 
 
 def find_run_faults(run: Any) -> list[Fault]:
     """Return what is wrong with what a saved run holds beside its match table; its result is looked at elsewhere."""
     return list(_RUN(run, ""))
-
-
-def _unsigned(document: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield the signature where it does not name what was evaluated."""
-    missing = [name for name in ("gt", "pred", "v") if name not in signature_fields(document["signature"])]
-    if missing:
-        yield (
-            "signature",
-            f"{_seen(document['signature'])} is not a signature: there is no {'= and no '.join(missing)}=",
-        )
-
-
-def _unsupported(document: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield the values that stand without what they rest on."""
-    yield from ((f"support.{name}", "is missing") for name in document["metrics"] if name not in document["support"])
-    for i, row in enumerate(document.get("slices", ())):
-        yield from ((f"slices[{i}].{name}", "is missing") for name in row["support"] if name not in row)
 
 
 def _repeated_rows(document: Mapping[str, Any]) -> Iterator[Fault]:

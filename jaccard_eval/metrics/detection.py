@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.alignment import Sides
-from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.protocol import Protocol
@@ -79,7 +78,8 @@ class DetectionMetrics:
         predictions = np.bincount(table.label, minlength=table.n_labels)
         positives = self.curves.positives[0]
         total = np.bincount(table.gt_label, minlength=table.n_labels)
-        columns = {ref: self._class_means(ref) for ref in metrics}
+        undefined = np.full(table.n_labels, np.nan)  # sizes are unknown
+        columns = {ref: undefined if self._without_area(ref) else self._averages.class_means(ref) for ref in metrics}
         rows = []
         for k, name in enumerate(self.class_names):
             values = {
@@ -107,12 +107,6 @@ class DetectionMetrics:
         if self._without_area(ref):
             return MetricValue(ref=ref, value=np.nan, n=0, reason="image sizes are unknown")
         return self._defined(ref, self._averages.mean(ref), n)
-
-    def _class_means(self, ref: MetricRef) -> FloatArray:
-        """Average of each class alone, shape (K,); NaN without ground truth."""
-        if self._without_area(ref):
-            return np.full(self.table.n_labels, np.nan)
-        return self._averages.class_means(ref)
 
     def _at_operating_point(self, ref: MetricRef) -> MetricValue:
         if ref.area is not None or ref.max_dets is not None:

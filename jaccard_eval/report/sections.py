@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.result import ClassRow, Correspondence, InputSummary
+from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, Severity
@@ -16,10 +16,20 @@ from jaccard_eval.report.model import Column, KeyValues, Note, Section, Table
 from jaccard_eval.report.numbers import signed_text, value_text
 from jaccard_eval.text import did_you_mean, is_numeric, shown
 
-if TYPE_CHECKING:
-    from jaccard_eval.features.pixels.result import PixelClassRow
 
-Row = TypeVar("Row", "ClassRow", "PixelClassRow")
+class MeasuredRow(Protocol):
+    """A class with its values."""
+
+    @property
+    def name(self) -> str:
+        """Of the class."""
+
+    @property
+    def values(self) -> Mapping[str, MetricValue]:
+        """What was measured, by name."""
+
+
+Row = TypeVar("Row", bound=MeasuredRow)
 
 SHOWN_PASSES = 5  # of one limit of one rule; with more classes than these, the ones nearest to the limit
 SHOWN_NAMES = 5  # names of a list that a text report repeats
@@ -79,7 +89,7 @@ def sorted_rows(
 
     Parameters
     ----------
-    rows : sequence of ClassRow or PixelClassRow
+    rows : sequence
         Equal ones keep their order; those whose metric is undefined come last.
     sort : str, optional
     counts : mapping of str to str

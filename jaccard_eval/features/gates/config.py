@@ -98,16 +98,12 @@ def build_schema() -> dict[str, Any]:
     schema = _object(CONFIG_KEYS)
     rule = schema["properties"]["gates"]["properties"]["rules"]["items"]
     rule["required"] = ["metric"]
-    rule["anyOf"] = [{"required": [name]} for name in _limit_names()]
+    rule["anyOf"] = [{"required": [name]} for check in CHECKS for name in (check, f"warn-{check}")]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Configuration of jaccard-eval",
         **schema,
     }
-
-
-def _limit_names() -> list[str]:
-    return [name for check in CHECKS for name in (check, f"warn-{check}")]
 
 
 def _object(keys: Mapping[str, Key]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.intervals import PairedDelta, Resamples
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.verdict import GateVerdict, Spread, Status
@@ -68,17 +67,15 @@ class PairedRuns:
         if self.base is not None:
             run, base = self.draw([part_of(self.run, images), part_of(self.base, images)], self.settings, refs)
             return base, run
-        if self.known is not None and images is None and self._is_known(self.known, refs):
-            return None, self.known
+        # The run itself may have been resampled in just this way, for its own intervals.
+        known = self.known if images is None else None
+        if known is not None and known.settings == self.settings and {str(ref) for ref in refs} <= set(known.refs):
+            return None, known
         return None, self.draw([part_of(self.run, images)], self.settings, refs)[0]
 
     def can_draw(self, images: Slice | None) -> bool:
         """Whether there is more than one unit to draw from."""
         return self.count(part_of(self.run, images).image_names) > 1
-
-    def _is_known(self, known: Resamples, refs: Sequence[MetricRef]) -> bool:
-        """Whether the run was resampled in just this way."""
-        return known.settings == self.settings and {str(ref) for ref in refs} <= set(known.refs)
 
 
 def weigh_noise(verdicts: Sequence[GateVerdict], gates: Gates, runs: PairedRuns) -> tuple[GateVerdict, ...]:
@@ -102,22 +99,25 @@ def weigh_noise(verdicts: Sequence[GateVerdict], gates: Gates, runs: PairedRuns)
         When a rule asks for the significance of what is not resampled, or there are fewer than two images.
     """
     rules = {rule.id: rule for rule in gates.rules}
-    cases = [_Case(gates, rules[one.rule], one) for one in verdicts]
+    cases = [_Case(gates, rules[verdict.rule], verdict) for verdict in verdicts]
     refuse((problem for case in cases for problem in case.problems()), None)
-    drawn = {name: _drawn([case for case in cases if case.verdict.slice == name], runs) for name in _slices(verdicts)}
+    slices = dict.fromkeys(verdict.slice for verdict in verdicts)  # "" stands for all images
+    drawn = {name: _drawn([case for case in cases if case.verdict.slice == name], runs) for name in slices}
     return tuple(
         case.verdict if (found := drawn[case.verdict.slice]) is None or not case.refs else case.weighed(found)
         for case in cases
     )
 
 
-def drop_breaks(one: GateVerdict, delta: PairedDelta, epsilon: float) -> Callable[[float], bool]:
+def drop_breaks(verdict: GateVerdict, delta: PairedDelta, epsilon: float) -> Callable[[float], bool]:
     """Return what tells whether a difference breaks a level of the limit of a verdict with a significance."""
 
     def breaks(level: float) -> bool:
-        allowed = allowed_change(one.check, level, one.baseline) + epsilon
+        allowed = allowed_change(verdict.check, level, verdict.baseline) + epsilon
         return (
-            not non_inferior(delta, allowed) if one.significance == NON_INFERIOR else significant_drop(delta, allowed)
+            not non_inferior(delta, allowed)
+            if verdict.significance == NON_INFERIOR
+            else significant_drop(delta, allowed)
         )
 
     return breaks
@@ -145,11 +145,11 @@ class _Case:
 
     def problems(self) -> Iterator[str]:
         """Say what cannot be judged as the rule asks."""
-        one = self.verdict
-        if one.significance and not all(map(_is_resampled, kept_refs(self.rule, one))):
+        verdict = self.verdict
+        if verdict.significance and not all(map(_is_resampled, kept_refs(self.rule, verdict))):
             yield (
-                f"rule {shown(one.rule)}: {one.metric} is not resampled, for with other images the score of the best F1"
-                " is another one; name a score"
+                f"rule {shown(verdict.rule)}: {verdict.metric} is not resampled, for with other images the score of the"
+                " best F1 is another one; name a score"
             )
 
     @property
@@ -161,64 +161,57 @@ class _Case:
 
     def weighed(self, drawn: Drawn) -> GateVerdict:
         """Return the verdict with its spread, judged again where that is asked for."""
-        one, (of_base, of_run) = self.verdict, drawn
+        verdict, (of_base, of_run) = self.verdict, drawn
         run = self._combined(of_run)
-        if of_base is not None and one.check in AGAINST_BASELINE:
+        if of_base is not None and verdict.check in AGAINST_BASELINE:
             (delta,) = paired_deltas(self._combined(of_base), run)
             return self._of_delta(delta, run.to_document())
-        if one.significance:
+        if verdict.significance:
             status = WITHOUT_BASELINE[self.gates.missing_baseline]
-            return replace(one, status=status, margin=math.nan, reason="the baseline has no match table")
+            return replace(verdict, status=status, margin=math.nan, reason="the baseline has no match table")
         interval = percentile_interval(run.values[:, 0], run.settings.confidence_level)
-        return one if interval is None else replace(one, spread=Spread(interval=interval, drawn=run.to_document()))
+        return (
+            verdict if interval is None else replace(verdict, spread=Spread(interval=interval, drawn=run.to_document()))
+        )
 
     def _combined(self, drawn: Resamples) -> Resamples:
         """Make one column of those of the cells, as the rule makes one value of them."""
         columns = [drawn.refs.index(str(ref)) for ref in self.refs]
-        estimate, values = (self._summarised(one[:, columns]) for one in (drawn.estimate[None], drawn.values))
-        return replace(drawn, refs=(self.verdict.metric,), estimate=estimate, values=values[:, None])
-
-    def _summarised(self, values: FloatArray) -> FloatArray:
-        """Aggregate values of classes (n, c) that are defined, shape (n,); NaN where none is."""
-        rows = (row[~np.isnan(row)].tolist() for row in values)
-        return np.array([aggregated(self.rule, row, self.gates.epsilon) if row else math.nan for row in rows])
+        combined = []
+        for values in (drawn.estimate[None], drawn.values):  # (1, c) and (n, c); a class may lack a value in a resample
+            rows = (row[~np.isnan(row)].tolist() for row in values[:, columns])
+            made = [aggregated(self.rule, row, self.gates.epsilon) if row else math.nan for row in rows]
+            combined.append(np.array(made))
+        return replace(drawn, refs=(self.verdict.metric,), estimate=combined[0], values=combined[1][:, None])
 
     def _of_delta(self, delta: PairedDelta, drawn: Mapping[str, Any]) -> GateVerdict:
         """Return the verdict on a difference, judged by its interval where that is asked for."""
-        one = self.verdict
+        verdict = self.verdict
         if delta.interval is not None:
-            told = replace(one, spread=Spread(interval=delta.interval, drawn=drawn, paired=delta))
-            return self._judged(told, delta) if one.significance else told
-        if not one.significance:
-            return one
+            told = replace(verdict, spread=Spread(interval=delta.interval, drawn=drawn, paired=delta))
+            return self._judged(told, delta) if verdict.significance else told
+        if not verdict.significance:
+            return verdict
         status, reason = undefined_status(self.gates, self.rule), "undefined: no resample of the images defines it"
-        return replace(one, status=status, margin=math.nan, reason=reason)
+        return replace(verdict, status=status, margin=math.nan, reason=reason)
 
-    def _judged(self, one: GateVerdict, delta: PairedDelta) -> GateVerdict:
-        limit, significance = limit_of(self.rule, one), str(one.significance)
-        broken = broken_level(self.rule, limit, drop_breaks(one, delta, self.gates.epsilon))
-        status, level = broken or (self._passed, nearest_level(limit))
-        allowed = allowed_change(one.check, level, one.baseline)
-        reasons = (_why(delta, allowed, is_broken=broken is not None), one.reason)
+    def _judged(self, verdict: GateVerdict, delta: PairedDelta) -> GateVerdict:
+        limit, significance = limit_of(self.rule, verdict), str(verdict.significance)
+        broken = broken_level(self.rule, limit, drop_breaks(verdict, delta, self.gates.epsilon))
+        # Undefined classes that were left out may be worth a warning, even where no level is broken.
+        policy = self.rule.missing_metric or self.gates.missing_metric
+        gaps = any(math.isnan(cell.value) for cell in verdict.cells if cell.n >= self.rule.min_support)
+        passed = Status.WARN if gaps and policy == "warn" else Status.PASS
+        status, level = broken or (passed, nearest_level(limit))
+        allowed = allowed_change(verdict.check, level, verdict.baseline)
+        reasons = (_why(delta, allowed, is_broken=broken is not None), verdict.reason)
         return replace(
-            one,
+            verdict,
             status=status,
             limit=level,
             margin=drop_margin(significance, delta, allowed),
             reason="; ".join(filter(None, reasons)),
         )
-
-    @property
-    def _passed(self) -> Status:
-        """What it is when no level is broken; undefined classes that were left out may be worth a warning."""
-        policy = self.rule.missing_metric or self.gates.missing_metric
-        gaps = any(math.isnan(cell.value) for cell in self.verdict.cells if cell.n >= self.rule.min_support)
-        return Status.WARN if gaps and policy == "warn" else Status.PASS
-
-
-def _slices(verdicts: Sequence[GateVerdict]) -> list[str]:
-    """Return the names of the slices that are judged; the empty one stands for all images."""
-    return list(dict.fromkeys(one.slice for one in verdicts))
 
 
 def _drawn(cases: Sequence[_Case], runs: PairedRuns) -> Drawn | None:
@@ -274,15 +267,15 @@ class _Finder:
         self._rules = {rule.id: rule for rule in gates.rules}
         self._bounds: dict[str, TieBounds] = {}
 
-    def look(self, one: GateVerdict) -> GateVerdict:
+    def look(self, verdict: GateVerdict) -> GateVerdict:
         """Return a verdict with the bounds that its status depends on, else as it is."""
-        rule = self._rules[one.rule]
-        refs = kept_refs(rule, one)
+        rule = self._rules[verdict.rule]
+        refs = kept_refs(rule, verdict)
         if not refs or any(ref.name != "AP" for ref in refs):
-            return one
+            return verdict
         low, high = self._interval(rule, refs)
-        statuses = {self._status(rule, one, value) for value in (low, one.value, high)}
-        return replace(one, ties=(low, high)) if high - low > WIDEST and len(statuses) > 1 else one
+        statuses = {self._status(rule, verdict, value) for value in (low, verdict.value, high)}
+        return replace(verdict, ties=(low, high)) if high - low > WIDEST and len(statuses) > 1 else verdict
 
     def _interval(self, rule: Rule, refs: Sequence[MetricRef]) -> Bounds:
         bounds = self._bounds_on(self._gates.slice_of(rule))
@@ -297,16 +290,16 @@ class _Finder:
             self._bounds[name] = TieBounds(part.curves, part.axes)
         return self._bounds[name]
 
-    def _status(self, rule: Rule, one: GateVerdict, value: float) -> Status | None:
+    def _status(self, rule: Rule, verdict: GateVerdict, value: float) -> Status | None:
         """Return what a verdict would be if its value were another; None where no level were broken."""
-        limit, epsilon = limit_of(rule, one), self._gates.epsilon
-        if one.significance and one.spread and one.spread.paired:
-            # few rules ask for it
-
-            broken = broken_level(rule, limit, drop_breaks(one, shifted(one.spread.paired, value - one.value), epsilon))
+        limit, epsilon = limit_of(rule, verdict), self._gates.epsilon
+        if verdict.significance and verdict.spread and verdict.spread.paired:
+            broken = broken_level(
+                rule, limit, drop_breaks(verdict, shifted(verdict.spread.paired, value - verdict.value), epsilon)
+            )
         else:
             broken = broken_level(
-                rule, limit, lambda level: not margin_of(one.check, level, value, one.baseline) >= -epsilon
+                rule, limit, lambda level: not margin_of(verdict.check, level, value, verdict.baseline) >= -epsilon
             )
         return broken and broken[0]
 
@@ -317,39 +310,39 @@ DIGITS = 2  # of the limit that is proposed
 def gate_findings(verdicts: Iterable[GateVerdict]) -> tuple[Finding, ...]:
     """Return what to say of verdicts beyond what they say themselves."""
     findings = FindingLog()
-    for one in verdicts:
-        where = one.where or Where("gates", record=one.rule)
-        if one.spread is not None and one.check in AGAINST_BASELINE:
-            _check_noise(one, one.spread, where, findings)
-        if one.ties is not None:
-            low, high = one.ties
+    for verdict in verdicts:
+        where = verdict.where or Where("gates", record=verdict.rule)
+        if verdict.spread is not None and verdict.check in AGAINST_BASELINE:
+            _check_noise(verdict, verdict.spread, where, findings)
+        if verdict.ties is not None:
+            low, high = verdict.ties
             findings.warning(
                 "gate-crossed-by-ties",
                 where,
-                f"{one.metric} lies between {low:.6f} and {high:.6f}, as equal scores are ordered, and the limit lies"
-                " between them: another run may end differently",
+                f"{verdict.metric} lies between {low:.6f} and {high:.6f}, as equal scores are ordered, and the limit"
+                " lies between them: another run may end differently",
                 fix="Export scores with all their digits, or move the limit out of these bounds.",
             )
     return findings.findings()
 
 
-def _check_noise(one: GateVerdict, spread: Spread, where: Where, findings: FindingLog) -> None:
+def _check_noise(verdict: GateVerdict, spread: Spread, where: Where, findings: FindingLog) -> None:
     """Warn of a limit on changes that chance alone exceeds."""
-    unit = allowed_change(one.check, 1.0, one.baseline)
-    if one.limit * unit >= spread.half_width or unit == 0:
+    unit = allowed_change(verdict.check, 1.0, verdict.baseline)
+    if verdict.limit * unit >= spread.half_width or unit == 0:
         return
-    of_what = f"the difference from the baseline in {one.metric}" if spread.paired else one.metric
+    # Two digits, and never below what the noise supports: a limit just under it would warn again.
+    supported = spread.half_width / unit
+    step = 10.0 ** (math.floor(math.log10(supported)) + 1 - DIGITS)
+    supported = math.ceil(round(supported / step, 6)) * step
+    of_what = f"the difference from the baseline in {verdict.metric}" if spread.paired else verdict.metric
     drawn = spread.drawn
     findings.warning(
         "gate-below-noise",
         where,
-        f"{one.check} {one.limit:.6g} is tighter than the noise: chance moves {of_what} by {spread.half_width:.2g}, as"
-        f" half of its {100 * drawn['confidence_level']:g} % interval over {drawn['n_units']:,} {drawn['unit']}s says;"
-        f" these support {one.check} {_rounded_up(spread.half_width / unit):.6g}",
+        f"{verdict.check} {verdict.limit:.6g} is tighter than the noise: chance moves {of_what} by"
+        f" {spread.half_width:.2g}, as half of its"
+        f" {100 * drawn['confidence_level']:g} % interval over {drawn['n_units']:,} {drawn['unit']}s says;"
+        f" these support {verdict.check} {supported:.6g}",
         fix="Set the limit that they support, or evaluate on more images: four times as many halve the noise.",
     )
-
-
-def _rounded_up(value: float) -> float:
-    step = 10.0 ** (math.floor(math.log10(value)) + 1 - DIGITS)
-    return math.ceil(round(value / step, 6)) * step

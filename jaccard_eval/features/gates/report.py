@@ -39,14 +39,14 @@ def build_sheet(result: GateResult, options: ReportOptions) -> Sheet:
     return Sheet((*_FIELDS, *_NOISE, "reason"), tuple(map(_row, result.gates)))
 
 
-def _row(one: GateVerdict) -> tuple[Cell, ...]:
-    cells = {name: getattr(one, name) for name in _FIELDS} | {"status": str(one.status)}
-    return (*cells.values(), *_noise(one), one.reason)
+def _row(verdict: GateVerdict) -> tuple[Cell, ...]:
+    cells = {name: getattr(verdict, name) for name in _FIELDS} | {"status": str(verdict.status)}
+    return (*cells.values(), *_noise(verdict), verdict.reason)
 
 
-def _noise(one: GateVerdict) -> tuple[Cell, ...]:
+def _noise(verdict: GateVerdict) -> tuple[Cell, ...]:
     """Return the significance asked for, the bounds of the interval, the probability and the detectable change."""
-    low, high = one.spread.interval if one.spread else (math.nan, math.nan)
-    paired = one.spread.paired if one.spread else None
+    low, high = verdict.spread.interval if verdict.spread else (math.nan, math.nan)
+    paired = verdict.spread.paired if verdict.spread else None
     tested = (paired.probability, paired.detectable) if paired else (math.nan, math.nan)
-    return one.significance or "", low, high, *tested
+    return verdict.significance or "", low, high, *tested
