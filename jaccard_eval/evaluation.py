@@ -342,7 +342,7 @@ def evaluate_inputs(
 def with_parts(result: EvaluationResult, drawn: Bootstrap | None, slices: Sequence[Slice]) -> EvaluationResult:
     """Add the slices and intervals that were asked for."""
     if slices:
-        from jaccard_eval.features.bootstrap.slicing import with_slices
+        from jaccard_eval.features.bootstrap.intervals import with_slices
 
         result = with_slices(result, slices, drawn)
     if drawn is not None:

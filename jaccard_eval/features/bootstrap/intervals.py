@@ -10,21 +10,23 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from jaccard_eval.data.document import MetricValue
+from jaccard_eval.data.document import MetricValue, Rows
 from jaccard_eval.data.intervals import Interval, Resamples
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import ClassRow, EvaluationResult
-from jaccard_eval.data.signature import with_choices
+from jaccard_eval.data.signature import quoted, with_choices
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.compute import Run, intervals, resample
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.options import BY_FOLDER, Bootstrap
+from jaccard_eval.metrics.slices import measure_slices, slice_digest
+from jaccard_eval.options import BY_FOLDER, Bootstrap, Slice
 from jaccard_eval.reading.files import read_lines
 from jaccard_eval.text import shown
 
 FEW_UNITS = 30  # 95 % intervals of fewer images hold the true AP in less than 91 of 100 sets, as docs/noise.md measures
+SHOWN_SLICES = 3  # of those whose intervals are doubtful
 
 _GROUP_FIX = "Give every image a row of its name and its group, such as a/001.jpg,video-a."
 
@@ -62,6 +64,58 @@ def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: in
         signature=with_choices(result.signature, resamples.choice),
         findings=(*result.findings, *remarks(resamples, metrics.image_names, result.pred.path)),
     )
+
+
+def with_slices(
+    result: EvaluationResult, slices: Sequence[Slice], settings: Bootstrap | None = None, *, workers: int | None = None
+) -> EvaluationResult:
+    """Return a result with a row for each slice.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    slices : sequence of Slice
+    settings : Bootstrap, optional
+        How to resample the images of each slice, for intervals. A slice of fewer than two images or groups has none.
+    workers : int, optional
+        Threads; as many as there are processors when left out. The result does not depend on it.
+
+    Returns
+    -------
+    EvaluationResult
+
+    Raises
+    ------
+    DataError
+        When the file of groups lacks images.
+    UsageError
+        When a name or glob matches no image, or two slices have one name.
+    """
+    n_units: list[int] = []
+
+    def intervals_of(part: DetectionMetrics, refs: Sequence[MetricRef]) -> dict[str, Interval | None]:
+        if settings is None:
+            return {}
+        n_units.append(count_units(part.image_names, settings))
+        if n_units[-1] < 2:
+            return {}
+        run = partial(map_in_order, workers=workers)
+        return intervals(resample_alike([part], settings, refs=refs, run=run)[0])
+
+    rows = measure_slices(result.measured, slices, result.protocol, intervals=intervals_of)
+    findings = FindingLog()
+    if settings is not None:
+        warn_of_few([row.name for row in rows], n_units, findings, result.pred.path)
+    return result.with_part(
+        Rows("slices", rows),
+        signature=with_choices(result.signature, slices_choice(slices)),
+        findings=(*result.findings, *findings.findings()),
+    )
+
+
+def slices_choice(slices: Sequence[Slice]) -> str:
+    """Name slices as a signature does, each with a digest of what it is made of."""
+    return f"slices={','.join(f'{quoted(one.name)}[{slice_digest(one)}]' for one in slices)}"
 
 
 def resample_alike(
@@ -167,6 +221,19 @@ def warn_if_few(n_units: int, unit: str, where: Where, findings: FindingLog, *, 
     if n_units < FEW_UNITS:
         detail = f"intervals{of_what} rest on {n_units} {unit}s: with fewer than {FEW_UNITS} they are too narrow"
         findings.warning("bootstrap-few", where, detail)
+
+
+def warn_of_few(names: Sequence[str], n_units: Sequence[int], findings: FindingLog, path: str) -> None:
+    """Warn of slices with few images, or groups of them, to draw from."""
+    few = [f"{shown(name)} ({n})" for name, n in zip(names, n_units, strict=True) if n < FEW_UNITS]
+    if few:
+        more = f" and {len(few) - SHOWN_SLICES:,} more" if len(few) > SHOWN_SLICES else ""
+        findings.warning(
+            "bootstrap-few",
+            Where(path),
+            f"intervals of slices rest on fewer than {FEW_UNITS} images or groups, and are too narrow:"
+            f" {', '.join(few[:SHOWN_SLICES])}{more}",
+        )
 
 
 def _with_interval(row: ClassRow, found: Mapping[str, Interval | None]) -> ClassRow:

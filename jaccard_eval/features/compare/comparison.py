@@ -12,7 +12,7 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields, without_fields
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.compute import Run
-from jaccard_eval.features.bootstrap.slicing import slices_choice
+from jaccard_eval.features.bootstrap.intervals import slices_choice
 from jaccard_eval.features.compare.compute import (
     MOVED_IOU,
     box_threshold,

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from jaccard_eval.data.intervals import PairedDelta, Resamples
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.features.bootstrap.compute import Run, paired_deltas
-from jaccard_eval.features.bootstrap.intervals import count_units, remarks, resample_alike
-from jaccard_eval.features.bootstrap.slicing import warn_of_few
+from jaccard_eval.features.bootstrap.intervals import count_units, remarks, resample_alike, warn_of_few
 from jaccard_eval.features.compare.compute import slice_with_intervals, with_intervals
 from jaccard_eval.features.compare.result import Versus
 from jaccard_eval.findings import Finding, FindingLog
