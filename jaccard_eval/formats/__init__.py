@@ -86,7 +86,7 @@ class FormatWriter(Protocol):
 
 
 def format_names() -> list[str]:
-    """Names of all formats, ours and those of installed packages, without importing them."""
+    """Names of all formats, those of installed packages included, without importing them."""
     return sorted({*_own_modules(), *_foreign_modules()})
 
 
@@ -246,7 +246,7 @@ def format_for_path(path: Path) -> str | None:
     None when there is no such one.
     """
     name = path.name.lower()
-    matches = [one for one in written_formats() if name.endswith(format_module(one).FORMAT.suffixes or "/")]
+    matches = [known for known in written_formats() if name.endswith(format_module(known).FORMAT.suffixes or "/")]
     namesake = name.rpartition(".")[2]
     if namesake in matches:
         return namesake
