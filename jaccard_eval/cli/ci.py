@@ -136,7 +136,7 @@ def _append(path: Path, text: str) -> None:
 def _write_code_quality(checks: Iterable[Check], outputs: Sequence[Path]) -> None:
     """Write the report that GitLab looks for, unless it was asked for by name."""
     from jaccard_eval.atomic import replace_file
-    from jaccard_eval.report.outputs.codequality import render_checks
+    from jaccard_eval.report.outputs.gitlab import render_checks
 
     if any(path.name == CODE_QUALITY for path in outputs):
         return

@@ -57,11 +57,7 @@ def deliver(
 
 def tell_errors(outputs: Sequence[Output]) -> bool:
     """Whether any of the files says what kinds of errors an evaluation has."""
-    if not outputs:
-        return False
-    from jaccard_eval.report import tells_errors
-
-    return any(tells_errors(one.reporter) for one in outputs)
+    return any(output.reporter.errors for output in outputs)
 
 
 def _stdout_text(result: Reportable, options: RunOptions, shape: ReportOptions) -> str:

@@ -217,6 +217,7 @@ class EvaluationResult(WithParts):
     boxes: tuple[BoxTable, BoxTable] | None = None
 
     kind: ClassVar[str] = "evaluation"
+    reported_by: ClassVar[str] = "evaluate.report"
 
     def __repr__(self) -> str:
         """Name the protocol and the summary; all that is here would fill a screen."""

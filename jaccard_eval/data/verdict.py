@@ -164,6 +164,7 @@ class GateResult:
     findings: tuple[Finding, ...] = ()
 
     kind: ClassVar[str] = "gate"
+    reported_by: ClassVar[str] = "gates.report"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""

@@ -1,25 +1,23 @@
-"""The outputs: one module per format of a report, found by the name of its file and picked by the suffix of a path.
+"""The outputs: one module per format of a report, found by listing and picked by the suffix of a path.
 
-A reporter module has ``SUFFIXES`` (with the dot, lower case) and ``render(result, options)`` for a result of any kind,
-which returns text or bytes; what is said about each kind is the business of ``kinds``. In ``NAMES`` it may also claim
-whole file names (lower case), which come before all suffixes, for programs that look for ``badge.json`` and the like. A
-reporter that needs optional libraries names them in ``REQUIRES``, and the extra that installs them in ``EXTRA``. One
-that tells the kinds of errors of an evaluation has ``ERRORS = True``: whoever writes its file finds them first.
-Modules that start with an underscore, and `model`, are shared parts. Adding a module here adds an output; nothing else
-changes.
+Every module of `outputs` has ``REPORTERS``: what it can write, none where it speaks to a CI system and writes no file
+of its own. Adding a module there adds an output, in the help of ``-o`` as well; nothing else changes. What is said
+about a result is the business of the feature that it comes from.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from jaccard_eval.errors import UsageError, require
 from jaccard_eval.report import outputs
 from jaccard_eval.text import did_you_mean, shown
+
+EXTRA = "report"  # of the package: installs what reporters require
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +50,11 @@ class Reportable(Protocol):
 
     @property
     def kind(self) -> str:
-        """Name of the module in ``report/kinds`` that knows what to say about it."""
+        """What it is called in documents."""
+
+    @property
+    def reported_by(self) -> str:
+        """The module of `features` that knows what to say about it, such as "compare.report"."""
 
     @property
     def version(self) -> str:
@@ -62,13 +64,33 @@ class Reportable(Protocol):
         """Return the JSON document: plain types, None where undefined."""
 
 
-class Reporter(Protocol):
-    """What a reporter module offers."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reporter:
+    """A way to write a result of any kind down.
 
-    SUFFIXES: tuple[str, ...]
+    Parameters
+    ----------
+    render : function of a result and ReportOptions
+        Returns the whole report, as text or as bytes.
+    suffixes : tuple of str
+        With the dot, in lower case.
+    names : tuple of str
+        Whole names of files, in lower case: these come before all suffixes, for programs that look for ``badge.json``
+        and the like.
+    about : str
+        What the help adds where the suffix does not say it all.
+    requires : tuple of str
+        Libraries that the extra "report" installs.
+    errors : bool
+        Whether reports of evaluations say what kinds of errors there are: whoever writes them finds these first.
+    """
 
-    def render(self, result: Reportable, options: ReportOptions) -> str | bytes:
-        """Return the whole report, as text or as the bytes of a picture."""
+    render: Callable[[Reportable, ReportOptions], str | bytes]
+    suffixes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    about: str = ""
+    requires: tuple[str, ...] = ()
+    errors: bool = False
 
 
 def reporter_for(name: str) -> Reporter:
@@ -81,41 +103,38 @@ def reporter_for(name: str) -> Reporter:
     MachineError
         When a library that it needs is not installed.
     """
-    modules = list(_modules())
-    dot = name.rfind(".")
-    suffix = name[dot:].lower() if dot >= 0 else ""
-    chosen = [one for one in modules if name.lower() in _names(one)] or [
-        one for one in modules if suffix in one.SUFFIXES
-    ]
-    if not chosen:
-        raise UsageError(_unknown(suffix, modules))
-    for needed in getattr(chosen[0], "REQUIRES", ()):
-        require(needed, extra=getattr(chosen[0], "EXTRA", ""))
-    return chosen[0]
+    reporters = all_reporters()
+    _, dot, end = name.rpartition(".")
+    suffix = f"{dot}{end}".lower() if dot else ""
+    by_name = (reporter for reporter in reporters if name.lower() in reporter.names)
+    by_suffix = (reporter for reporter in reporters if suffix in reporter.suffixes)
+    chosen = next(by_name, None) or next(by_suffix, None)
+    if chosen is None:
+        suffixes = sorted(suffix for reporter in reporters for suffix in reporter.suffixes)
+        names = sorted(name for reporter in reporters for name in reporter.names)
+        got = shown(suffix) if suffix else "no suffix"
+        raise UsageError(
+            f"an output's format is chosen by its suffix; got {got}, known are {', '.join(suffixes)}, and the file"
+            f" names {', '.join(names)}.{did_you_mean(suffix, suffixes)}"
+        )
+    for library in chosen.requires:
+        require(library, extra=EXTRA)
+    return chosen
 
 
-def tells_errors(reporter: Reporter) -> bool:
-    """Whether the reports of evaluations that a reporter makes say what kinds of errors there are."""
-    return bool(getattr(reporter, "ERRORS", False))
+def all_reporters() -> Sequence[Reporter]:
+    """Return what all modules of `outputs` can write; importing them loads no NumPy and nothing that draws."""
+    names = (f"{outputs.__name__}.{info.name}" for info in pkgutil.iter_modules(outputs.__path__))
+    return [reporter for name in names for reporter in importlib.import_module(name).REPORTERS]
 
 
-def _names(module: Reporter) -> tuple[str, ...]:
-    names: tuple[str, ...] = getattr(module, "NAMES", ())
-    return names
+def describe_outputs() -> str:
+    """Return what ``-o`` can write, by suffix and by name, as its help lists it."""
 
+    def listed(reporter: Reporter, claims: Sequence[str]) -> str:
+        return f"{' '.join(claims)}{f' ({reporter.about})' if reporter.about else ''}"
 
-def _unknown(suffix: str, modules: Sequence[Reporter]) -> str:
-    suffixes = sorted(one for module in modules for one in module.SUFFIXES)
-    names = sorted(one for module in modules for one in _names(module))
-    got = shown(suffix) if suffix else "no suffix"
-    return (
-        f"an output's format is chosen by its suffix; got {got}, known are {', '.join(suffixes)}, and the file names"
-        f" {', '.join(names)}.{did_you_mean(suffix, suffixes)}"
-    )
-
-
-def _modules() -> Iterator[Reporter]:
-    for info in pkgutil.iter_modules(outputs.__path__):
-        module = importlib.import_module(f"{outputs.__name__}.{info.name}")
-        if hasattr(module, "SUFFIXES"):  # what speaks to a CI system is an output, and no report of a file
-            yield module
+    reporters = all_reporters()
+    suffixes = sorted(listed(reporter, reporter.suffixes) for reporter in reporters if reporter.suffixes)
+    names = sorted(listed(reporter, reporter.names) for reporter in reporters if reporter.names)
+    return f"by its suffix: {' '.join(suffixes)}; by its name: {' '.join(names)}"

@@ -1,29 +1,52 @@
-"""What a report says, before any medium: sections of tables, facts and notes. No formatting for a medium lives here.
+"""What a report says, before any medium: sections of tables, facts, notes and charts.
 
-Texts hold users' strings as they are; every reporter escapes them for its medium. What is said about a result is put
-together by the module of ``report/kinds`` that is named after its kind: a new kind of result adds a module.
+Cells, charts and texts hold values as they are. A reporter formats cells by the kind of their column, escapes users'
+strings for its medium, and draws charts or leaves them out. What is said about a result is put together by the module
+of `features` that the result names.
 """
 
 from __future__ import annotations
 
 import importlib
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.errors import UsageError
 from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report.numbers import UNDEFINED, delta_text, metric_text, size_text, threshold_text
 
-Cell = str | int | float  # a float is a metric in [0, 1], NaN when undefined
+Interval = tuple[float, float]
+DataCell = str | int | float  # a float is NaN where undefined
+Cell = DataCell | Interval  # a text stands as it is in a column of any kind
+Rows = tuple[tuple[Cell, ...], ...]
+Kind = Literal["text", "word", "count", "metric", "ratio", "delta", "interval", "size", "threshold"]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: `free_text` is aligned left and may wrap; the others stay whole: numbers, and words with `left`."""
+    """A column and the kind of its cells, which says how they read.
+
+    text : aligned left, may wrap
+    word : aligned left, stays whole, as numbers of all kinds do
+    count : a whole number, thousands parted
+    metric : four decimals, 0 and 1 only when exact
+    ratio : three decimals, 0 and 1 only when exact
+    delta : a difference of metrics, with its sign
+    interval : the bounds of a difference
+    size : px, one decimal
+    threshold : an IoU or score, two decimals where these say it all
+    """
 
     title: str
-    free_text: bool = False
-    left: bool = False
+    kind: Kind = "text"
+
+
+def columns(kind: Kind, *titles: str) -> tuple[Column, ...]:
+    """Return columns of one kind."""
+    return tuple(Column(title, kind) for title in titles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +54,7 @@ class Table:
     """Rows of cells below their columns."""
 
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +79,80 @@ class Drawing:
     ascii_lines: tuple[str, ...]
 
 
-Block = Table | KeyValues | Note | Drawing
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A direction of a chart; with `names`, the places 0, 1, ... bear them in place of numbers."""
+
+    title: str = ""
+    ends: tuple[float, float] | None = None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """Values (n,) at places (n,); of a matrix, a row of counts `y` at the places 0 to n - 1.
+
+    A series looks as the chart's kind says, or else as `look` does; "guide" is a line to read others by. Those of one
+    `group` share a colour, from faint to full.
+    """
+
+    name: str
+    y: Collection[float]
+    x: Collection[float] = ()
+    look: Literal["", "steps", "points", "dashes", "guide"] = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chart:
+    """A chart, for media that can draw; the tables beside it have its numbers.
+
+    Bars of several series stand on each other, and lie where the y axis has names. In a matrix the series are rows,
+    from top to bottom, and a cell is as dark as its share of its row.
+    """
+
+    kind: Literal["line", "bar", "matrix", "scatter"]
+    title: str
+    series: tuple[Series, ...]
+    x: Axis
+    y: Axis
+
+
+@dataclass(frozen=True, slots=True)
+class GalleryBox:
+    """A box (left, top, width, height in px) with its class; what is found or false has a score."""
+
+    state: Literal["found", "false", "missed"]
+    label: str
+    xywh: tuple[float, float, float, float]
+    score: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class GalleryImage:
+    """An image of a gallery: its name, width and height in px, and its boxes."""
+
+    name: str
+    size: tuple[int, int]
+    boxes: tuple[GalleryBox, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gallery:
+    """Images with boxes, the most telling first."""
+
+    images: tuple[GalleryImage, ...]
+
+    def counted(self) -> KeyValues:
+        """Return how many boxes of each state the images have, for media without pictures."""
+        counts = ((image.name, Counter(box.state for box in image.boxes)) for image in self.images)
+        return KeyValues(
+            tuple((name, ", ".join(f"{n:,} {state}" for state, n in found.items())) for name, found in counts)
+        )
+
+
+TextBlock = Table | KeyValues | Note | Drawing
+Block = TextBlock | Chart | Gallery
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +161,14 @@ class Section:
 
     title: str
     blocks: tuple[Block, ...]
+
+    def in_text(self) -> Iterator[TextBlock]:
+        """Yield what media without pictures show: charts have their numbers in the tables beside them."""
+        for block in self.blocks:
+            if isinstance(block, Gallery):
+                yield block.counted()
+            elif not isinstance(block, Chart):
+                yield block
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,34 +184,19 @@ class Report:
     marker: str = ""
 
 
-Sheet = DataTable
-
-# Which module of the features knows what to say about a kind of result.
-_REPORTS = {
-    "comparison": "compare.report",
-    "evaluation": "evaluate.report",
-    "explanation": "explain.report",
-    "gate": "gates.report",
-    "inspection": "inspect.report",
-    "overlap": "scale.overlap_report",
-    "pixels": "pixels.report",
-    "sensitivity": "scale.report",
-    "suppression": "nms.report",
-    "verification": "verify.report",
-}
-
-
-class Kind(Protocol):
-    """What a module of ``report/kinds`` offers; `result` is of the kind that it is named after.
-
-    Where results can be drawn, it also has ``draw(figure, result)``, which fills an empty ``matplotlib.figure.Figure``.
-    """
+class Feature(Protocol):
+    """What a result's module of `features` offers; `result` is of the feature's own type."""
 
     def build_report(self, result: Any, options: ReportOptions) -> Report:
         """Return what a summary for people says."""
 
-    def build_sheet(self, result: Any, options: ReportOptions) -> Sheet:
+    def build_data(self, result: Any, options: ReportOptions) -> DataTable:
         """Return the table for machines."""
+
+
+def feature_of(result: Reportable) -> Feature:
+    """Return the module that speaks for a result."""
+    return importlib.import_module(f"jaccard_eval.features.{result.reported_by}")
 
 
 def build_report(result: Reportable, options: ReportOptions) -> Report:
@@ -118,27 +207,26 @@ def build_report(result: Reportable, options: ReportOptions) -> Report:
     UsageError
         When `options.sort` names no column of the table that it sorts.
     """
-    return _kind(result).build_report(result, options)
+    return feature_of(result).build_report(result, options)
 
 
-def build_sheet(result: Reportable, options: ReportOptions) -> Sheet:
+def build_data(result: Reportable, options: ReportOptions) -> DataTable:
     """Return the one table of `result` for machines; see `build_report` for the errors."""
-    return _kind(result).build_sheet(result, options)
+    return feature_of(result).build_data(result, options)
 
 
-def draw(figure: Any, result: Reportable) -> None:
-    """Draw a result on an empty ``matplotlib.figure.Figure``.
-
-    Raises
-    ------
-    UsageError
-        When there is no picture of results of this kind.
-    """
-    kind = _kind(result)
-    if not hasattr(kind, "draw"):
-        raise UsageError(f"there is no picture of results of the kind {result.kind}; use .txt, .md, .json or .csv")
-    kind.draw(figure, result)
+def cell_text(cell: Cell, kind: Kind = "metric") -> str:
+    """Return a cell as people read it, a text as it is."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, tuple):
+        return UNDEFINED if math.isnan(cell[0]) else " to ".join(map(delta_text, cell))
+    return _FORMATS.get(kind, metric_text)(cell) if isinstance(cell, float) else f"{cell:,}"
 
 
-def _kind(result: Reportable) -> Kind:
-    return importlib.import_module(f"jaccard_eval.features.{_REPORTS[result.kind]}")
+_FORMATS: Mapping[Kind, Callable[[float], str]] = {
+    "ratio": lambda value: metric_text(value, 3),
+    "delta": delta_text,
+    "size": size_text,
+    "threshold": threshold_text,
+}

@@ -73,6 +73,8 @@ def threshold_text(value: float) -> str:
     >>> threshold_text(0.5), threshold_text(0.375)
     ('0.50', '0.375')
     """
+    if math.isnan(value):
+        return UNDEFINED
     return f"{value:.2f}" if abs(value - round(value, 2)) < 1e-9 else f"{value:.6g}"
 
 
@@ -105,6 +107,11 @@ def delta_text(delta: float) -> str:
     if abs(delta) <= EXACT:
         return f"{0:.{DECIMALS}f}"
     return f"{math.copysign(max(abs(delta), 10.0**-DECIMALS), delta):+.{DECIMALS}f}"
+
+
+def size_text(size: float) -> str:
+    """Return a length in px with one decimal; zero has no sign."""
+    return UNDEFINED if math.isnan(size) else f"{size + 0.0:.1f}"
 
 
 def side_text(side: float) -> str:

@@ -6,7 +6,6 @@ Numbers are never cut: a table is made as wide as its numbers need, and only col
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rich import box
@@ -17,8 +16,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Block, Cell, Drawing, Note, Report, Table
-from jaccard_eval.report.numbers import UNDEFINED, metric_text
+from jaccard_eval.report.model import Cell, Column, Drawing, KeyValues, Note, Report, Table, cell_text
+from jaccard_eval.report.numbers import UNDEFINED
 from jaccard_eval.text import printable
 
 MAX_WIDTH = 160  # columns; wider lines are hard to read across
@@ -31,12 +30,19 @@ _RULED_ASCII = box.Box(str(_RULED).replace("─", "-"), ascii=True)
 
 def draw_page(report: Report, options: ReportOptions) -> str:
     """Return the lines of a report; each fits `options.width` when its numbers do."""
-    page = _Page(options)
-    parts = list(page.lay_out(report))
+    medium = _Medium(options.encoding)
+    usual = min(options.width, MAX_WIDTH)
+    parts: list[tuple[RenderableType, int]] = [(medium.text(report.title, "bold"), usual)]
+    for section in report.sections:
+        parts += [("", usual), (medium.text(section.title, "bold"), usual)]
+        for block in section.in_text():
+            shown, needed = medium.table(block) if isinstance(block, Table) else (medium.block(block), 0)
+            # A table whose numbers would be cut is wider than the page.
+            parts.append((Padding(shown, (0, 0, 0, INDENT)), max(usual, needed)))
     text = io.StringIO()
     console = Console(
         file=text,
-        width=max(part.width for part in parts),
+        width=max(width for _, width in parts),
         force_terminal=options.color,
         color_system="standard" if options.color else None,
         no_color=not options.color,
@@ -45,53 +51,37 @@ def draw_page(report: Report, options: ReportOptions) -> str:
         markup=False,
         emoji=False,
     )
-    for part in parts:
-        console.print(part.shown, width=part.width)
+    for part, width in parts:
+        console.print(part, width=width)
     if report.signature:
         console.print()
         # In one piece, to be copied and searched.
-        console.print(page.text(f"signature  {report.signature}"), soft_wrap=True)
+        console.print(medium.text(f"signature  {report.signature}"), soft_wrap=True)
+    # rich fills lines with blanks up to the width.
     return "".join(f"{line.rstrip()}\n" for line in text.getvalue().split("\n")[:-1])
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """What rich prints, and the columns that it may take."""
+class _Medium:
+    """Turns blocks into what rich prints, in the characters that a stream of this encoding can hold."""
 
-    shown: RenderableType
-    width: int
+    encoding: str
 
-
-class _Page:
-    """Turns blocks into what rich prints, in the characters that the stream can hold."""
-
-    def __init__(self, options: ReportOptions) -> None:
-        self._encoding = options.encoding
-        self._is_unicode = options.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
-        self._width = min(options.width, MAX_WIDTH)
-
-    def lay_out(self, report: Report) -> Iterator[_Part]:
-        """Yield the parts of the page, in order; a table below which a number would be cut is wider than the page."""
-        yield _Part(self.text(report.title, "bold"), self._width)
-        for section in report.sections:
-            yield from (_Part("", self._width), _Part(self.text(section.title, "bold"), self._width))
-            for block in section.blocks:
-                needed = self._table_width(block) if isinstance(block, Table) else 0
-                yield _Part(Padding(self._block(block), (0, 0, 0, INDENT)), max(self._width, needed))
+    @property
+    def is_unicode(self) -> bool:
+        return self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
 
     def text(self, text: str, style: str = "") -> Text:
         """Return text that cannot act on the terminal and that the stream can encode."""
-        inert = printable(text)
-        return Text(inert.encode(self._encoding, "backslashreplace").decode(self._encoding), style, overflow="fold")
+        encoded = printable(text).encode(self.encoding, "backslashreplace")
+        return Text(encoded.decode(self.encoding), style, overflow="fold")
 
-    def _block(self, block: Block) -> RenderableType:
-        if isinstance(block, Table):
-            return self._table(block)
+    def block(self, block: KeyValues | Note | Drawing) -> RenderableType:
+        """Return what is no table."""
         if isinstance(block, Note):
             return self.text(block.text, "dim")
         if isinstance(block, Drawing):
-            lines = block.lines if self._is_unicode else block.ascii_lines
-            return Text("\n").join(map(self.text, lines))
+            return Text("\n").join(map(self.text, block.lines if self.is_unicode else block.ascii_lines))
         facts = RichTable.grid(padding=(0, GAP, 0, 0))
         facts.add_column(no_wrap=True)
         facts.add_column(overflow="fold")
@@ -99,34 +89,29 @@ class _Page:
             facts.add_row(self.text(term), self.text(text))
         return facts
 
-    def _table(self, table: Table) -> RichTable:
-        lines = _RULED if self._is_unicode else _RULED_ASCII
+    def table(self, table: Table) -> tuple[RichTable, int]:
+        """Return a table, and the columns below which a number would be cut."""
+        lines = _RULED if self.is_unicode else _RULED_ASCII
         rich_table = RichTable(
             box=lines, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0), header_style="bold"
         )
-        for column in table.columns:
-            if column.free_text:
-                rich_table.add_column(self.text(column.title), overflow="fold")
-            elif column.left:
-                rich_table.add_column(self.text(column.title), no_wrap=True)
-            else:
-                rich_table.add_column(self.text(column.title), justify="right", no_wrap=True)
-        for row in table.rows:
-            rich_table.add_row(*map(self.cell, row))
-        return rich_table
-
-    def cell(self, cell: Cell) -> Text:
-        """Return one cell; what is undefined is dim."""
-        if isinstance(cell, str):
-            return self.text(cell)
-        shown = metric_text(cell) if isinstance(cell, float) else f"{cell:,}"
-        return Text(shown, "dim" if shown == UNDEFINED else "")
-
-    def _table_width(self, table: Table) -> int:
-        """Columns below which a number would be cut."""
-        width = INDENT
+        needed = INDENT
+        shown = [
+            [self._cell(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
+        ]
         for i, column in enumerate(table.columns):
-            cells = (self.cell(row[i]).plain for row in table.rows)
-            widest = max(map(cell_len, (column.title, *cells)))
-            width += GAP + (min(widest, FREE_TEXT_WIDTH) if column.free_text else widest)
-        return width
+            title = self.text(column.title)
+            if column.kind == "text":
+                rich_table.add_column(title, overflow="fold")
+            else:
+                rich_table.add_column(title, justify="left" if column.kind == "word" else "right", no_wrap=True)
+            widest = max(cell_len(column.title), *(cell_len(row[i].plain) for row in shown), 0)
+            needed += GAP + (min(widest, FREE_TEXT_WIDTH) if column.kind == "text" else widest)
+        for row in shown:
+            rich_table.add_row(*row)
+        return rich_table, needed
+
+    def _cell(self, cell: Cell, column: Column) -> Text:
+        shown = cell_text(cell, column.kind)
+        # What is undefined is dim; a text that happens to read so is the feature's own.
+        return self.text(shown, "dim" if shown == UNDEFINED and not isinstance(cell, str) else "")

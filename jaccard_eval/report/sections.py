@@ -12,13 +12,13 @@ from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.report.checks import bare_limit, count_text, spread_texts, support_text
-from jaccard_eval.report.model import Column, KeyValues, Note, Section, Table
+from jaccard_eval.report.model import Column, KeyValues, Kind, Note, Section, Table, columns
 from jaccard_eval.report.numbers import signed_text, value_text
 from jaccard_eval.text import did_you_mean, is_numeric, shown
 
 
-class MeasuredRow(Protocol):
-    """A class with its values."""
+class SortableRow(Protocol):
+    """A row of a table of classes."""
 
     @property
     def name(self) -> str:
@@ -26,10 +26,10 @@ class MeasuredRow(Protocol):
 
     @property
     def values(self) -> Mapping[str, MetricValue]:
-        """What was measured, by name."""
+        """Its metrics by name."""
 
 
-Row = TypeVar("Row", bound=MeasuredRow)
+Row = TypeVar("Row", bound=SortableRow)
 
 SHOWN_PASSES = 5  # of one limit of one rule; with more classes than these, the ones nearest to the limit
 SHOWN_NAMES = 5  # names of a list that a text report repeats
@@ -38,19 +38,13 @@ BY_ID = "id"
 
 def inputs_section(sides: Sequence[tuple[str, InputSummary]]) -> Section:
     """Return what was read on each side, as (name of the side, summary)."""
-    columns = (
-        Column("side", free_text=True),
-        Column("format", free_text=True),
-        *map(Column, ("images", "boxes", "classes")),
-        Column("path", free_text=True),
-    )
-    rows = tuple((side, one.format, one.images, one.boxes, one.classes, one.path) for side, one in sides)
-    notes = tuple(Note(f"{side}: {text}") for side, one in sides for text in _input_details(one))
-    return Section("Inputs", (Table(columns, rows), *notes))
-
-
-def _input_details(one: InputSummary) -> list[str]:
-    return [*one.details, *([f"set aside: {set_aside_text(one.ignored)}"] if one.ignored else [])]
+    heads = (*columns("text", "side", "format"), *columns("count", "images", "boxes", "classes"), Column("path"))
+    rows, notes = [], []
+    for side, summary in sides:
+        rows.append((side, summary.format, summary.images, summary.boxes, summary.classes, summary.path))
+        texts = [*summary.details, *([f"set aside: {set_aside_text(summary.ignored)}"] if summary.ignored else [])]
+        notes += [Note(f"{side}: {text}") for text in texts]
+    return Section("Inputs", (Table(heads, tuple(rows)), *notes))
 
 
 def set_aside_text(ignored: Mapping[str, int]) -> str:
@@ -89,7 +83,7 @@ def sorted_rows(
 
     Parameters
     ----------
-    rows : sequence
+    rows : sequence of rows of a table of classes
         Equal ones keep their order; those whose metric is undefined come last.
     sort : str, optional
     counts : mapping of str to str
@@ -111,19 +105,20 @@ def sorted_rows(
         return tuple(sorted(rows, key=lambda row: row.name))
     if sort in counts:
         return tuple(sorted(rows, key=lambda row: -getattr(row, counts[sort])))
-    return tuple(sorted(rows, key=lambda row: _descending(row.values.get(sort))))
-
-
-def _descending(metric: MetricValue | None) -> tuple[float, ...]:
-    return (1.0,) if metric is None or math.isnan(metric.value) else (0.0, -metric.value)
+    values = [row.values[sort].value if sort in row.values else math.nan for row in rows]
+    # NaN compares with nothing: what is undefined goes last by a key of its own.
+    order = sorted(
+        range(len(rows)), key=lambda i: (math.isnan(values[i]), 0.0 if math.isnan(values[i]) else -values[i])
+    )
+    return tuple(rows[i] for i in order)
 
 
 def undefined_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:
     """Return one note per reason, with the names of the metrics that it leaves undefined."""
     by_reason: dict[str, list[str]] = {}
-    for name, one in metrics:
-        if math.isnan(one.value):
-            by_reason.setdefault(one.reason or "no reason is known", []).append(name)
+    for name, metric in metrics:
+        if math.isnan(metric.value):
+            by_reason.setdefault(metric.reason or "no reason is known", []).append(name)
     return [Note(f"n/a: {joined_names(names, len(names))}: {reason}") for reason, names in by_reason.items()]
 
 
@@ -131,10 +126,13 @@ def findings_section(findings: Iterable[Finding], severity: Severity = Severity.
     """Return the findings of a severity: lines by code, each followed by its table of evidence; none without any."""
     blocks: list[Table | KeyValues] = []
     pairs: list[tuple[str, str]] = []
-    for one in (finding for finding in findings if finding.severity == severity):
-        pairs += [(one.code, line) for line in (one.message, *one.further)]
-        if one.table:
-            blocks += [KeyValues(tuple(pairs)), _evidence(one)]
+    for finding in findings:
+        if finding.severity != severity:
+            continue
+        pairs += [(finding.code, line) for line in (finding.message, *finding.further)]
+        if finding.table:
+            # The table stands below its own finding, and those that follow start anew.
+            blocks += [KeyValues(tuple(pairs)), _evidence(finding)]
             pairs = []
     blocks += [KeyValues(tuple(pairs))] if pairs else []
     return [Section(f"{severity.capitalize()}s", tuple(blocks))] if blocks else []
@@ -142,8 +140,9 @@ def findings_section(findings: Iterable[Finding], severity: Severity = Severity.
 
 def _evidence(finding: Finding) -> Table:
     header, *rows = finding.table
-    texts = [not is_numeric(row[i] for row in rows) for i in range(len(header))]
-    return Table(tuple(map(Column, header, texts)), tuple(rows))
+    numeric = [is_numeric(row[i] for row in rows) for i in range(len(header))]
+    kinds: list[Kind] = ["count" if is_number else "text" for is_number in numeric]
+    return Table(tuple(map(Column, header, kinds)), tuple(rows))
 
 
 def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
@@ -153,7 +152,7 @@ def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
     chosen, hidden = _nearest_passes(gates)
     compared = any(not math.isnan(verdict.baseline) for verdict in gates)
     titles = ("value", "limit", "margin", *(["delta"] if compared else []), "n")
-    columns = (*(Column(title, free_text=True) for title in ("status", "rule")), *map(Column, titles))
+    heads = columns("text", "status", "rule") + columns("metric", *titles)
     rows, notes = [], []
     for verdict in chosen:
         subject = _subject(verdict)
@@ -164,7 +163,7 @@ def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
         untold = verdict.significance if verdict.significance and verdict.significance not in verdict.rule else ""
         text = "; ".join(filter(None, [untold, *spread_texts(verdict), verdict.reason]))
         notes += [Note(f"{subject}: {text}")] if text else []
-    return [Section("Gates", (Note(count_text(gates)), Table(columns, tuple(rows)), *notes, *hidden))]
+    return [Section("Gates", (Note(count_text(gates)), Table(heads, tuple(rows)), *notes, *hidden))]
 
 
 def _subject(verdict: GateVerdict) -> str:

@@ -4,45 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.report.model import Cell, Column, Note, Section, Table
-
-if TYPE_CHECKING:
-    from jaccard_eval.data.intervals import Resamples
+from jaccard_eval.report.model import Column, DataCell, Note, Section, Table, columns
 
 
 def intervals_section(result: EvaluationResult, *, per_class: bool) -> list[Section]:
     """Return the section of the intervals, none where none were asked for."""
     if result.bootstrap is None:
         return []
-    columns = (Column("metric", free_text=True), *map(Column, ("value", "low", "high")))
-    blocks = [Table(columns, tuple(_rows(result.metrics.items())))]
+    heads = (Column("metric"), *columns("metric", "value", "low", "high"))
+    blocks = [Table(heads, tuple(_rows(result.metrics)))]
     if per_class:
-        of_class = (Column("class", free_text=True), *columns)
-        rows = [(row.name, *cells) for row in result.per_class for cells in _rows(row.values.items())]
-        blocks.append(Table(of_class, tuple(rows)))
-    level = f"{100 * result.bootstrap.settings.confidence_level:g} %"
-    return [Section(f"Intervals ({level})", (*blocks, Note(_how(result.bootstrap))))]
+        rows = [(row.name, *cells) for row in result.per_class for cells in _rows(row.values)]
+        blocks.append(Table((Column("class"), *heads), tuple(rows)))
+    drawn, settings = result.bootstrap, result.bootstrap.settings
+    how = f"percentiles of {settings.n_resamples:,} resamples of {drawn.n_units:,} {drawn.unit}s, seed {settings.rng}"
+    return [Section(f"Intervals ({100 * settings.confidence_level:g} %)", (*blocks, Note(how)))]
+
+
+def _rows(values: Mapping[str, MetricValue]) -> Iterable[tuple[str, float, float, float]]:
+    return ((name, metric.value, *metric.interval) for name, metric in values.items() if metric.interval is not None)
 
 
 def bound_columns(metrics: Iterable[str]) -> list[str]:
-    """Return the columns of the bounds of metrics in the table for machines."""
+    """Return the columns of the bounds of metrics."""
     return [f"{name}_{bound}" for name in metrics for bound in ("low", "high")]
 
 
-def bound_cells(values: Mapping[str, MetricValue], metrics: Iterable[str]) -> list[Cell]:
+def bound_cells(values: Mapping[str, MetricValue], metrics: Iterable[str]) -> list[DataCell]:
     """Return the bounds of metrics; NaN where there are none."""
-    found = (values[name].interval if name in values else None for name in metrics)
-    return [bound for one in found for bound in one or (math.nan, math.nan)]
-
-
-def _rows(values: Iterable[tuple[str, MetricValue]]) -> Iterable[tuple[Cell, ...]]:
-    return ((name, one.value, *one.interval) for name, one in values if one.interval is not None)
-
-
-def _how(resamples: Resamples) -> str:
-    n_resamples, seed = resamples.settings.n_resamples, resamples.settings.rng
-    return f"percentiles of {n_resamples:,} resamples of {resamples.n_units:,} {resamples.unit}s, seed {seed}"
+    undefined = (math.nan, math.nan)
+    return [bound for name in metrics for bound in (name in values and values[name].interval) or undefined]

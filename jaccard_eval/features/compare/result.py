@@ -228,6 +228,7 @@ class ComparisonResult:
     bootstrap: Resamples | None = None
 
     kind: ClassVar[str] = "comparison"
+    reported_by: ClassVar[str] = "compare.report"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""

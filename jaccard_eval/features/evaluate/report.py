@@ -1,20 +1,17 @@
-"""What reports say about an evaluation: inputs, correspondence, metrics, classes, warnings."""
+"""What reports say about an evaluation: inputs, correspondence, metrics, classes, slices, warnings."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.protocol import LARGEST_AREA, AreaRange, Protocol
-from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
-from jaccard_eval.errors import UsageError
+from jaccard_eval.data.document import DataTable, MetricValue
+from jaccard_eval.data.protocol import LARGEST_AREA
+from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint, SliceRow
 from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns, intervals_section
-from jaccard_eval.features.evaluate.slices_report import slices_section, with_slice_rows
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Cell, Column, Note, Report, Section, Sheet, Table
-from jaccard_eval.report.numbers import threshold_text, thresholds_text
+from jaccard_eval.report.model import Cell, Column, DataCell, Note, Report, Rows, Section, Table, columns
+from jaccard_eval.report.numbers import thresholds_text
 from jaccard_eval.report.sections import (
     correspondence_section,
     findings_section,
@@ -23,9 +20,6 @@ from jaccard_eval.report.sections import (
     sorted_rows,
     undefined_notes,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FEW_THRESHOLDS = 4  # up to this many, operating points are shown at every IoU threshold, else at the lowest
 ALL_CLASSES = "all"
@@ -46,16 +40,20 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
     sections += gates_section(result.gates)
     if options.per_class:
         sections.append(_per_class(result, options.sort))
-    sections += slices_section(result.slices)
+    if result.slices:
+        sections.append(_slices(result.slices))
     if result.operating_points:
         sections.append(_operating_points(result.operating_points, per_class=options.per_class))
-    sections += _errors(result, per_class=options.per_class)
+    if result.errors is not None:
+        from jaccard_eval.features.errors.report import errors_sections  # most runs do not ask for it
+
+        sections += errors_sections(result.errors, per_class=options.per_class)
     sections += findings_section(result.findings)
     title = f"jaccard-eval {result.version}, protocol {result.protocol.name}"
     return Report(title, tuple(sections), result.signature)
 
 
-def build_sheet(result: EvaluationResult, options: ReportOptions) -> Sheet:
+def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class, sorted as `options.sort` says; then one for each slice."""
     from jaccard_eval.features.errors.report import error_cells, error_columns
 
@@ -63,36 +61,25 @@ def build_sheet(result: EvaluationResult, options: ReportOptions) -> Sheet:
     classes = sorted_classes(result, options.sort)
     bounded = metrics if result.bootstrap is not None else ()
 
-    def cells(values: Mapping[str, MetricValue], name: str | None) -> list[Cell]:
-        return [*_values(values, metrics), *bound_cells(values, bounded), *error_cells(result.errors, name)]
+    def cells(values: Mapping[str, MetricValue], name: str | None) -> list[DataCell]:
+        # What a metric is not asked of, as AP_small of a class may be, is empty; what is undefined is NaN.
+        numbers: list[DataCell] = [float(values[metric].value) if metric in values else "" for metric in metrics]
+        return [*numbers, *bound_cells(values, bounded), *error_cells(result.errors, name)]
 
-    pooled = (ALL_CLASSES, *_counts(*classes), *cells(result.metrics, None))
-    rows = ((row.name, *_counts(row), *cells(row.values, row.name)) for row in classes)
+    totals = [sum(getattr(row, count) for row in classes) for count in COUNTS]
+    rows = [(ALL_CLASSES, *totals, *cells(result.metrics, None))]
+    rows += [(row.name, row.gt, row.ignored, row.pred, *cells(row.values, row.name)) for row in classes]
     header = ("class", *COUNTS, *metrics, *bound_columns(bounded), *error_columns(result.errors))
-    return with_slice_rows(Sheet(header, (pooled, *rows)), result.slices, ALL_CLASSES)
-
-
-def draw(figure: Figure, result: EvaluationResult) -> None:
-    """Draw the errors of an evaluation.
-
-    Raises
-    ------
-    UsageError
-        When they were not found.
-    """
-    if result.errors is None:
-        raise UsageError("the picture of an evaluation shows its errors; leave out --no-errors")
-    from jaccard_eval.features.errors.plot import draw_errors
-
-    draw_errors(figure, result.errors)
-
-
-def _errors(result: EvaluationResult, *, per_class: bool) -> list[Section]:
-    if result.errors is None:
-        return []
-    from jaccard_eval.features.errors.report import errors_sections  # most runs do not ask for it
-
-    return errors_sections(result.errors, per_class=per_class)
+    if not result.slices:
+        return DataTable(header, tuple(rows))
+    # Slices are named in a last column, which is not there without any.
+    rows = [(*row, "") for row in rows]
+    for part in result.slices:
+        bounds = dict(zip(bound_columns(part.values), bound_cells(part.values, part.values), strict=True))
+        known: dict[str, DataCell] = {"class": ALL_CLASSES, "gt": _support(part), **bounds}
+        known |= {name: metric.value for name, metric in part.values.items()}
+        rows.append((*(known.get(name, "") for name in header), part.name))
+    return DataTable((*header, "slice"), tuple(rows))
 
 
 def class_metrics(result: EvaluationResult) -> tuple[str, ...]:
@@ -113,70 +100,74 @@ def sorted_classes(result: EvaluationResult, sort: str | None) -> tuple[ClassRow
     return sorted_rows(result.per_class, sort, {"gt": "gt", "pred": "pred"}, class_metrics(result))
 
 
-def _counts(*rows: ClassRow) -> list[int]:
-    return [sum(getattr(row, count) for row in rows) for count in COUNTS]
-
-
-def _values(values: Mapping[str, MetricValue], metrics: Iterable[str]) -> list[Cell]:
-    return [float(values[name].value) if name in values else "" for name in metrics]
-
-
 def _summary(result: EvaluationResult) -> Section:
-    columns = (
-        Column("metric", free_text=True),
-        Column("value"),
-        Column("IoU", free_text=True),
-        Column("area", free_text=True),
-        Column("max dets"),
-        Column("gt"),
-    )
-    rows = tuple(_summary_row(name, one, result.protocol) for name, one in result.metrics.items())
-    notes = [*undefined_notes(result.metrics.items()), *_area_notes(result.protocol)]
-    return Section("Summary", (Table(columns, rows), *notes))
-
-
-def _summary_row(name: str, metric: MetricValue, protocol: Protocol) -> tuple[Cell, ...]:
-    ref = metric.ref
-    iou = thresholds_text(protocol.iou_thresholds if ref.iou is None else (ref.iou,))
-    caps = (ref.max_dets,) if ref.max_dets is not None else protocol.max_dets[-1:]
-    return name, metric.value, iou, ref.area or protocol.areas[0].name, str(caps[0]) if caps else "no cap", metric.n
-
-
-def _area_notes(protocol: Protocol) -> list[Note]:
-    ranges = [f"{area.name} {_range_text(area)}" for area in protocol.areas[1:]]
-    return [Note(f"areas in square pixels, both ends included: {', '.join(ranges)}")] if ranges else []
-
-
-def _range_text(area: AreaRange) -> str:
-    return f"{area.low:g} to {area.high:g}" if area.high < LARGEST_AREA else f"from {area.low:g}"
+    protocol = result.protocol
+    heads = (Column("metric"), Column("value", "metric"), *columns("text", "IoU", "area"))
+    rows: list[tuple[Cell, ...]] = []
+    for name, metric in result.metrics.items():
+        ref = metric.ref
+        iou = thresholds_text(protocol.iou_thresholds if ref.iou is None else (ref.iou,))
+        caps = (ref.max_dets,) if ref.max_dets is not None else protocol.max_dets[-1:]
+        area, cap = ref.area or protocol.areas[0].name, str(caps[0]) if caps else "no cap"
+        rows.append((name, metric.value, iou, area, cap, metric.n))
+    notes = undefined_notes(result.metrics.items())
+    # The first range holds all sizes and says nothing.
+    ranges = [
+        f"{area.name} {f'{area.low:g} to {area.high:g}' if area.high < LARGEST_AREA else f'from {area.low:g}'}"
+        for area in protocol.areas[1:]
+    ]
+    notes += [Note(f"areas in square pixels, both ends included: {', '.join(ranges)}")] if ranges else []
+    return Section("Summary", (Table((*heads, *columns("count", "max dets", "gt")), tuple(rows)), *notes))
 
 
 def _per_class(result: EvaluationResult, sort: str | None) -> Section:
     metrics = class_metrics(result)
-    columns = (Column("class", free_text=True), *map(Column, ("gt", "ignored", "pred", *metrics)))
     classes = sorted_classes(result, sort)
-    rows = tuple(_class_row(row, metrics) for row in classes)
+    rows: Rows = tuple(
+        (
+            *(row.name, row.gt, row.ignored, row.pred),
+            *(row.values[name].value if name in row.values else math.nan for name in metrics),
+        )
+        for row in classes
+    )
+    heads = (Column("class"), *columns("count", *COUNTS), *columns("metric", *metrics))
     undefined = ((row.name, row.values[metrics[0]]) for row in classes if metrics and metrics[0] in row.values)
-    return Section("Classes", (Table(columns, rows), *undefined_notes(undefined)))
+    return Section("Classes", (Table(heads, rows), *undefined_notes(undefined)))
 
 
-def _class_row(row: ClassRow, metrics: Iterable[str]) -> tuple[Cell, ...]:
-    values = [row.values[name].value if name in row.values else math.nan for name in metrics]
-    return row.name, row.gt, row.ignored, row.pred, *values
+def _slices(slices: Sequence[SliceRow]) -> Section:
+    metrics = list(slices[0].values)
+    bounded = metrics if any(metric.interval for part in slices for metric in part.values.values()) else []
+    heads = (Column("slice"), *columns("count", "images", "gt"), *columns("metric", *metrics, *bound_columns(bounded)))
+    rows: Rows = tuple(
+        (
+            *(part.name, part.images, _support(part)),
+            *(part.values[name].value for name in metrics),
+            *bound_cells(part.values, bounded),
+        )
+        for part in slices
+    )
+    return Section("Slices", (Table(heads, rows),))
+
+
+def _support(part: SliceRow) -> int:
+    """Ground-truth boxes of a slice."""
+    return next(iter(part.values.values())).n
 
 
 def _operating_points(points: Sequence[OperatingPoint], *, per_class: bool) -> Section:
-    titles = ("score >=", "IoU", "TP", "FP", "FN", "precision", "recall", "F1")
-    columns = (Column("class", free_text=True), *map(Column, titles))
     ious = list(dict.fromkeys(point.iou for point in points))
     shown_ious = ious if len(ious) <= FEW_THRESHOLDS else ious[:1]
-    chosen = (point for point in points if point.iou in shown_ious and (per_class or point.class_name is None))
+    heads = (Column("class"), *columns("threshold", "score >=", "IoU"), *columns("count", "TP", "FP", "FN"))
+    rows: Rows = tuple(
+        (
+            *(ALL_CLASSES if point.class_name is None else point.class_name, point.score, point.iou),
+            *(point.tp, point.fp, point.fn, point.precision, point.recall, point.f1),
+        )
+        for point in points
+        if point.iou in shown_ious and (per_class or point.class_name is None)
+    )
     rest = Note(f"the JSON report has all {len(ious)} IoU thresholds")
     notes = (rest,) if len(ious) > len(shown_ious) else ()
-    return Section("Operating points", (Table(columns, tuple(map(_point_row, chosen))), *notes))
-
-
-def _point_row(point: OperatingPoint) -> tuple[Cell, ...]:
-    name = ALL_CLASSES if point.class_name is None else point.class_name
-    place = (name, threshold_text(point.score), threshold_text(point.iou))
-    return *place, point.tp, point.fp, point.fn, point.precision, point.recall, point.f1
+    table = Table((*heads, *columns("metric", "precision", "recall", "F1")), rows)
+    return Section("Operating points", (table, *notes))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from jaccard_eval.data.document import MetricValue
+from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.metricref import METRICS
 from jaccard_eval.features.explain.result import MISSED, ExplanationResult, Fix
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
+from jaccard_eval.report.model import Cell, Column, KeyValues, Kind, Note, Report, Section, Table
 from jaccard_eval.report.numbers import UNDEFINED, delta_text, metric_text, side_text, threshold_text
 from jaccard_eval.report.sections import findings_section, inputs_section
 from jaccard_eval.text import counted
@@ -26,12 +26,12 @@ def build_report(result: ExplanationResult, options: ReportOptions) -> Report:
     return Report(title, tuple(sections), result.signature)
 
 
-def build_sheet(result: ExplanationResult, options: ReportOptions) -> Sheet:
+def build_data(result: ExplanationResult, options: ReportOptions) -> DataTable:
     """Return one row per box; `options` change nothing."""
     rows = tuple(
-        (one.kind, one.image, one.class_name, one.score, _change(one), one.source, one.gain) for one in result.fixes
+        (fix.kind, fix.image, fix.class_name, fix.score, _change(fix), fix.source, fix.gain) for fix in result.fixes
     )
-    return Sheet(FIX_COLUMNS, rows)
+    return DataTable(FIX_COLUMNS, rows)
 
 
 def promise(result: ExplanationResult) -> str:
@@ -46,67 +46,57 @@ def promise(result: ExplanationResult) -> str:
 
 
 def _number(result: ExplanationResult) -> Section:
-    one = result.metric
-    reason = f" ({one.reason})" if one.reason else ""
+    metric = result.metric
+    reason = f" ({metric.reason})" if metric.reason else ""
     parts = ((str(part.ref), _value_text(part)) for part in result.parts)
-    return Section(
-        "Number", (KeyValues(((str(one.ref), f"{_value_text(one)}{reason}, of {counted(one.n, 'object')}"), *parts)),)
-    )
+    text = f"{_value_text(metric)}{reason}, of {counted(metric.n, 'object')}"
+    return Section("Number", (KeyValues(((str(metric.ref), text), *parts)),))
 
 
-def _value_text(one: MetricValue) -> str:
+def _value_text(metric: MetricValue) -> str:
     """Return a metric with its decimals, a count as it is."""
-    is_count = METRICS[one.ref.name].kind == "count"
-    return f"{one.value:,.0f}" if is_count else metric_text(one.value)
+    is_count = METRICS[metric.ref.name].kind == "count"
+    return f"{metric.value:,.0f}" if is_count else metric_text(metric.value)
 
 
 def _curve(result: ExplanationResult) -> list[Section]:
     if not result.curve:
         return []
-    columns = tuple(map(Column, ("recall", "precision", "score")))
-    rows = tuple((threshold_text(one.recall), one.precision, _score(one.score)) for one in result.curve)
+    heads = (Column("recall", "threshold"), Column("precision", "metric"), Column("score", "threshold"))
+    rows = tuple((point.recall, point.precision, _score(point.score)) for point in result.curve)
     note = "interpolated precision; a mean of several curves has no score"
-    return [Section("Curve", (Table(columns, rows), Note(note)))]
+    return [Section("Curve", (Table(heads, rows), Note(note)))]
 
 
 def _boxes(result: ExplanationResult) -> Section:
     if not result.fixes:
         return Section("Boxes that cost most", (Note(promise(result)),))
-    texts = {"image", "class", "fix"}
-    columns = tuple(Column(name, free_text=name in texts, left=name == "error") for name in FIX_COLUMNS)
+    kinds: tuple[Kind, ...] = ("word", "text", "text", "threshold", "text", "count", "delta")
     rows = tuple(
-        (
-            one.kind,
-            one.image,
-            one.class_name,
-            _score(one.score),
-            _change(one, side_text),
-            one.source,
-            delta_text(one.gain),
-        )
-        for one in result.fixes
+        (fix.kind, fix.image, fix.class_name, _score(fix.score), _change(fix, side_text), fix.source, fix.gain)
+        for fix in result.fixes
     )
     note = f"{promise(result)}, measured; the gain of each is that alone, at IoU {threshold_text(result.judged_iou)}"
-    return Section("Boxes that cost most", (Table(columns, rows), Note(note)))
+    return Section("Boxes that cost most", (Table(tuple(map(Column, FIX_COLUMNS, kinds)), rows), Note(note)))
 
 
 def _steps(result: ExplanationResult) -> list[Section]:
     if result.against is None:
         return []
-    columns = (Column("rule", free_text=True), Column("value"), Column("change"), Column("from -> to", free_text=True))
+    heads = (Column("rule"), Column("value", "metric"), Column("change", "delta"), Column("from -> to"))
     rows: list[tuple[Cell, ...]] = [(result.protocol, result.metric.value, "", "")]
-    rows += [(one.rule, one.value, delta_text(one.delta), one.change) for one in result.steps]
+    rows += [(step.rule, step.value, step.delta, step.change) for step in result.steps]
     total = result.steps[-1].value - result.metric.value if result.steps else 0.0
     note = Note(f"from {result.protocol} to {result.against}: {delta_text(total)}; rules change one after another")
-    return [Section(f"Against {result.against}", (Table(columns, tuple(rows)), note))]
+    return [Section(f"Against {result.against}", (Table(heads, tuple(rows)), note))]
 
 
-def _change(one: Fix, side_text: Callable[[float], str] = "{:.6g}".format) -> str:
-    if not one.becomes:
+def _change(fix: Fix, side_text: Callable[[float], str] = "{:.6g}".format) -> str:
+    if not fix.becomes:
         return "remove"
-    place = " ".join(map(side_text, one.xywh))
-    return f"{'add ' if one.kind == MISSED else ''}{one.becomes} at {place}"
+    place = " ".join(map(side_text, fix.xywh))
+    return f"{'add ' if fix.kind == MISSED else ''}{fix.becomes} at {place}"
 
 
 def _score(value: float) -> str:
-    return UNDEFINED if math.isnan(value) else f"{value:.4f}"
+    return UNDEFINED if math.isnan(value) else f"{value:.4f}"  # four decimals, of a score that may be 1 as well

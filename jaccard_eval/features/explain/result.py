@@ -105,6 +105,7 @@ class ExplanationResult:
     findings: tuple[Finding, ...] = ()
 
     kind: ClassVar[str] = "explanation"
+    reported_by: ClassVar[str] = "explain.report"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from jaccard_eval.features.inspect.result import ClassCount, Description, Inspection, Pairing, Spread
+from jaccard_eval.data.document import DataTable
+from jaccard_eval.features.inspect.result import ClassCount, Description, Inspection, Pairing
 from jaccard_eval.findings import Severity
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Column, KeyValues, Note, Report, Section, Sheet, Table
+from jaccard_eval.report.model import Column, DataCell, KeyValues, Note, Report, Section, Table, columns
 from jaccard_eval.report.numbers import UNDEFINED
 from jaccard_eval.report.sections import correspondence_section, findings_section, inputs_section, joined_names
 
 SIDES = {"gt": "ground truth", "pred": "predictions"}
+SPREADS = ("boxes per image", "width", "height", "area", "width / height", "score")
 QUANTILES = ("min", "5 %", "median", "mean", "95 %", "max")
 SHOWN_CLASSES = 20  # rows of the table of classes, unless all are asked for
 DECIMALS = {"px": 1, "norm": 4}  # that coordinates are shown with
@@ -33,10 +36,14 @@ def build_report(result: Inspection, options: ReportOptions) -> Report:
     return Report(f"jaccard-eval {result.version}, inspection", tuple(sections))
 
 
-def build_sheet(result: Inspection, options: ReportOptions) -> Sheet:
+def build_data(result: Inspection, options: ReportOptions) -> DataTable:
     """Return one row per class, with its boxes and images on each side; `options` change nothing."""
     header = ("class", *(f"{side.role}_{what}" for side in result.sides for what in ("boxes", "images")))
-    return Sheet(header, tuple((_name(row), *_counts(row)) for row in _class_rows(result)))
+    rows: list[tuple[DataCell, ...]] = []
+    for row in _class_rows(result):
+        counts = [(0, 0) if count is None else (count.boxes, count.images) for count in row]
+        rows.append((_name(row), *(number for pair in counts for number in pair)))
+    return DataTable(header, tuple(rows))
 
 
 def _images(sides: Sequence[Description]) -> Section:
@@ -47,16 +54,16 @@ def _images(sides: Sequence[Description]) -> Section:
         ("without boxes", lambda side: f"{side.images.total - side.images.with_boxes:,}"),
         ("of known size", lambda side: f"{side.images.with_size:,}"),
     ]
-    notes = [Note(f"{SIDES[side.role]}: {text}") for side in sides for text in _image_notes(side)]
+    notes = []
+    for side in sides:
+        images = side.images
+        if images.most_crowded:
+            notes.append(Note(f"{SIDES[side.role]}: most boxes in {images.most_crowded}"))
+        sizes = [f"{size} ({count:,})" for size, count in images.sizes]
+        sizes += ["..."] if sum(count for _, count in images.sizes) < images.with_size else []
+        if sizes:
+            notes.append(Note(f"{SIDES[side.role]}: sizes {', '.join(sizes)}"))
     return Section("Images", (_facts(sides, facts), *notes))
-
-
-def _image_notes(side: Description) -> list[str]:
-    images = side.images
-    sizes = [f"{size} ({count:,})" for size, count in images.sizes]
-    sizes += ["..."] if sum(count for _, count in images.sizes) < images.with_size else []
-    crowded = f"most boxes in {images.most_crowded}" if images.most_crowded else ""
-    return [text for text in (crowded, f"sizes {', '.join(sizes)}" if sizes else "") if text]
 
 
 def _boxes(sides: Sequence[Description]) -> Section:
@@ -70,8 +77,9 @@ def _boxes(sides: Sequence[Description]) -> Section:
     ]
     buckets = dict.fromkeys(name for side in sides for name in side.boxes.buckets)
     flags = [name for name in sides[0].boxes.flags if any(side.boxes.flags[name] for side in sides)]
-    facts += [(f"{name} (COCO)", _bucket(name)) for name in buckets]
-    facts += [(f"flagged {name}", _flag(name)) for name in flags]
+    # partial binds the name of this turn; a lambda would see that of the last.
+    facts += [(f"{name} (COCO)", partial(_bucket, name)) for name in buckets]
+    facts += [(f"flagged {name}", partial(_flag, name)) for name in flags]
     if any(side.scores for side in sides):
         facts += [
             ("distinct scores", lambda side: f"{side.scores.distinct:,}" if side.scores else ""),
@@ -80,85 +88,78 @@ def _boxes(sides: Sequence[Description]) -> Section:
     return Section("Boxes", (_facts(sides, facts),))
 
 
-def _bucket(name: str) -> Callable[[Description], str]:
-    return lambda side: _share(side.boxes.buckets.get(name), side.boxes.total)
+def _bucket(name: str, side: Description) -> str:
+    return _share(side.boxes.buckets.get(name), side.boxes.total)
 
 
-def _flag(name: str) -> Callable[[Description], str]:
-    return lambda side: _share(side.boxes.flags[name], side.boxes.total)
+def _flag(name: str, side: Description) -> str:
+    return _share(side.boxes.flags[name], side.boxes.total)
 
 
 def _spreads(sides: Sequence[Description]) -> Section:
-    per_side = [_spreads_of(side) for side in sides]
-    rows = [row for same in zip(*per_side, strict=True) for row in same if row]
-    columns = (Column("of", free_text=True), Column("side", free_text=True), *map(Column, QUANTILES))
-    return Section("Spread", (Table(columns, tuple(rows)),))
-
-
-def _spreads_of(side: Description) -> list[tuple[str, ...]]:
-    """Rows of one side; an empty one where a side has no such numbers."""
-    boxes, digits = side.boxes, DECIMALS[side.boxes.units]
-    spreads = [
-        ("boxes per image", side.images.per_image, 1),
-        ("width", boxes.width, digits),
-        ("height", boxes.height, digits),
-        ("area", boxes.area, 0 if boxes.units == "px" else digits),
-        ("width / height", boxes.aspect, 2),
-    ]
-    rows = [(title, SIDES[side.role], *_quantiles(spread, places)) for title, spread, places in spreads]
-    return [*rows, ("score", SIDES[side.role], *_quantiles(side.scores.spread, 4)) if side.scores else ()]
+    """Return the quantiles of each measure, those of both sides one below the other."""
+    rows: list[list[tuple[str, ...]]] = [[] for _ in SPREADS]
+    for side in sides:
+        boxes, digits = side.boxes, DECIMALS[side.boxes.units]
+        spreads = (
+            (side.images.per_image, 1),
+            (boxes.width, digits),
+            (boxes.height, digits),
+            (boxes.area, 0 if boxes.units == "px" else digits),
+            (boxes.aspect, 2),
+            (side.scores.spread if side.scores else None, 4),
+        )
+        for of_measure, title, (spread, places) in zip(rows, SPREADS, spreads, strict=True):
+            if spread is not None:
+                values = (spread.min, spread.q05, spread.median, spread.mean, spread.q95, spread.max)
+                of_measure.append((title, SIDES[side.role], *(_number(value, places) for value in values)))
+    heads = (*columns("text", "of", "side"), *columns("size", *QUANTILES))
+    return Section("Spread", (Table(heads, tuple(row for of_measure in rows for row in of_measure)),))
 
 
 def _classes(result: Inspection, *, every: bool) -> Section:
     rows = _class_rows(result)
-    shown = rows if every or len(rows) <= SHOWN_CLASSES else sorted(rows, key=_weight)[:SHOWN_CLASSES]
-    titles = [title for side in result.sides for title in (side.role, f"{side.role} %", f"{side.role} images")]
-    columns = (Column("class", free_text=True), *map(Column, titles))
-    totals = [side.boxes.total for side in result.sides]
-    table = Table(columns, tuple((_name(row), *_class_cells(row, totals)) for row in shown))
+    shown = rows
+    if not every and len(rows) > SHOWN_CLASSES:
+        weights = [-sum(count.boxes for count in row if count is not None) for row in rows]
+        shown = [rows[i] for i in sorted(range(len(rows)), key=weights.__getitem__)[:SHOWN_CLASSES]]
+    heads = [Column("class")]
+    for side in result.sides:
+        heads += columns("count", side.role, f"{side.role} %", f"{side.role} images")
+    cells = []
+    for row in shown:
+        line = [_name(row)]
+        for count, side in zip(row, result.sides, strict=True):
+            share = "" if count is None else _percent(count.boxes, side.boxes.total)
+            line += ["", "", ""] if count is None else [f"{count.boxes:,}", share, f"{count.images:,}"]
+        cells.append(tuple(line))
     hidden = len(rows) - len(shown)
     notes = [Note(f"{hidden:,} smaller classes; --per-class lists all")] if hidden else []
-    return Section("Classes", (table, *notes, *map(Note, _without_boxes(result.sides))))
-
-
-def _class_cells(row: ClassRow, totals: Sequence[int]) -> Iterable[str]:
-    for one, total in zip(row, totals, strict=True):
-        yield from ("", "", "") if one is None else (f"{one.boxes:,}", _percent(one.boxes, total), f"{one.images:,}")
-
-
-def _without_boxes(sides: Sequence[Description]) -> Iterable[str]:
-    for side in sides:
-        names = [one.name for one in side.classes if not one.boxes]
+    for side in result.sides:
+        names = [count.name for count in side.classes if not count.boxes]
         if names:
-            yield f"{SIDES[side.role]}: {len(names):,} without boxes: {joined_names(names, len(names))}"
+            text = f"{len(names):,} without boxes: {joined_names(names, len(names))}"
+            notes.append(Note(f"{SIDES[side.role]}: {text}"))
+    return Section("Classes", (Table(tuple(heads), tuple(cells)), *notes))
 
 
 def _class_rows(result: Inspection) -> list[ClassRow]:
     """Classes of the first side, those of the second beside them, and what only the second has."""
     first, *others = (side.classes for side in result.sides)
     if not others:
-        return [(one,) for one in first]
-    pairs = [(one.name, one.name) for one in first]
+        return [(count,) for count in first]
+    pairs = [(count.name, count.name) for count in first]
     if result.pairing is not None:
         pairs = list(result.pairing.correspondence.classes)
     partner = dict(pairs)
-    theirs = {one.name: one for one in others[0]}
-    rows: list[ClassRow] = [(one, theirs.get(partner.get(one.name, ""))) for one in first]
+    second = {count.name: count for count in others[0]}
+    rows: list[ClassRow] = [(count, second.get(partner.get(count.name, ""))) for count in first]
     used = {other.name for _, other in rows if other is not None}
-    return [*rows, *((None, one) for one in others[0] if one.name not in used)]
+    return [*rows, *((None, count) for count in others[0] if count.name not in used)]
 
 
 def _name(row: ClassRow) -> str:
-    return next(one.name for one in row if one is not None)
-
-
-def _counts(row: ClassRow) -> Iterable[int]:
-    for one in row:
-        yield from (0, 0) if one is None else (one.boxes, one.images)
-
-
-def _weight(row: ClassRow) -> int:
-    return -sum(one.boxes for one in row if one is not None)
+    return next(count.name for count in row if count is not None)
 
 
 def _agreement(pairing: Pairing) -> Section:
@@ -177,13 +178,8 @@ def _agreement(pairing: Pairing) -> Section:
 
 
 def _facts(sides: Sequence[Description], facts: Sequence[Fact]) -> Table:
-    columns = (Column("", free_text=True), *(Column(SIDES[side.role]) for side in sides))
-    return Table(columns, tuple((title, *(answer(side) for side in sides)) for title, answer in facts))
-
-
-def _quantiles(spread: Spread, places: int) -> tuple[str, ...]:
-    values = (spread.min, spread.q05, spread.median, spread.mean, spread.q95, spread.max)
-    return tuple(_number(value, places) for value in values)
+    heads = (Column(""), *columns("count", *(SIDES[side.role] for side in sides)))
+    return Table(heads, tuple((title, *(answer(side) for side in sides)) for title, answer in facts))
 
 
 def _number(value: float, places: int) -> str:

@@ -184,6 +184,7 @@ class Inspection:
     findings: tuple[Finding, ...]
 
     kind: ClassVar[str] = "inspection"
+    reported_by: ClassVar[str] = "inspect.report"
 
     @property
     def sides(self) -> tuple[Description, ...]:

@@ -46,6 +46,7 @@ class SuppressionResult:
     findings: tuple[Finding, ...] = ()
 
     kind: ClassVar[str] = "suppression"
+    reported_by: ClassVar[str] = "nms.report"
 
     @property
     def per_class(self) -> tuple[ClassCounts, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
 from jaccard_eval.features.pixels.result import PixelClassRow, PixelsResult
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
+from jaccard_eval.report.model import Column, DataCell, KeyValues, Note, Report, Section, Table, columns
 from jaccard_eval.report.sections import findings_section, gates_section, set_aside_text, sorted_rows, undefined_notes
 
 ALL_CLASSES = "all"
@@ -30,28 +31,30 @@ def build_report(result: PixelsResult, options: ReportOptions) -> Report:
     return Report(f"jaccard-eval {result.version}, label maps", tuple(sections), result.signature)
 
 
-def build_sheet(result: PixelsResult, options: ReportOptions) -> Sheet:
+def build_data(result: PixelsResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class; sorted as `options.sort` says."""
     header = ("class", *COUNTS, *MAP_CLASS_METRICS, *result.metrics)
     totals = [sum(getattr(row, count) for row in result.per_class) for count in COUNTS]
-    pooled = (ALL_CLASSES, *totals, *("" for _ in MAP_CLASS_METRICS), *(one.value for one in result.metrics.values()))
-    rows = ((*_class_cells(row), *("" for _ in result.metrics)) for row in _sorted(result, options.sort))
-    return Sheet(header, (pooled, *rows))
+    pooled = (
+        ALL_CLASSES,
+        *totals,
+        *("" for _ in MAP_CLASS_METRICS),
+        *(metric.value for metric in result.metrics.values()),
+    )
+    rows = (
+        (*_class_cells(row), *("" for _ in result.metrics))
+        for row in sorted_rows(result.per_class, options.sort, SORT_COUNTS, MAP_CLASS_METRICS)
+    )
+    return DataTable(header, (pooled, *rows))
 
 
 def _inputs(result: PixelsResult) -> Section:
-    titles = ("images", "pixels", "classes")
-    columns = (
-        Column("side", free_text=True),
-        Column("format", free_text=True),
-        *map(Column, titles),
-        Column("path", free_text=True),
-    )
+    heads = (*columns("text", "side", "format"), *columns("count", "images", "pixels", "classes"), Column("path"))
     sides = (("ground truth", result.gt), ("predictions", result.pred))
-    rows = tuple((side, one.format, one.images, one.pixels, one.classes, one.path) for side, one in sides)
+    rows = tuple((name, side.format, side.images, side.pixels, side.classes, side.path) for name, side in sides)
     notes = [Note(f"images correspond by {result.image_strategy}")]
-    notes += [Note(f"{side}: set aside: {set_aside_text(one.ignored)}") for side, one in sides if one.ignored]
-    return Section("Inputs", (Table(columns, rows), *notes))
+    notes += [Note(f"{name}: set aside: {set_aside_text(side.ignored)}") for name, side in sides if side.ignored]
+    return Section("Inputs", (Table(heads, rows), *notes))
 
 
 def _rules(result: PixelsResult) -> Section:
@@ -71,22 +74,17 @@ def _rules(result: PixelsResult) -> Section:
 
 
 def _summary(result: PixelsResult) -> Section:
-    columns = (Column("metric", free_text=True), Column("value"), Column("pixels"))
-    rows = tuple((name, one.value, one.n) for name, one in result.metrics.items())
-    return Section("Summary", (Table(columns, rows), *undefined_notes(result.metrics.items())))
+    heads = (Column("metric"), Column("value", "metric"), Column("pixels", "count"))
+    rows = tuple((name, metric.value, metric.n) for name, metric in result.metrics.items())
+    return Section("Summary", (Table(heads, rows), *undefined_notes(result.metrics.items())))
 
 
 def _classes(result: PixelsResult, sort: str | None) -> Section:
-    columns = (Column("class", free_text=True), *map(Column, (*COUNTS, *MAP_CLASS_METRICS)))
-    rows = _sorted(result, sort)
+    heads = (Column("class"), *columns("count", *COUNTS), *columns("metric", *MAP_CLASS_METRICS))
+    rows = sorted_rows(result.per_class, sort, SORT_COUNTS, MAP_CLASS_METRICS)
     undefined = ((row.name, row.values["IoU"]) for row in rows)
-    return Section("Classes", (Table(columns, tuple(map(_class_cells, rows))), *undefined_notes(undefined)))
+    return Section("Classes", (Table(heads, tuple(map(_class_cells, rows))), *undefined_notes(undefined)))
 
 
-def _class_cells(row: PixelClassRow) -> tuple[Cell, ...]:
+def _class_cells(row: PixelClassRow) -> tuple[DataCell, ...]:
     return row.name, row.gt_pixels, row.pred_pixels, *(row.values[name].value for name in MAP_CLASS_METRICS)
-
-
-def _sorted(result: PixelsResult, sort: str | None) -> tuple[PixelClassRow, ...]:
-    """Return the classes by name ascending, by pixels or a metric descending, undefined last; else as they are."""
-    return sorted_rows(result.per_class, sort, SORT_COUNTS, MAP_CLASS_METRICS)

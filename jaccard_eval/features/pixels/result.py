@@ -167,6 +167,7 @@ class PixelsResult(WithParts):
     """
 
     kind: ClassVar[str] = PIXELS
+    reported_by: ClassVar[str] = "pixels.report"
 
     protocol: PixelProtocol
     signature: str

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from jaccard_eval.data.document import DataTable
 from jaccard_eval.features.scale.result import Box, OverlapResult
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Column, Drawing, Report, Section, Sheet, Table
+from jaccard_eval.report.model import Column, Drawing, Report, Section, Table, columns
 from jaccard_eval.report.numbers import UNDEFINED, metric_text
 from jaccard_eval.report.sections import findings_section
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MAX_ROWS, MAX_UNITS = 16, 30  # lines, and pairs of columns, that the boxes take at most
 GLYPHS = {"TP": "█", "FP": "░", "FN": "▒", "TN": "·"}
@@ -99,7 +96,7 @@ def build_report(result: OverlapResult, options: ReportOptions) -> Report:
     return Report(title, sections)
 
 
-def build_sheet(result: OverlapResult, options: ReportOptions) -> Sheet:
+def build_data(result: OverlapResult, options: ReportOptions) -> DataTable:
     """Return one row: the boxes and all measures."""
     areas = {"TP": result.tp, "FP": result.fp, "FN": result.fn}
     corners = {
@@ -108,48 +105,31 @@ def build_sheet(result: OverlapResult, options: ReportOptions) -> Sheet:
         for corner, value in zip(CORNERS, box, strict=True)
     }
     cells = corners | areas | dict(result.metrics)
-    return Sheet(tuple(cells), (tuple(cells.values()),))
-
-
-def draw(figure: Figure, result: OverlapResult) -> None:
-    """Draw the result; loads what drawing needs."""
-    from jaccard_eval.features.scale import overlap_plot
-
-    overlap_plot.draw(figure, result)
+    return DataTable(tuple(cells), (tuple(cells.values()),))
 
 
 def _boxes(result: OverlapResult) -> Table:
-    titles = (*CORNERS, "width", "height", "area")
-    columns = (Column("box", free_text=True), *map(Column, titles), Column("what", free_text=True))
     sides = (("prediction", result.pred, result.pred_name), ("ground truth", result.gt, result.gt_name))
-    return Table(columns, tuple((side, *_box_cells(box), name) for side, box, name in sides))
-
-
-def _box_cells(box: Box) -> tuple[str, ...]:
-    width, height = box[2] - box[0], box[3] - box[1]
-    return tuple(map(_short, (*box, width, height, width * height)))
+    rows = []
+    for side, box, name in sides:
+        width, height = box[2] - box[0], box[3] - box[1]
+        rows.append((side, *(f"{value:.7g}" for value in (*box, width, height, width * height)), name))
+    heads = (Column("box"), *columns("size", *CORNERS, "width", "height", "area"), Column("what"))
+    return Table(heads, tuple(rows))
 
 
 def _measures(result: OverlapResult) -> Table:
-    columns = (Column("measure", free_text=True), Column("value"), Column("meaning", free_text=True))
+    rate = UNDEFINED if math.isnan(result.exchange_rate) else f"{result.exchange_rate:.4g}"
     rows = (
         ("IoU", metric_text(result.iou), "intersection over union, 1 - (p + q) / (|B| + q)"),
         ("distance", metric_text(result.distance), "1 - IoU, the Jaccard distance"),
         ("IoA of B", metric_text(result.ioa_gt), "how much of the ground truth is covered"),
         ("IoA of A", metric_text(result.ioa_pred), "how much of the prediction lies in the ground truth"),
         ("GIoU", metric_text(result.giou), "IoU less the empty share of the smallest box around both"),
-        ("p, FN", _short(result.fn), "square px of the ground truth missing"),
-        ("q, FP", _short(result.fp), "square px of the prediction too many"),
-        ("exchange", _rate(result.exchange_rate), "points by which q must shrink to equal one point of p"),
-        ("centres", _short(result.centre_distance), "px between the centres"),
-        ("edges", _short(result.edge_error), "px that the edge furthest off is off by"),
+        ("p, FN", f"{result.fn:.7g}", "square px of the ground truth missing"),
+        ("q, FP", f"{result.fp:.7g}", "square px of the prediction too many"),
+        ("exchange", rate, "points by which q must shrink to equal one point of p"),
+        ("centres", f"{result.centre_distance:.7g}", "px between the centres"),
+        ("edges", f"{result.edge_error:.7g}", "px that the edge furthest off is off by"),
     )
-    return Table(columns, rows)
-
-
-def _short(value: float) -> str:
-    return f"{value:.7g}"
-
-
-def _rate(value: float) -> str:
-    return UNDEFINED if math.isnan(value) else f"{value:.4g}"
+    return Table((Column("measure"), Column("value", "metric"), Column("meaning")), rows)

@@ -1,23 +1,40 @@
-"""What reports say about scale: what each size loses to what, how boxes are off, what pixels cost, the ceiling."""
+"""What reports say about scale: what each size loses to what, how boxes are off, and the ceiling of noise."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from jaccard_eval.data.document import DataTable
 from jaccard_eval.features.scale.result import ALL, LossRow, PlacementRow, SensitivityResult
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Block, Cell, Column, KeyValues, Note, Report, Section, Sheet, Table
-from jaccard_eval.report.numbers import UNDEFINED, metric_text, threshold_text
+from jaccard_eval.report.model import (
+    Axis,
+    Block,
+    Cell,
+    Chart,
+    Column,
+    DataCell,
+    KeyValues,
+    Note,
+    Report,
+    Rows,
+    Section,
+    Series,
+    Table,
+    columns,
+)
+from jaccard_eval.report.numbers import metric_text, threshold_text
 from jaccard_eval.report.sections import correspondence_section, findings_section, inputs_section
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Row = tuple[Cell, ...]
-
 SIZE = "size px"
+PARTS = {  # of 1: field of a row, and what a chart calls it
+    "ap": "AP",
+    "localisation": "lost to localisation",
+    "false_positives": "lost to false positives",
+    "misses": "lost to misses",
+}
+SHARE = Axis(ends=(0, 1.02))
 TOLD_GROUPS = 12  # sizes and classes whose errors are told in words, the classes with most pairs first
 TOLD_RATIO = 0.005  # a size that is off by less is no news: 1 % in whole percents
 TOLD_PIXELS = 0.1
@@ -37,32 +54,32 @@ def build_report(result: SensitivityResult, options: ReportOptions) -> Report:
         _tolerant(result.losses),
         _ceiling(result),
         _placement(result, per_class=options.per_class),
-        _displacements(result),
-        _survivors(result),
         *findings_section(result.findings),
     ]
     title = f"jaccard-eval {result.version}, sensitivity to scale, protocol {result.protocol.name}"
     return Report(title, tuple(sections), result.signature)
 
 
-def build_sheet(result: SensitivityResult, options: ReportOptions) -> Sheet:
+def build_data(result: SensitivityResult, options: ReportOptions) -> DataTable:
     """Return one row for all sizes and one per size, then one per class, then one per class and size with pairs."""
-    losses = {row.size: _loss_cells(row) | _displaced_cells(result, row.size) for row in result.losses}
+    losses: dict[str, dict[str, DataCell]] = {}
+    for row in result.losses:
+        cells: dict[str, DataCell] = {"gt": row.gt, "side": row.side, "AP": row.ap}
+        cells |= {f"lost_to_{name}": getattr(row, name) for name in ("localisation", "false_positives", "misses")}
+        cells |= {f"AP_within_{k:g}px": value for k, value in row.within.items()}
+        cells |= {f"AP_ceiling_{sigma:g}px": value for sigma, value in row.ceiling.items()}
+        displaced = (left for left in result.tolerance if left.size == row.size)
+        cells |= {f"IoU_after_{left.displacement}_{left.pixels:g}px": left.mean for left in displaced}
+        losses[row.size] = cells
     names = ("n", *SHARES, *PIXEL_ERRORS, *RATIOS)
     header = tuple(next(iter(losses.values())))
     rows = []
-    for row in result.placement:
-        place = (row.class_name or ALL, row.size or ALL)
-        shown = losses[row.size or ALL] if row.class_name is None else {}
-        rows.append((*place, *(shown.get(name, "") for name in header), *(getattr(row, name) for name in names)))
-    return Sheet(("class", "size", *header, "pairs", *names[1:]), tuple(rows))
-
-
-def draw(figure: Figure, result: SensitivityResult) -> None:
-    """Draw the result; loads what drawing needs."""
-    from jaccard_eval.features.scale import plot
-
-    plot.draw(figure, result)
+    for place in result.placement:
+        # What a size loses is known of all classes together only.
+        shown = losses[place.size or ALL] if place.class_name is None else {}
+        numbers = (getattr(place, name) for name in names)
+        rows.append((place.class_name or ALL, place.size or ALL, *(shown.get(name, "") for name in header), *numbers))
+    return DataTable(("class", "size", *header, "pairs", *names[1:]), tuple(rows))
 
 
 def placement_text(row: PlacementRow) -> str:
@@ -94,41 +111,55 @@ def loss_text(row: LossRow) -> str:
 
 
 def _losses(losses: Sequence[LossRow]) -> Section:
-    titles = ("gt", "side", "AP", "localisation", "false positives", "misses")
-    shares = ("ap", "localisation", "false_positives", "misses")
-    rows: list[Row] = [(row.size, row.gt, _pixels(row.side), *_numbers(row, shares)) for row in losses]
-    table = Table((Column(SIZE, free_text=True), *map(Column, titles)), tuple(rows))
+    rows: Rows = tuple((row.size, row.gt, row.side, *(getattr(row, name) for name in PARTS)) for row in losses)
+    heads = (Column(SIZE), Column("gt", "count"), Column("side", "size"), Column("AP", "metric"))
+    table = Table((*heads, *columns("metric", "localisation", "false positives", "misses")), rows)
     words = KeyValues(tuple((_with_unit(row.size), loss_text(row)) for row in losses))
     meaning = Note(
         "AP and what is lost to each cause add up to 1; side: median of the square with the area of the box; an object"
         " is missed when no detection of its class reaches an IoU of 0.1"
     )
-    return Section("What each size loses", (table, meaning, words))
+    sizes = [row for row in losses if row.size != ALL]
+    series = tuple(Series(label, [getattr(row, name) for row in sizes]) for name, label in PARTS.items())
+    chart = Chart("bar", "What each size loses", series, x=_size_axis(sizes), y=SHARE)
+    return Section("What each size loses", (table, meaning, words, chart))
 
 
 def _with_unit(size: str) -> str:
     return size if size == ALL else f"{size} px"
 
 
+def _size_axis(sizes: Sequence[LossRow]) -> Axis:
+    return Axis("size of objects: side, px (and how many)", names=tuple(f"{row.size} ({row.gt:,})" for row in sizes))
+
+
 def _tolerant(losses: Sequence[LossRow]) -> Section:
-    distances = list(losses[0].within)
-    columns = (Column(SIZE, free_text=True), Column("AP"), *(Column(f"<= {k:g} px") for k in distances))
-    rows: list[Row] = [(row.size, row.ap, *row.within.values()) for row in losses]
+    heads = (Column(SIZE), *columns("metric", "AP", *(f"<= {k:g} px" for k in losses[0].within)))
+    rows: Rows = tuple((row.size, row.ap, *row.within.values()) for row in losses)
     meaning = Note("a detection matches when none of its edges is further off than that, whatever the IoU")
-    return Section("AP by edge tolerance", (Table(columns, tuple(rows)), meaning))
+    sizes = [row for row in losses if row.size != ALL]
+    series = [Series("AP", [row.ap for row in sizes])]
+    series += [Series(f"within {k:g} px", [row.within[k] for row in sizes], group="within") for k in losses[0].within]
+    series += [
+        Series(f"ceiling at {sigma:g} px", [row.ceiling[sigma] for row in sizes], look="dashes", group="ceiling")
+        for sigma in losses[0].ceiling
+    ]
+    title = "AP by edge tolerance, and ceiling of noisy annotations"
+    chart = Chart("line", title, tuple(series), x=_size_axis(sizes), y=SHARE)
+    return Section("AP by edge tolerance", (Table(heads, rows), meaning, chart))
 
 
 def _ceiling(result: SensitivityResult) -> Section:
-    sigmas, options = result.options.sigmas, result.options
-    columns = (Column(SIZE, free_text=True), Column("AP"), *(Column(f"sigma {sigma:g} px") for sigma in sigmas))
-    rows: list[Row] = [(row.size, row.ap, *row.ceiling.values()) for row in result.losses]
+    options = result.options
+    heads = (Column(SIZE), *columns("metric", "AP", *(f"sigma {sigma:g} px" for sigma in options.sigmas)))
+    rows: Rows = tuple((row.size, row.ap, *row.ceiling.values()) for row in result.losses)
     deviations = [sd for row in result.losses for sd in row.ceiling_sd.values() if not math.isnan(sd)]
     meaning = Note(
         "AP of the ground truth against itself after each edge was moved at random: annotations that uncertain tell no"
         f" detectors apart above it; mean of {options.n_rounds} rounds, seed {options.seed},"
         f" standard deviation at most {metric_text(max(deviations, default=math.nan))}"
     )
-    return Section("Annotation-noise ceiling", (Table(columns, tuple(rows)), meaning))
+    return Section("Annotation-noise ceiling", (Table(heads, rows), meaning))
 
 
 def _placement(result: SensitivityResult, *, per_class: bool) -> Section:
@@ -144,102 +175,43 @@ def _placement(result: SensitivityResult, *, per_class: bool) -> Section:
         " largest error of an edge"
     )
     told = _told([*groups[SIZE], *sorted(by_class, key=lambda row: -row.n)])
+    tables = [_placement_tables(title, rows) for title, rows in groups.items()]
+    words = [KeyValues(told)] if told else []
     blocks: tuple[Block, ...] = (
-        *(_loss_table(title, rows) for title, rows in groups.items()),
+        *(table for table, _ in tables),
         losses,
-        *(_error_table(title, rows) for title, rows in groups.items()),
+        *(table for _, table in tables),
         errors,
-        *([KeyValues(told)] if told else []),
+        *words,
     )
     return Section("How found boxes are off", blocks)
 
 
 def _told(rows: Iterable[PlacementRow]) -> tuple[tuple[str, str], ...]:
-    texts = ((row, placement_text(row)) for row in rows)
-    told = [(f"boxes of {_place(row)}", f"are {text} ({row.n:,} pairs)") for row, text in texts if text]
+    told = []
+    for row in rows:
+        place = row.class_name or ("all objects" if row.size is None else _with_unit(row.size))
+        if text := placement_text(row):
+            told.append((f"boxes of {place}", f"are {text} ({row.n:,} pairs)"))
     rest = len(told) - TOLD_GROUPS
     more = [("and more", f"{rest:,} further classes; the JSON report has all")] if rest > 0 else []
     return (*told[:TOLD_GROUPS], *more)
 
 
-def _place(row: PlacementRow) -> str:
-    if row.class_name is not None:
-        return row.class_name
-    return "all objects" if row.size is None else _with_unit(row.size)
-
-
-def _loss_table(title: str, rows: Sequence[PlacementRow]) -> Table:
-    columns = (Column(title, free_text=True), *map(Column, ("pairs", "IoU", "missing", "extra", "shift", "size")))
-    cells: list[Row] = [(_name(row), row.n, *_numbers(row, SHARES)) for row in rows]
-    return Table(columns, tuple(cells))
-
-
-def _error_table(title: str, rows: Sequence[PlacementRow]) -> Table:
-    columns = (Column(title, free_text=True), *map(Column, ("dx px", "dy px", "width", "height", "edge px")))
-    cells = [
-        (
-            _name(row),
-            _pixels(row.dx),
-            _pixels(row.dy),
-            metric_text(row.width_ratio, 3),
-            metric_text(row.height_ratio, 3),
-            _pixels(row.edge_error),
-        )
-        for row in rows
-    ]
-    return Table(columns, tuple(cells))
-
-
-def _name(row: PlacementRow) -> str:
-    return row.class_name or row.size or ALL
-
-
-def _numbers(row: LossRow | PlacementRow, names: Iterable[str]) -> tuple[float, ...]:
-    return tuple(float(getattr(row, name)) for name in names)
-
-
-def _displacements(result: SensitivityResult) -> Section:
-    sizes = [row.size for row in result.losses]
-    cells = {(row.displacement, row.pixels, row.size): row for row in result.tolerance}
-    pairs = dict.fromkeys((row.displacement, row.pixels) for row in result.tolerance)
-    rows: list[Row] = []
-    for displacement, k in pairs:
-        of_sizes = (cells[displacement, k, size] for size in sizes)
-        rows.append(
-            (displacement, f"{k:g}", *(f"{metric_text(one.typical, 2)} {metric_text(one.mean, 2)}" for one in of_sizes))
-        )
-    columns = (Column("displacement", free_text=True), Column("px"), *map(Column, sizes))
-    meaning = Note(
-        "IoU left of a square with the median side, and mean over the objects; erosion is the worst that edge errors of"
-        " so many pixels can do, jitter moves each edge in or out"
+def _placement_tables(title: str, rows: Sequence[PlacementRow]) -> tuple[Table, Table]:
+    """Return what of the IoU is lost to what, and how far the edges are off."""
+    names = [row.class_name or row.size or ALL for row in rows]
+    losses: list[tuple[Cell, ...]] = []
+    errors: list[tuple[Cell, ...]] = []
+    for name, row in zip(names, rows, strict=True):
+        losses.append((name, row.n, *(float(getattr(row, share)) for share in SHARES)))
+        errors.append((name, row.dx, row.dy, row.width_ratio, row.height_ratio, row.edge_error))
+    titles = columns("metric", "IoU", "missing", "extra", "shift", "size")
+    sides = (*columns("size", "dx px", "dy px"), *columns("ratio", "width", "height"), Column("edge px", "size"))
+    return (
+        Table((Column(title), Column("pairs", "count"), *titles), tuple(losses)),
+        Table((Column(title), *sides), tuple(errors)),
     )
-    return Section("What pixels cost", (Table(columns, tuple(rows)), meaning))
-
-
-def _survivors(result: SensitivityResult) -> Section:
-    names = list(result.survivors[0].side) if result.survivors else []
-    rows = tuple(
-        (f"{row.pixels:g}", threshold_text(row.iou), *(f"{side:.1f}" for side in row.side.values()))
-        for row in result.survivors
-    )
-    meaning = Note("smallest side in px of a square that keeps the IoU")
-    return Section("Smallest objects that survive", (Table((*map(Column, ("px", "IoU", *names)),), rows), meaning))
-
-
-def _loss_cells(row: LossRow) -> dict[str, Cell]:
-    cells: dict[str, Cell] = {"gt": row.gt, "side": row.side, "AP": row.ap}
-    cells |= {f"lost_to_{name}": getattr(row, name) for name in ("localisation", "false_positives", "misses")}
-    cells |= {f"AP_within_{k:g}px": value for k, value in row.within.items()}
-    return cells | {f"AP_ceiling_{sigma:g}px": value for sigma, value in row.ceiling.items()}
-
-
-def _displaced_cells(result: SensitivityResult, size: str) -> dict[str, Cell]:
-    rows = (row for row in result.tolerance if row.size == size)
-    return {f"IoU_after_{row.displacement}_{row.pixels:g}px": row.mean for row in rows}
-
-
-def _pixels(value: float) -> str:
-    return UNDEFINED if math.isnan(value) else f"{value + 0.0:.1f}"
 
 
 def _ratio_text(ratio: float, larger: str, smaller: str) -> str:

@@ -215,6 +215,7 @@ class SensitivityResult:
     """
 
     kind: ClassVar[str] = "sensitivity"
+    reported_by: ClassVar[str] = "scale.report"
 
     protocol: Protocol
     options: ScaleOptions
@@ -294,6 +295,7 @@ class OverlapResult:
     """
 
     kind: ClassVar[str] = "overlap"
+    reported_by: ClassVar[str] = "scale.overlap_report"
 
     version: str = field(metadata=written_as(None))
     pred: Box

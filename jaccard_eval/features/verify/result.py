@@ -61,6 +61,7 @@ class Verification:
     findings: tuple[Finding, ...]
 
     kind: ClassVar[str] = "verification"
+    reported_by: ClassVar[str] = "verify.report"
 
     @property
     def equal(self) -> bool:

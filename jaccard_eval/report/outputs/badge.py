@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 
 from jaccard_eval.data.verdict import Status
-from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.checks import GATES, checks_of, overall
 from jaccard_eval.report.numbers import fixed, measures_of
 from jaccard_eval.text import counted, printable
 
-SUFFIXES = ()
-NAMES = ("badge.json",)
 UNJUDGED = "blue"  # a number is neither good nor bad without a gate
 COLORS = {Status.PASS: "brightgreen", Status.WARN: "yellow", Status.FAIL: "red"}
 WORDS = {Status.PASS: "passed", Status.WARN: "passed with warnings", Status.FAIL: "failed"}
@@ -33,3 +31,6 @@ def _words(result: Reportable, verdict: Status | None) -> tuple[str, str]:
     if verdict is not None:
         return "quality gates", WORDS[verdict]
     return result.kind, counted(len(checks_of(result)), "finding")
+
+
+REPORTERS = (Reporter(names=("badge.json",), render=render),)

@@ -1,28 +1,27 @@
-"""The CSV report: the one table that a result has for machines, at full precision; empty cells where undefined."""
+"""The CSV reports: the one table that a result has for machines, and what tables it has besides, by their names.
+
+Cells have all digits, and are empty where undefined.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from functools import partial
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.report.model import Cell, build_sheet
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
+from jaccard_eval.report.model import build_data
 from jaccard_eval.text import inert, printable, quoted
 
-SUFFIXES = (".csv",)
-ERRORS = True
+TABLES = ("calibration", "confusion", "curves")  # that are looked for by name
 _KEPT = re.compile(r"([\t\r\n])")  # a quoted cell holds these
 
 
-def render(result: Reportable, options: ReportOptions) -> str:
-    """Return the table; its rows are sorted as `options.sort` says."""
-    return sheet_text(build_sheet(result, options))
-
-
-def sheet_text(sheet: DataTable) -> str:
-    """Return a table as comma-separated values."""
-    return "".join(f"{','.join(map(_cell, line))}\n" for line in (sheet.header, *sheet.rows))
+def render(result: Reportable, options: ReportOptions, name: str = "") -> str:
+    """Return the table of this name, or else the usual one, whose rows are sorted as `options.sort` says."""
+    table = (part_table(result, name) if name else None) or build_data(result, options)
+    return "".join(f"{','.join(map(_cell, line))}\n" for line in (table.header, *table.rows))
 
 
 def part_table(result: Reportable, name: str) -> DataTable | None:
@@ -31,12 +30,14 @@ def part_table(result: Reportable, name: str) -> DataTable | None:
     return next((found[name] for found in tables if name in found), None)
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: str | float) -> str:
     if isinstance(cell, str):
-        return quoted(inert(_escape(cell)))
+        # What could act on a terminal that the file is shown in is escaped.
+        return quoted(inert("".join(part if _KEPT.fullmatch(part) else printable(part) for part in _KEPT.split(cell))))
     return "" if math.isnan(cell) else str(cell) if isinstance(cell, int) else repr(float(cell))
 
 
-def _escape(text: str) -> str:
-    """Escape what could act on a terminal that the file is shown in."""
-    return "".join(part if _KEPT.fullmatch(part) else printable(part) for part in _KEPT.split(text))
+REPORTERS = (
+    Reporter(suffixes=(".csv",), render=render, errors=True),
+    *(Reporter(names=(f"{name}.csv",), render=partial(render, name=name), errors=True) for name in TABLES),
+)

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from jaccard_eval.data.verdict import GateVerdict, Status, counted_statuses
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.checks import FINDINGS, GATES, Check, checks_of, overall, requirement
-from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Table
-from jaccard_eval.report.numbers import Measures, Number, measures_of, signed_text, value_text
+from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Table, columns
+from jaccard_eval.report.numbers import Measures, measures_of, signed_text, value_text
 from jaccard_eval.report.outputs.markdown import render, render_report
 from jaccard_eval.text import printable
 
+REPORTERS = ()  # what GitHub reads is no file that -o could name: the command line hands it over
 LEVELS = {Status.FAIL: "error", Status.WARN: "warning", Status.INFO: "notice"}
 MAX_PER_LEVEL = 10  # of a step; GitHub shows no more
 VERDICTS = {Status.FAIL: "failed", Status.WARN: "warned", Status.PASS: "passed"}
@@ -21,10 +22,23 @@ UNJUDGED = "none"
 
 def annotation_lines(checks: Iterable[Check]) -> list[str]:
     """Return one command per check that complains; the last one that GitHub would show counts those beyond it."""
-    complaining = [one for one in checks if one.status in LEVELS]
+    by_status: dict[Status, list[Check]] = {status: [] for status in LEVELS}
+    for check in checks:
+        by_status.get(check.status, []).append(check)
     lines = []
-    for status, level in LEVELS.items():
-        lines += _of_level(level, [one for one in complaining if one.status is status])
+    for status, complaining in by_status.items():
+        n_shown = len(complaining) if len(complaining) <= MAX_PER_LEVEL else MAX_PER_LEVEL - 1
+        for check in complaining[:n_shown]:
+            place: dict[str, str | int] = {}
+            if check.where and check.where.path:
+                place["file"] = check.where.path
+            if check.where and check.where.line:
+                place["line"] = check.where.line
+            title = f"jaccard-eval {check.key}".rstrip()
+            lines.append(workflow_command(LEVELS[status], check.message, **place, title=title))
+        if rest := complaining[n_shown:]:
+            text = "\n".join([f"+{len(rest):,} more", *(check.name for check in rest)])
+            lines.append(workflow_command(LEVELS[status], text, title="jaccard-eval"))
     return lines
 
 
@@ -36,49 +50,28 @@ def workflow_command(name: str, message: str, **properties: str | int) -> str:
     >>> workflow_command("error", "50 % of\nit", file="a,b.toml", line=3)
     '::error file=a%2Cb.toml,line=3::50 %25 of%0Ait'
     """
-    pairs = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    return f"::{name}{f' {pairs}' if pairs else ''}::{_data(message)}"
+    values = {key: _escape(str(value)).replace(":", "%3A").replace(",", "%2C") for key, value in properties.items()}
+    pairs = ",".join(f"{key}={value}" for key, value in values.items())
+    return f"::{name}{f' {pairs}' if pairs else ''}::{_escape(message)}"
+
+
+def _escape(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def output_lines(result: Reportable) -> list[str]:
     """Return ``name=value`` for the metrics at full precision, the verdict and the signature; empty where undefined."""
     measures = measures_of(result)
-    gates = [one for one in checks_of(result) if one.group == GATES]
-    values = {name: _exact(value) for name, value in measures.overall.items()}
+    gates = [check for check in checks_of(result) if check.group == GATES]
+    values = {
+        # Of a number all digits: a later step computes with it.
+        name: "" if math.isnan(value) else repr(value if isinstance(value, int) else float(value))
+        for name, value in measures.overall.items()
+    }
     values["verdict"] = VERDICTS[overall(gates)] if gates else UNJUDGED
-    values["failed"] = str(sum(one.status is Status.FAIL for one in gates))
+    values["failed"] = str(sum(check.status is Status.FAIL for check in gates))
     values["signature"] = measures.signature
     return [f"{printable(name)}={printable(value)}" for name, value in values.items()]
-
-
-def _of_level(level: str, checks: Sequence[Check]) -> list[str]:
-    if len(checks) <= MAX_PER_LEVEL:
-        return [_annotation(level, one) for one in checks]
-    first = [_annotation(level, one) for one in checks[: MAX_PER_LEVEL - 1]]
-    rest = checks[MAX_PER_LEVEL - 1 :]
-    names = "\n".join(one.name for one in rest)
-    return [*first, workflow_command(level, f"+{len(rest):,} more\n{names}", title="jaccard-eval")]
-
-
-def _annotation(level: str, check: Check) -> str:
-    place: dict[str, str | int] = {}
-    if check.where and check.where.path:
-        place["file"] = check.where.path
-    if check.where and check.where.line:
-        place["line"] = check.where.line
-    return workflow_command(level, check.message, **place, title=f"jaccard-eval {check.key}".rstrip())
-
-
-def _exact(number: Number) -> str:
-    return "" if math.isnan(number) else repr(number) if isinstance(number, int) else repr(float(number))
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 MAX_BYTES = 1024 * 1024  # of all summaries of a step; GitHub refuses a larger upload as a whole
@@ -98,17 +91,22 @@ LEFT_OUT = "The full report is left out here: GitHub shows at most 1 MiB of summ
 
 def job_summary(result: Reportable, room: int = MAX_BYTES) -> str:
     """Return Markdown of at most `room` bytes; empty when not even its shortest form fits."""
-    brief = render_report(_brief(result))
+    gates: Sequence[GateVerdict] = getattr(result, "gates", ())
+    title = _title(result, gates)
+    measures = measures_of(result)
+    sections = [*_rules(gates), *_metrics(measures), *_findings(result)]
+    brief = render_report(Report(title, tuple(sections), measures.signature))
     full = render(result, ReportOptions(per_class=True))
     folded = f"<details><summary>Full report</summary>\n\n{full}\n</details>\n"
-    shortest = render_report(Report(_title(result), ()))
+    shortest = render_report(Report(title, ()))
+    # What does not fit is left out from the end: GitHub refuses a summary that is too long as a whole.
     forms = (f"{brief}\n{folded}\n", f"{brief}\n{LEFT_OUT}\n\n", f"{shortest}\n{LEFT_OUT}\n\n")
     return next((form for form in forms if len(form.encode("utf-8", "backslashreplace")) <= room), "")
 
 
-def _title(result: Reportable) -> str:
+def _title(result: Reportable, gates: Sequence[GateVerdict]) -> str:
     """Return the verdict in one line."""
-    counts = counted_statuses(_gates(result))
+    counts = counted_statuses(gates)
     title = f"jaccard-eval, {result.kind}"
     if not counts:
         return title
@@ -117,55 +115,41 @@ def _title(result: Reportable) -> str:
     return f"{ICONS[worst]} {title}: {words}"
 
 
-def _brief(result: Reportable) -> Report:
-    measures = measures_of(result)
-    sections = [*_rules(_gates(result)), *_metrics(measures), *_worst(measures), *_findings(result)]
-    return Report(_title(result), tuple(sections), measures.signature)
-
-
-def _gates(result: Reportable) -> Sequence[GateVerdict]:
-    gates: Sequence[GateVerdict] = getattr(result, "gates", ())
-    return gates
-
-
 def _rules(gates: Sequence[GateVerdict]) -> list[Section]:
     """Return the table of rules: those that complain first."""
     if not gates:
         return []
-    texts = tuple(Column(title, free_text=True) for title in ("", "rule", "required"))
-    columns = (*texts, *map(Column, ("value", "margin", "Δ baseline", "n")))
-    ranked = sorted(gates, key=lambda one: list(ICONS).index(one.status))
-    rows = tuple(_rule(one) for one in ranked[:SHOWN_RULES])
-    return [Section("Gates", (Table(columns, rows), *_more(len(gates) - SHOWN_RULES, "rules")))]
-
-
-def _rule(one: GateVerdict) -> tuple[Cell, ...]:
-    numbers = (value_text(one.value, one.limit), signed_text(one.margin), signed_text(one.delta))
-    return f"{ICONS[one.status]} {WORDS[one.status]}", one.rule, requirement(one), *numbers, one.n
+    table_columns = columns("text", "", "rule", "required") + columns("metric", "value", "margin", "Δ baseline")
+    rows: list[tuple[Cell, ...]] = []
+    for verdict in sorted(gates, key=lambda verdict: list(ICONS).index(verdict.status))[:SHOWN_RULES]:
+        # As many decimals as tell a value from its limit: no kind of column has these.
+        numbers = (value_text(verdict.value, verdict.limit), signed_text(verdict.margin), signed_text(verdict.delta))
+        status = f"{ICONS[verdict.status]} {WORDS[verdict.status]}"
+        rows.append((status, verdict.rule, requirement(verdict), *numbers, verdict.n))
+    table = Table((*table_columns, Column("n", "count")), tuple(rows))
+    return [Section("Gates", (table, *_more(len(gates) - SHOWN_RULES, "rules")))]
 
 
 def _metrics(measures: Measures) -> list[Section]:
+    """Return the numbers of all classes, and the classes with the lowest headline."""
     if not measures.overall:
         return []
-    columns = tuple(Column(name) for name in measures.overall)
-    return [Section("Metrics", (Table(columns, (tuple(measures.overall.values()),)),))]
-
-
-def _worst(measures: Measures) -> list[Section]:
-    headline = next(iter(measures.overall), "")
+    table = Table(columns("metric", *measures.overall), (tuple(measures.overall.values()),))
+    sections = [Section("Metrics", (table,))]
+    headline = next(iter(measures.overall))
     values = [(name, row[headline]) for name, row in measures.per_class if headline in row]
     # An undefined value is not a bad one.
     worst = sorted((row for row in values if not math.isnan(row[1])), key=lambda row: row[1])[:SHOWN_CLASSES]
-    if not worst:
-        return []
-    return [Section("Worst classes", (Table((Column("class", free_text=True), Column(headline)), tuple(worst)),))]
+    if worst:
+        sections.append(Section("Worst classes", (Table((Column("class"), Column(headline, "metric")), tuple(worst)),)))
+    return sections
 
 
 def _findings(result: Reportable) -> list[Section]:
-    found = [one for one in checks_of(result) if one.group == FINDINGS]
+    found = [check for check in checks_of(result) if check.group == FINDINGS]
     if not found:
         return []
-    pairs = tuple((one.key, one.message.partition("\n")[0]) for one in found[:SHOWN_FINDINGS])
+    pairs = tuple((check.key, check.message.partition("\n")[0]) for check in found[:SHOWN_FINDINGS])
     return [Section("Findings", (KeyValues(pairs), *_more(len(found) - SHOWN_FINDINGS, "findings")))]
 
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from jaccard_eval.report import Reportable, ReportOptions
-
-SUFFIXES = (".json",)
-ERRORS = True
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
 
 
 def render(result: Reportable, options: ReportOptions) -> str:
@@ -22,8 +19,11 @@ def _encoded(value: Any, margin: str) -> str:
     if isinstance(value, dict) and value:
         items = [f"{inner}{json.dumps(key)}: {_encoded(value[key], inner)}" for key in sorted(value)]
         return "\n".join(["{", ",\n".join(items), f"{margin}}}"])
-    if isinstance(value, list) and any(isinstance(one, dict | list | str) for one in value):
-        items = [f"{inner}{_encoded(one, inner)}" for one in value]
+    if isinstance(value, list) and any(isinstance(item, dict | list | str) for item in value):
+        items = [f"{inner}{_encoded(item, inner)}" for item in value]
         return "\n".join(["[", ",\n".join(items), f"{margin}]"])
     # ASCII with escapes is valid in any encoding of the stream, and holds lone surrogates of odd file names.
     return json.dumps(value, allow_nan=False, ensure_ascii=True)
+
+
+REPORTERS = (Reporter(suffixes=(".json",), render=render, errors=True),)

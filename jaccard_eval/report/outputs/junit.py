@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from jaccard_eval.data.verdict import Status
-from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.checks import FINDINGS, GATES, Check, checks_of
 from jaccard_eval.report.numbers import Measures, fixed, measures_of
 
@@ -32,7 +32,6 @@ def _allowed(text: str) -> str:
     return _FORBIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-SUFFIXES = (".xml",)
 PROGRAM = "jaccard-eval"
 _FAILURE_TYPES = {GATES: "GateFailed", FINDINGS: "DataError"}
 
@@ -81,3 +80,6 @@ def _output(text: str) -> str:
 def _headline(measures: Measures) -> str:
     signature = [f"signature {measures.signature}"] if measures.signature else []
     return "\n".join([*(f"{name} {fixed(value)}" for name, value in measures.overall.items()), *signature])
+
+
+REPORTERS = (Reporter(suffixes=(".xml",), about="JUnit", render=render),)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
 
-from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.report.model import Block, Cell, Drawing, Note, Report, Section, Table, build_report
-from jaccard_eval.report.numbers import metric_text
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
+from jaccard_eval.report.model import Drawing, Note, Report, Table, TextBlock, build_report, cell_text
 from jaccard_eval.text import printable
 
-SUFFIXES = (".md", ".markdown")
-ERRORS = True
 _SPECIAL = re.compile(r"([\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_]))")  # an underscore within a word is none
 _LINKED = re.compile(r"\b(?:https?|ftp)(?=://)|\bwww(?=\.)|@(?=\w)", re.IGNORECASE)  # what GitHub links by itself
 _PARTED = "<!-- -->"  # an empty comment shows nothing, and parts what would be linked
@@ -26,46 +22,33 @@ def render(result: Reportable, options: ReportOptions) -> str:
 def render_report(report: Report) -> str:
     """Return what `render` does of a report that is put together already."""
     parts = [f"<!-- {report.marker} -->"] if report.marker else []
-    parts += [f"## {_escape(report.title)}", *map(_section, report.sections)]
+    parts.append(f"## {_escape(report.title)}")
+    for section in report.sections:
+        parts.append(f"### {_escape(section.title)}")
+        parts += map(_block, section.in_text())
     parts += [f"Signature: {_escape(report.signature)}"] if report.signature else []
     return "\n\n".join(parts) + "\n"
 
 
-def _section(section: Section) -> str:
-    return "\n\n".join([f"### {_escape(section.title)}", *map(_block, section.blocks)])
-
-
-def _block(block: Block) -> str:
+def _block(block: TextBlock) -> str:
     if isinstance(block, Table):
-        return _table(block)
+        lines = [[_escape(column.title) for column in block.columns]]
+        lines.append(["---" if column.kind in ("text", "word") else "---:" for column in block.columns])
+        for row in block.rows:
+            texts = (cell_text(cell, column.kind) for cell, column in zip(row, block.columns, strict=True))
+            lines.append(list(map(_escape, texts)))
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     if isinstance(block, Note):
         return _escape(block.text)
     if isinstance(block, Drawing):
         return "\n".join(["```text", *block.lines, "```"])
-    return _bullets(f"{term}: {text}" for term, text in block.pairs)
-
-
-def _table(table: Table) -> str:
-    head = [column.title for column in table.columns]
-    rule = ["---" if column.free_text or column.left else "---:" for column in table.columns]
-    return "\n".join([_row(map(_escape, head)), _row(rule), *(_row(map(_cell, row)) for row in table.rows)])
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _cell(cell: Cell) -> str:
-    if isinstance(cell, str):
-        return _escape(cell)
-    return metric_text(cell) if isinstance(cell, float) else f"{cell:,}"
-
-
-def _bullets(texts: Iterable[str]) -> str:
-    return "\n".join(f"- {_escape(text)}" for text in texts)
+    return "\n".join(f"- {_escape(f'{term}: {text}')}" for term, text in block.pairs)
 
 
 def _escape(text: str) -> str:
     """Make text stand for itself: it gives no control characters, HTML, table cells, emphasis, links or mentions."""
     escaped = _SPECIAL.sub(r"\\\1", html.escape(printable(text), quote=False))
     return _LINKED.sub(rf"\g<0>{_PARTED}", escaped)
+
+
+REPORTERS = (Reporter(suffixes=(".md", ".markdown"), render=render, errors=True),)

@@ -10,17 +10,14 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
-from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
-from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.similarity import KINDS
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.boxtable import BoxTable
+    from jaccard_eval.metrics.detection import DetectionMetrics
 
 SUFFIXES = (".npz",)
 DOCUMENT = "jaccard_eval_run"  # the entry that holds the document; by its name a run is known
@@ -29,7 +26,7 @@ RUN_SCHEMA = 2
 BOX_COLUMNS = ("image", "label", "xywh", "score", "area", "crowd", "difficult", "group_of", "ignore", "source")
 PAIR_COLUMNS = ("pair_detection", "pair_gt", "pair_overlap")
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+Arrays = Mapping[str, Any]  # of ndarrays; what needs NumPy is loaded when a run is written, not by the help of -o
 
 
 def render(result: Reportable, options: ReportOptions) -> bytes:
@@ -40,6 +37,11 @@ def render(result: Reportable, options: ReportOptions) -> bytes:
     UsageError
         When the result is no evaluation of boxes.
     """
+    import numpy as np
+
+    from jaccard_eval.data.result import EvaluationResult
+    from jaccard_eval.metrics.detection import DetectionMetrics
+
     metrics = result.measured if isinstance(result, EvaluationResult) else None
     if not isinstance(result, EvaluationResult) or not isinstance(metrics, DetectionMetrics) or result.boxes is None:
         raise UsageError(f"results of the kind {result.kind} have no match table for .npz; use .json")
@@ -56,12 +58,14 @@ def render(result: Reportable, options: ReportOptions) -> bytes:
     }
     text = json.dumps(run, sort_keys=True, ensure_ascii=True, allow_nan=False)
     file = io.BytesIO()  # not compressed: what unpacks to far more than it takes is refused when it is read
-    np.savez(file, **{DOCUMENT: np.frombuffer(text.encode(), dtype=np.uint8)}, **arrays)  # type: ignore[arg-type]
+    np.savez(file, **{DOCUMENT: np.frombuffer(text.encode(), dtype=np.uint8)}, **arrays)
     return file.getvalue()
 
 
 def digest_arrays(arrays: Arrays) -> str:
     """Return a digest of all arrays but the document, by which a run is known to be as it was written."""
+    import numpy as np
+
     digest = hashlib.sha256()
     for name in sorted(arrays.keys() - {DOCUMENT}):
         array = np.ascontiguousarray(arrays[name])
@@ -70,10 +74,15 @@ def digest_arrays(arrays: Arrays) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
-def _side(boxes: BoxTable, side: str, metrics: DetectionMetrics) -> dict[str, npt.NDArray[Any]]:
+def _side(boxes: BoxTable, side: str, metrics: DetectionMetrics) -> dict[str, Any]:
+    from jaccard_eval.similarity import KINDS
+
     columns = {f"{side}.{name}": getattr(boxes, name) for name in BOX_COLUMNS}
     arrays = {name: column for name, column in columns.items() if column is not None}
     # Shapes that were not measured are no part of the run: nothing that is asked of it depends on them.
     if boxes.shapes is not None and KINDS[metrics.protocol.iou_type].shapes is not None:
         arrays |= {f"{side}.shapes.{name}": array for name, array in boxes.shapes.to_arrays().items()}
     return arrays
+
+
+REPORTERS = (Reporter(suffixes=SUFFIXES, about="a run, to be compared", render=render),)

@@ -11,13 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from jaccard_eval.data.verdict import Status
-from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.checks import GATES, checks_of
 from jaccard_eval.report.numbers import UNDEFINED, Measures, Number, fixed, measures_of
 from jaccard_eval.text import printable
 
-SUFFIXES = (".prom", ".om")
-NAMES = ("metrics.txt",)  # GitLab's default; any other .txt is the text report
 PREFIX = "jaccard_eval"
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_]")
 
@@ -79,3 +77,9 @@ def _line(sample: _Sample) -> str:
 def _escaped(text: str) -> str:
     """Escape what ends a label or a line; control characters first, which no reader of logs expects."""
     return printable(text).replace("\\", r"\\").replace('"', r"\"")
+
+
+REPORTERS = (
+    # metrics.txt is GitLab's default; any other .txt is the text report.
+    Reporter(suffixes=(".prom", ".om"), names=("metrics.txt",), about="OpenMetrics", render=render),
+)

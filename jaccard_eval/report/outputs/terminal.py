@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.model import build_report
-
-SUFFIXES = (".txt",)
-ERRORS = True
 
 
 def render(result: Reportable, options: ReportOptions) -> str:
     """Return the report; every line fits `options.width` when its numbers do."""
-    from jaccard_eval.report.page import draw_page
+    from jaccard_eval.report.page import draw_page  # rich takes longer to load than most results to compute
 
     return draw_page(build_report(result, options), options)
+
+
+REPORTERS = (Reporter(suffixes=(".txt",), render=render, errors=True),)

@@ -6,12 +6,10 @@ import json
 from collections.abc import Mapping
 
 from jaccard_eval.errors import UsageError
-from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.outputs.csv_ import part_table
 
-SUFFIXES = ()
 NAMES = ("thresholds.json", "thresholds.yaml", "thresholds.yml")
-ERRORS = True
 
 
 def render(result: Reportable, options: ReportOptions) -> str:
@@ -41,10 +39,12 @@ def map_text(scores: Mapping[str, float]) -> str:
       "dog": 1.0e-05
     }
     """
-    lines = [f"  {json.dumps(name)}: {_dotted(score)}" for name, score in scores.items()]
+    lines = []
+    for name, score in scores.items():
+        mantissa, e, exponent = repr(float(score)).partition("e")
+        dot = ".0" if e and "." not in mantissa else ""
+        lines.append(f"  {json.dumps(name)}: {mantissa}{dot}{e}{exponent}")
     return "\n".join(["{", ",\n".join(lines), "}"]) if lines else "{}"
 
 
-def _dotted(score: float) -> str:
-    mantissa, e, exponent = repr(float(score)).partition("e")
-    return mantissa + ("" if "." in mantissa or not e else ".0") + e + exponent
+REPORTERS = (Reporter(names=NAMES, render=render, errors=True),)

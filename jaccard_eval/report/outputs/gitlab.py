@@ -9,11 +9,9 @@ from pathlib import PurePath
 from typing import Any
 
 from jaccard_eval.data.verdict import Status
-from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.checks import GATES, Check, checks_of
 
-SUFFIXES = ()
-NAMES = ("gl-code-quality-report.json",)
 # GitLab knows info, minor, major, critical and blocker.
 SEVERITIES = {
     (GATES, Status.FAIL): "critical",
@@ -63,3 +61,7 @@ def _path(check: Check) -> str:
 
 def _line(check: Check) -> int:
     return check.where.line if check.where and check.where.line else 1
+
+
+# By the name that GitLab's documentation gives it.
+REPORTERS = (Reporter(names=("gl-code-quality-report.json",), render=render),)
