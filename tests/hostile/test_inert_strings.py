@@ -1,15 +1,12 @@
 """Names from the data are text and nothing else: in a terminal, CSV, Markdown, JSON, pictures and messages."""
 
 import csv
-import importlib
 import io
 import json
 import os
-import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
@@ -20,7 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from jaccard_eval.cli import run as _run
-from jaccard_eval.report import outputs
+from jaccard_eval.report import all_reporters
 from jaccard_eval.text import printable
 
 NAMES = tuple(STRINGS.values())
@@ -202,16 +199,10 @@ def test_a_table_in_markdown_has_a_row_for_each_name(markdown: str) -> None:
 
 def text_outputs() -> list[str]:
     """Return a name of a file for every reporter that writes text."""
-    modules = (
-        importlib.import_module(f"{outputs.__name__}.{one.name}") for one in pkgutil.iter_modules(outputs.__path__)
-    )
-    reporters = [module for module in modules if hasattr(module, "SUFFIXES") and not hasattr(module, "REQUIRES")]
-    names = {*(f"out{suffix}" for one in reporters for suffix in one.SUFFIXES), *named_outputs(reporters)}
+    reporters = [reporter for reporter in all_reporters() if not reporter.requires]
+    names = {f"out{suffix}" for reporter in reporters for suffix in reporter.suffixes}
+    names |= {name for reporter in reporters for name in reporter.names}
     return sorted(names - {"out.npz"})  # arrays, not text
-
-
-def named_outputs(reporters: list[ModuleType]) -> list[str]:
-    return [name for one in reporters for name in getattr(one, "NAMES", ())]
 
 
 @pytest.mark.parametrize("output", text_outputs())

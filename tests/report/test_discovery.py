@@ -1,12 +1,12 @@
 import pytest
 
 from jaccard_eval.errors import UsageError
-from jaccard_eval.report import reporter_for
+from jaccard_eval.report import all_reporters, reporter_for
 
 
 @pytest.mark.parametrize("suffix", [".json", ".csv", ".md", ".txt", ".JSON"])
 def test_a_reporter_is_found_by_suffix(suffix: str) -> None:
-    assert suffix.lower() in reporter_for(suffix).SUFFIXES
+    assert suffix.lower() in reporter_for(suffix).suffixes
 
 
 def test_an_unknown_suffix_names_the_known_ones() -> None:
@@ -20,22 +20,28 @@ def test_an_unknown_suffix_names_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "module"),
+    ("name", "claimed"),
     [
-        ("badge.json", "badge"),
-        ("result.json", "json_"),
-        ("metrics.txt", "openmetrics"),
-        ("METRICS.TXT", "openmetrics"),
-        ("old-metrics.txt", "terminal"),
-        ("gl-code-quality-report.json", "codequality"),
-        ("junit.xml", "junit"),
-        ("node.prom", "openmetrics"),
-        ("confusion.csv", "confusion"),
-        ("thresholds.yml", "thresholds"),
+        ("badge.json", "badge.json"),
+        ("result.json", ".json"),
+        ("metrics.txt", "metrics.txt"),
+        ("METRICS.TXT", "metrics.txt"),
+        ("old-metrics.txt", ".txt"),
+        ("gl-code-quality-report.json", "gl-code-quality-report.json"),
+        ("junit.xml", ".xml"),
+        ("node.prom", ".prom"),
+        ("confusion.csv", "confusion.csv"),
+        ("thresholds.yml", "thresholds.yml"),
     ],
 )
-def test_a_claimed_file_name_comes_before_its_suffix(name: str, module: str) -> None:
-    assert vars(reporter_for(name))["__name__"] == f"jaccard_eval.report.outputs.{module}"
+def test_a_claimed_file_name_comes_before_its_suffix(name: str, claimed: str) -> None:
+    reporter = reporter_for(name)
+    assert claimed in (reporter.suffixes if claimed.startswith(".") else reporter.names)
+
+
+def test_no_suffix_and_no_name_is_claimed_twice() -> None:
+    claims = [claim for reporter in all_reporters() for claim in (*reporter.suffixes, *reporter.names)]
+    assert len(claims) == len(set(claims))
 
 
 def test_a_missing_suffix_is_said() -> None:

@@ -100,15 +100,15 @@ def test_an_unknown_column_to_sort_by_is_a_usage_error() -> None:
 def test_operating_points_show_all_classes_pooled_unless_classes_are_asked_for() -> None:
     points = (point(None, 0.5), point("cat", 0.5), point(None, 0.75), point("cat", 0.75))
     short = table(build_report(make_result(points=points), ReportOptions()), "Operating points")
-    assert [row[:3] for row in short.rows] == [("all", "0.50", "0.50"), ("all", "0.50", "0.75")]
+    assert [row[:3] for row in short.rows] == [("all", 0.5, 0.5), ("all", 0.5, 0.75)]
     long = table(build_report(make_result(points=points), ReportOptions(per_class=True)), "Operating points")
-    assert [row[:3] for row in long.rows if row[0] == "cat"] == [("cat", "0.50", "0.50"), ("cat", "0.50", "0.75")]
+    assert [row[:3] for row in long.rows if row[0] == "cat"] == [("cat", 0.5, 0.5), ("cat", 0.5, 0.75)]
 
 
 def test_of_many_thresholds_the_lowest_stands_for_all_and_says_so() -> None:
     points = tuple(point(None, iou) for iou in COCO.iou_thresholds)
     report = build_report(make_result(points=points), ReportOptions())
-    assert [row[2] for row in table(report, "Operating points").rows] == ["0.50"]
+    assert [row[2] for row in table(report, "Operating points").rows] == [0.5]
     assert notes(report, "Operating points") == ["the JSON report has all 10 IoU thresholds"]
 
 
@@ -119,7 +119,7 @@ def test_evidence_follows_its_warning_as_a_table() -> None:
     report = build_report(make_result(findings=(with_table, without)), ReportOptions())
     assert section(report, "Warnings").blocks == (
         KeyValues((("class-none", "p.json: differ"),)),
-        Table((Column("map", free_text=True), Column("agreement")), (("as given", ".012"),)),
+        Table((Column("map"), Column("agreement", "count")), (("as given", ".012"),)),
         KeyValues((("box-empty", "gt.json: width 0"),)),
     )
 

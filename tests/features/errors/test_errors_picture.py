@@ -5,14 +5,17 @@ from pictures import det, evaluate, gt
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
 from jaccard_eval.report import ReportOptions, reporter_for
-from jaccard_eval.report.model import draw
+from jaccard_eval.report.model import Chart, build_report
+from jaccard_eval.report.outputs.figure import draw
 
 figures = pytest.importorskip("matplotlib.figure")
 
 
 def drawn(result: EvaluationResult) -> list:
+    """Return the panels: what errors cost, confusion, confidence curves, calibration."""
     figure = figures.Figure()
-    draw(figure, result)
+    sections = build_report(result, ReportOptions()).sections
+    draw(figure, [block for section in sections for block in section.blocks if isinstance(block, Chart)])
     return figure.axes
 
 
@@ -32,7 +35,7 @@ def test_the_picture_has_what_each_error_costs_as_bars(result: EvaluationResult)
 
 
 def test_the_picture_has_curves_up_to_the_last_score(result: EvaluationResult) -> None:
-    _, confidence, *_ = drawn(result)
+    _, _, confidence, _ = drawn(result)
     precision, recall, f1, best = confidence.lines
     assert [line.get_label() for line in (precision, recall, f1, best)] == [
         "Precision",
@@ -45,7 +48,7 @@ def test_the_picture_has_curves_up_to_the_last_score(result: EvaluationResult) -
 
 
 def test_the_matrix_has_its_counts_and_names(result: EvaluationResult) -> None:
-    *_, confusion = drawn(result)
+    _, confusion, *_ = drawn(result)
     assert [one.get_text() for one in confusion.get_xticklabels()] == ["cat", "dog", "background"]
     assert [one.get_text() for one in confusion.texts] == list("100110000")
 
@@ -60,8 +63,9 @@ def test_a_picture_is_drawn_whatever_the_names_and_the_same_every_time() -> None
 
 def test_without_errors_there_is_no_picture() -> None:
     with pytest.raises(UsageError, match="leave out --no-errors"):
-        drawn(evaluate([gt("dog 0 0 9 9")], []))
+        reporter_for("out.png").render(evaluate([gt("dog 0 0 9 9")], []), ReportOptions())
 
 
-def test_a_set_without_detections_is_drawn() -> None:
-    assert len(drawn(evaluate([gt("dog 0 0 9 9")], [], errors=True))) == 4
+def test_a_set_without_detections_is_drawn_without_its_calibration() -> None:
+    titles = [axes.get_title() for axes in drawn(evaluate([gt("dog 0 0 9 9")], [], errors=True))]
+    assert titles[1:] == ["Confusion at score >= 0.00, IoU >= 0.50", "Of detections with at least a score"]

@@ -8,7 +8,7 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import Status
 from jaccard_eval.findings import Where
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs.codequality import render
+from jaccard_eval.report.outputs.gitlab import render
 
 
 def issues(result: EvaluationResult) -> list[dict[str, Any]]:
