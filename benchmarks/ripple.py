@@ -273,15 +273,16 @@ FORMAT = Addition(
 
 HEADLINE = '''"""The headline of an evaluation on a line of its own."""
 
-from jaccard_eval.report import Reportable, ReportOptions
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.numbers import measures_of
-
-SUFFIXES = (".headline",)
 
 
 def render(result: Reportable, options: ReportOptions) -> str:
     """Return the line."""
     return f"{result.kind} {measures_of(result).overall['AP']:.3f}\\n"
+
+
+REPORTERS = (Reporter(suffixes=(".headline",), render=render),)
 '''
 
 
@@ -300,7 +301,6 @@ REPORTER = Addition(
     "reporter",
     target=1,
     new_files=(("headline.py", "badge.py", HEADLINE),),
-    edits=(("by its suffix: .json .csv", "by its suffix: .headline .json .csv"),),
     proofs={"written by -o": headline_is_written, "named by --help": headline_is_in_the_help},
 )
 

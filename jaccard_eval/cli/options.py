@@ -62,6 +62,17 @@ class SectionOption(click.Option):
         self.section = section
 
 
+class OutputOption(SectionOption):
+    """The option that names outputs; its help lists those that there are, which are looked for when it is read."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the names of the option and its help."""
+        from jaccard_eval.report import describe_outputs
+
+        names, text = super().get_help_record(ctx) or ("", "")
+        return names, text.replace("{outputs}", describe_outputs())
+
+
 class SectionedCommand(click.Command):
     """A command whose help groups the options by section, and whose failures the CI system is told."""
 
@@ -97,6 +108,16 @@ def section(title: str) -> Callable[..., SectionOption]:
         return SectionOption(names, section=title, help=help, **settings)
 
     return option
+
+
+def removed_option(name: str, instead: str) -> click.Option:
+    """Return a flag that is no more: whoever gives it is told what to use in its place."""
+
+    def refuse(ctx: click.Context, _: click.Parameter, given: bool) -> None:
+        if given:
+            raise click.UsageError(f"{name} was removed; {instead}", ctx)
+
+    return click.Option([name], is_flag=True, hidden=True, expose_value=False, callback=refuse)
 
 
 def _format_name(name: str) -> str:
@@ -256,16 +277,13 @@ CLASS_OPTIONS: list[click.Parameter] = [
 ]
 
 OUTPUT_OPTIONS: list[click.Parameter] = [
-    _show(
-        "-o",
-        "--output",
+    OutputOption(
+        ("-o", "--output"),
+        section="Output",
         type=PATH,
         multiple=True,
         metavar="PATH",
-        help="Also write PATH, by its suffix: .json .csv .md .txt .npz (a run, to be compared) .xml (JUnit) .prom"
-        " (OpenMetrics), and .svg .png where there is a picture; by its name: metrics.txt (OpenMetrics) badge.json"
-        " gl-code-quality-report.json thresholds.yaml confusion.csv curves.csv calibration.csv; '-' is the standard"
-        " output. Repeatable.",
+        help="Also write PATH, {outputs}; '-' is the standard output. Repeatable.",
     ),
     _show("--json", "as_json", is_flag=True, help="Print the JSON document and nothing else."),
     _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colours in the report."),

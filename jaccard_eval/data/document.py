@@ -8,8 +8,6 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 from typing import Protocol as TypingProtocol
 
-import numpy as np
-
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.findings import Finding
 
@@ -105,7 +103,7 @@ def to_document(value: Any) -> Any:
             # Thresholds and distances as keys are short: "2", not "2.0".
             short = {f"{key:g}" if isinstance(key, float) else str(key): item for key, item in value.items()}
             document = {key: to_document(item) for key, item in short.items()}
-        case np.ndarray():
+        case _ if hasattr(value, "tolist"):  # an array: to name its type would load NumPy for the help of -o
             document = to_document(value.tolist())
         case Finding():
             document = {name: getattr(value, name) for name in ("code", "message", "count")}

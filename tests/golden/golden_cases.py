@@ -49,7 +49,6 @@ FILES = [
     f"sensitivity {PAIR} {outputs(ANY_KIND)}",
     f"sensitivity {PAIR} {outputs(PICTURES)}",
     f"overlap 6,1,18,9 1,3,13,11 {outputs(ANY_KIND)}",
-    f"overlap 6,1,18,9 1,3,13,11 {outputs(PICTURES)}",
     f"verify made/better.json {PAIR} {outputs(ANY_KIND)}",
 ]
 
@@ -162,7 +161,6 @@ FURTHER = [
     f"nms {WORSE} -o out.json --iou 0.3 --by ioa --score-min 0.2",
     f"nms {WORSE} -o out.json --soft linear --class-agnostic",
     f"nms {WORSE} -o out.json --soft gaussian --sigma 0.3 --json",
-    f"nms {WORSE} -o out.json --merge --iou 0.4",
     "nms sample_data/csv/worse.csv -o out.csv --iou 0.2",
     f"nms sample_data/yolo/worse -o out --iou 0.2 --names person,bicycle,car,cat,dog {KNOWN}",
     f"sensitivity {PAIR} --bins 3 --per-class --noise 1,3 --rounds 3 --seed 5 -o r.json",

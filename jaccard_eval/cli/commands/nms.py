@@ -11,7 +11,15 @@ import click
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
-from jaccard_eval.cli.options import FINDING_OPTIONS, INPUT_OPTIONS, NUMBER, PATH, SectionedCommand, section
+from jaccard_eval.cli.options import (
+    FINDING_OPTIONS,
+    INPUT_OPTIONS,
+    NUMBER,
+    PATH,
+    SectionedCommand,
+    removed_option,
+    section,
+)
 from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.reading import read_options
 from jaccard_eval.cli.run import report_findings
@@ -26,7 +34,7 @@ Examples:
   jaccard-eval nms detections.json -o suppressed.json --iou 0.6
   jaccard-eval nms predictions/ -o suppressed/ --by ioa --score-min 0.05
   jaccard-eval nms detections.csv -o soft.csv --soft gaussian --sigma 0.5
-  jaccard-eval nms detections.json -o merged.json --merge --class-agnostic
+  jaccard-eval nms detections.json -o suppressed.json --class-agnostic
 
 {EXIT_CODES}"""
 
@@ -40,17 +48,14 @@ def nms(
     by: str,
     soft: str | None,
     sigma: float | None,
-    merge: bool,
     force: bool,
 ) -> None:
     """Run the command: what is wrong with the output is told before anything is read."""
     from jaccard_eval.features.nms.compute import Suppression
 
-    if soft and merge:
-        raise click.UsageError("--soft and --merge exclude each other", click.get_current_context())
     if sigma is not None and soft != "gaussian":
         raise click.UsageError("--sigma belongs to --soft gaussian", click.get_current_context())
-    rule = Suppression(iou=iou, by=by, method=soft or ("weighted" if merge else "hard"))
+    rule = Suppression(iou=iou, by=by, method=soft or "hard")
     from jaccard_eval.atomic import require_free
     from jaccard_eval.formats import write_dataset
 
@@ -122,7 +127,7 @@ COMMAND = SectionedCommand(
             help="Lower the scores of rivals instead of removing them (Soft-NMS).",
         ),
         _option("--sigma", **NUMBER, help="Of the gaussian; 0.5 when not given."),
-        _option("--merge", is_flag=True, help="Move a box to the mean of itself and those it removes."),
+        removed_option("--merge", "merge boxes with weighted_nms of the library, or leave it out to remove them."),
         _option("--class-agnostic", is_flag=True, help="Let boxes of different classes be rivals."),
         _option(
             "--score-min",

@@ -100,7 +100,7 @@ def suppress(boxes: BoxTable, rule: Suppression, *, class_agnostic: bool = False
     Returns
     -------
     BoxTable
-        Rows of `boxes`, with decayed scores or merged coordinates (and their areas) where the rule has them.
+        Rows of `boxes`, with decayed scores where the rule has them; none are merged, see `weighted_nms`.
 
     Raises
     ------
@@ -115,8 +115,6 @@ def suppress(boxes: BoxTable, rule: Suppression, *, class_agnostic: bool = False
     outcome = resolve(RankedBoxes(Corners.of(boxes.xywh), boxes.score, key), rule)
     if rule.method in SOFT_METHODS:
         boxes = freeze(replace(boxes, score=outcome.scores))
-    elif rule.method == "weighted":
-        boxes = _moved(boxes, outcome)
     return boxes.take(outcome.kept)
 
 
@@ -150,14 +148,6 @@ def _decay(overlap: FloatArray, rule: Suppression) -> FloatArray:
         return np.maximum(1 - overlap, 0)
     gaussian: FloatArray = np.exp(-(overlap**2) / rule.sigma)
     return gaussian
-
-
-def _moved(boxes: BoxTable, outcome: Outcome) -> BoxTable:
-    """Put boxes where their clusters are; those that did not move keep every bit."""
-    merged = np.concatenate((outcome.xyxy[:, :2], outcome.xyxy[:, 2:] - outcome.xyxy[:, :2]), axis=1)
-    xywh = np.where(outcome.moved[:, None], merged, boxes.xywh)
-    area = np.where(outcome.moved, xywh[:, 2] * xywh[:, 3], boxes.area)
-    return freeze(replace(boxes, xywh=xywh, area=area))
 
 
 def _find_rivals(ranked: RankedBoxes, rule: Suppression) -> Rivals:

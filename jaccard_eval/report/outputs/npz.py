@@ -58,7 +58,8 @@ def render(result: Reportable, options: ReportOptions) -> bytes:
     }
     text = json.dumps(run, sort_keys=True, ensure_ascii=True, allow_nan=False)
     file = io.BytesIO()  # not compressed: what unpacks to far more than it takes is refused when it is read
-    np.savez(file, **{DOCUMENT: np.frombuffer(text.encode(), dtype=np.uint8)}, **arrays)
+    document: Arrays = {DOCUMENT: np.frombuffer(text.encode(), dtype=np.uint8)}
+    np.savez(file, **document, **arrays)
     return file.getvalue()
 
 

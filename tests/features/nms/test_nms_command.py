@@ -32,7 +32,6 @@ def suppress(capsys: pytest.CaptureFixture[str], pred: Path, *argv: str) -> tupl
         (["--by", "ioa"], [0.9, 0.7]),
         (["--class-agnostic"], [0.9, 0.04]),
         (["--score-min", "0.05"], [0.9, 0.7]),
-        (["--merge"], [0.9, 0.7, 0.04]),
         (["--soft", "linear"], [0.9, 0.8 * (1 - 80 / 120), 0.7, 0.04]),
     ],
     ids=lambda one: " ".join(map(str, one)),
@@ -56,12 +55,6 @@ def test_a_soft_box_that_decays_below_the_least_score_is_left_out(
     assert suppress(capsys, pred, "--soft", "gaussian", "--sigma", "0.1", "--score-min", "0.02")[0] == pytest.approx(
         [0.9, 0.7, 0.0214], abs=1e-4
     )
-
-
-def test_merged_boxes_are_written(pred: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    suppress(capsys, pred, "--merge")
-    first = json.loads(pred.with_name("out.json").read_text())[0]
-    assert first["bbox"] == pytest.approx([2 * 0.8 / 1.7, 0, 10, 10])
 
 
 def test_counts_are_printed_by_class_and_in_all(pred: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,7 +98,7 @@ def test_an_existing_output_is_kept_unless_forced(pred: Path, capsys: pytest.Cap
         (["-o", "pred.json", "--force"], 2, "which this run reads"),
         (["-o", "missing/out.json"], 4, "make the folder first"),
         (["-o", "out.json", "--iou", "1.5"], 2, "must lie in 0 to 1"),
-        (["-o", "out.json", "--soft", "linear", "--merge"], 2, "exclude each other"),
+        (["-o", "out.json", "--merge"], 2, "--merge was removed; merge boxes with weighted_nms of the library"),
         (["-o", "out.json", "--soft", "linear", "--sigma", "1"], 2, "belongs to --soft gaussian"),
         (["-o", "out.json", "--by", "giou"], 2, "Did you mean 'iou'"),
         ([], 2, "--output"),

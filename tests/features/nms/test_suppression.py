@@ -131,13 +131,10 @@ def test_a_table_keeps_its_order_and_its_columns() -> None:
     assert kept.xywh.tolist() == boxes.xywh[1:].tolist()
 
 
-def test_a_table_takes_decayed_scores_and_merged_boxes() -> None:
+def test_a_table_takes_decayed_scores() -> None:
     boxes = table(det("cat 0 0 10 10", 0.6), det("cat 2 0 10 10", 0.2), det("cat 50 0 10 10", 0.5))
     soft = suppress(boxes, Suppression(method="linear"))
     assert soft.score == pytest.approx(np.array([0.6, 0.2 / 3, 0.5]))
-    merged = suppress(boxes, Suppression(method="weighted"))
-    assert merged.xywh.tolist() == [[0.5, 0, 10, 10], [50, 0, 10, 10]]
-    assert merged.area.tolist() == [100, 100]
 
 
 def test_a_box_of_negative_size_has_no_rivals() -> None:
