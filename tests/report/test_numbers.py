@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from jaccard_eval.report.model import metric_text, threshold_text, thresholds_text
+from jaccard_eval.report.numbers import metric_text, threshold_text, thresholds_text
 
 
 @pytest.mark.parametrize(
