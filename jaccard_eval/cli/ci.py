@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from jaccard_eval.cli import streams
-from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.errors import JaccardEvalError, MachineError
 from jaccard_eval.findings import DataError, reason_of
 from jaccard_eval.text import printable
 
 if TYPE_CHECKING:
+    from jaccard_eval.cli.parse import RunOptions
     from jaccard_eval.report import Reportable
     from jaccard_eval.report.checks import Check
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.ci import announce
 from jaccard_eval.cli.inputs import refuse_overwriting
-from jaccard_eval.cli.parse import RunOptions
 
 if TYPE_CHECKING:
+    from jaccard_eval.cli.parse import RunOptions
     from jaccard_eval.report import Reportable, ReportOptions
     from jaccard_eval.report.write import Output
 

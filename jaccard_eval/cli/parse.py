@@ -29,7 +29,7 @@ _MAP_FIX = "Map each prediction class to one ground-truth class, both as text."
 _MAP_SUFFIXES = (".json", ".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)  # methods of 70 fields cost start-up time
 class RunOptions(SideOptions):
     """The options that commands share, by the names of their parameters; a command that lacks one has its default."""
 

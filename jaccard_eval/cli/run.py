@@ -13,13 +13,14 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from jaccard_eval.cli import streams
-from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.errors import ExitCode, JaccardEvalError
 from jaccard_eval.findings import DataError, Finding, Severity, reason_of
 from jaccard_eval.text import aligned, printable
 
 if TYPE_CHECKING:
     from click import ClickException
+
+    from jaccard_eval.cli.parse import RunOptions
 
 HANGING = "    "  # below the first line of a finding
 
