@@ -104,7 +104,7 @@ class Gatekeeper:
 
     def outputs_to_write(self, planned: Sequence[Output], gates: Sequence[GateVerdict]) -> list[Output]:
         """Return the outputs to write: a run that fails does not become the baseline."""
-        return [one for one in planned if one.path not in self.outputs or not self._fails(gates)]
+        return [output for output in planned if output.path not in self.outputs or not self._fails(gates)]
 
     def finish(self, gates: Sequence[GateVerdict], deliver: Callable[[], None]) -> ExitCode:
         """Write and show everything, say how the gates ended, and return the exit code.
@@ -120,7 +120,7 @@ class Gatekeeper:
         return ExitCode.GATE_FAILED if self._fails(gates) else ExitCode.OK
 
     def _fails(self, gates: Sequence[GateVerdict]) -> bool:
-        return any(one.failed for one in gates) and not self.exit_zero
+        return any(verdict.failed for verdict in gates) and not self.exit_zero
 
     def _lines(self, gates: Sequence[GateVerdict]) -> Iterator[str]:
         if gates:
@@ -129,7 +129,7 @@ class Gatekeeper:
             loud = ("fail", "warn") if self.quiet else ("fail", "warn", "skip")
             yield from (f"gate {_WORDS[one.status]}: {verdict_text(one)}" for one in gates if one.status in loud)
             yield from [] if self.quiet else [f"gates of {self.source}: {count_text(gates)}"]
-        if self.exit_zero and any(one.failed for one in gates):
+        if self.exit_zero and any(verdict.failed for verdict in gates):
             yield "a gate failed; the exit code is 0 because of --exit-zero"
         if self.updates and self._fails(gates):
             yield f"baseline {shown(str(self.baseline))} stays as it was: a gate failed; --exit-zero accepts the run"
@@ -275,18 +275,20 @@ def _refuse_options_without_rules(options: RunOptions, *, allowed: Sequence[str]
 
 
 def _parsed_rules(_: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Rule, ...]:
-    return tuple(_parsed_rule(text, param) for text in texts)
-
-
-def _parsed_rule(text: str, param: click.Parameter) -> Rule:
+    if not texts:  # every option comes by here, and most runs have no rules
+        return ()
     from jaccard_eval.features.gates.rules import Rule
 
-    try:
-        metric, value = _named_number(text, "METRIC=VALUE, such as AP50=0.5")
-        limit, significance = RULE_OPTIONS[str(param.name)]
-        return Rule(metric=metric, id=f"{param.opts[0]} {text}", significance=significance, **{limit: value})  # type: ignore[arg-type]
-    except UsageError as error:
-        raise click.BadParameter(str(error), param=param) from None
+    limit, significance = RULE_OPTIONS[str(param.name)]
+    rules = []
+    for text in texts:
+        try:
+            metric, value = _named_number(text, "METRIC=VALUE, such as AP50=0.5")
+            name = f"{param.opts[0]} {text}"
+            rules.append(Rule(metric=metric, id=name, significance=significance, **{limit: value}))  # type: ignore[arg-type]
+        except UsageError as error:
+            raise click.BadParameter(str(error), param=param) from None
+    return tuple(rules)
 
 
 def _parsed_metrics(_: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[tuple[str, float], ...]:

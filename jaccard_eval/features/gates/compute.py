@@ -142,11 +142,11 @@ def require_comparable(run: Answers, baseline: Answers) -> None:
     """Raise a UsageError unless both results are of one kind, one protocol and one ground truth."""
     if run.kind != baseline.kind:
         raise UsageError(f"the baseline is of another kind: {baseline.kind}, and the run is of kind {run.kind}")
-    ours, theirs = signature_fields(run.signature), signature_fields(baseline.signature)
-    names = [name for name in {**theirs, **ours} if name not in MAY_DIFFER]
-    differing = [name for name in names if ours.get(name) != theirs.get(name)]
+    now, before = signature_fields(run.signature), signature_fields(baseline.signature)
+    names = [name for name in {**before, **now} if name not in MAY_DIFFER]
+    differing = [name for name in names if now.get(name) != before.get(name)]
     if differing:
-        listed = "; ".join(f"{one} was {_part(theirs, one)} and is {_part(ours, one)}" for one in differing)
+        listed = "; ".join(f"{name} was {_part(before, name)} and is {_part(now, name)}" for name in differing)
         raise UsageError(
             f"the baseline cannot be compared with this run: {listed}. Make a new one with --update-baseline."
         )
@@ -343,7 +343,7 @@ def _aggregated(rule: Rule, values: Mapping[str, float], epsilon: float) -> tupl
     """Return the one value of some classes, and what to say of it."""
     value = aggregated(rule, tuple(values.values()), epsilon)
     if rule.aggregate == "count-below":
-        below = [name for name, one in values.items() if is_below(rule, one, epsilon)]
+        below = [name for name, value_of in values.items() if is_below(rule, value_of, epsilon)]
         more = ", ..." if len(below) > SHOWN_CLASSES else ""
         return value, [f"below: {', '.join(map(shown, below[:SHOWN_CLASSES]))}{more}"] if below else []
     if rule.aggregate == "min":

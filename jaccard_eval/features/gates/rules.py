@@ -118,7 +118,7 @@ class Rule:
     def limits(self) -> tuple[Limit, ...]:
         """The limits that are set, in the order of `CHECKS`."""
         every = (Limit(check, self._level(check), self._level(f"warn-{check}")) for check in CHECKS)
-        return tuple(one for one in every if one.error is not None or one.warn is not None)
+        return tuple(limit for limit in every if limit.error is not None or limit.warn is not None)
 
     def _level(self, key: str) -> float | None:
         level: float | None = getattr(self, key.replace("-", "_"))
@@ -190,7 +190,7 @@ class Gates:
 
     def slice_of(self, rule: Rule) -> Slice | None:
         """Return the slice of a rule; None for all images."""
-        return next((one for one in self.slices if one.name == rule.slice), None)
+        return next((images for images in self.slices if images.name == rule.slice), None)
 
 
 def refuse(problems: Sequence[str] | Iterator[str], where: Where | None) -> None:
@@ -217,16 +217,16 @@ def _problems_of_gates(gates: Gates) -> Iterator[str]:
     if not 0 <= gates.epsilon <= LARGEST_EPSILON:
         yield f"epsilon forgives rounding and lies in [0, {LARGEST_EPSILON:g}]; got {gates.epsilon:g}"
     ids = [rule.id for rule in gates.rules]
-    for name in sorted({one for one in ids if ids.count(one) > 1}):
+    for name in sorted({name for name in ids if ids.count(name) > 1}):
         yield f"{ids.count(name)} rules have the id {shown(name)}; give each its own"
     yield from _problems_of_slices(gates)
 
 
 def _problems_of_slices(gates: Gates) -> Iterator[str]:
-    known = [one.name for one in gates.slices]
-    for one in gates.slices:
-        if not one.patterns:
-            yield f"slice {shown(one.name)} has neither names nor globs of images"
+    known = [images.name for images in gates.slices]
+    for images in gates.slices:
+        if not images.patterns:
+            yield f"slice {shown(images.name)} has neither names nor globs of images"
     for rule in gates.rules:
         if rule.slice is not None and rule.slice not in known:
             yield f"rule {shown(rule.id)}: unknown slice {shown(rule.slice)}.{did_you_mean(rule.slice, known)}"
