@@ -304,9 +304,86 @@ REPORTER = Addition(
     proofs={"written by -o": headline_is_written, "named by --help": headline_is_in_the_help},
 )
 
-# A similarity: intervals on a line, say. There is nowhere to add one.
+# A similarity: intervals on a line, which the boxes are the bounds of; see tests/contract for one with its format.
 
-SIMILARITY = Addition("similarity", target=1, proofs=None)
+INTERVALS = '''"""Intervals on a line: what two share, over what both cover."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaccard_eval.similarity import Similarity
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    ends: np.ndarray  # (n, 2)
+
+    def __len__(self):
+        return len(self.ends)
+
+    def take(self, rows):
+        return Intervals(self.ends[rows])
+
+    def joined(self, others):
+        return Intervals(np.concatenate([self.ends, *(other.ends for other in others)]))
+
+    def bounds(self):
+        start, end = self.ends.T
+        return np.stack((start, 0 * start, end - start, 0 * start + 1), axis=1)
+
+    def hashes(self):
+        return self.ends.astype("<f8").view("<u8") @ np.array([3, 5], dtype=np.uint64)
+
+    def scaled(self, xy):
+        return Intervals(self.ends * xy[:, :1])
+
+    def shifted(self, xy):
+        return Intervals(self.ends + xy[:, :1])
+
+    def to_arrays(self):
+        return {"ends": self.ends}
+
+    @classmethod
+    def from_arrays(cls, arrays):
+        return cls(arrays["ends"])
+
+
+def overlapping(first, second, i, j, *, crowd=None, threshold=0.0):
+    (a, b), (c, d) = first[i].T, second[j].T
+    shared = np.maximum(np.minimum(b, d) - np.maximum(a, c), 0)
+    overlap = shared / ((b - a) + (d - c) - shared)
+    kept = overlap >= threshold
+    return i[kept], j[kept], overlap[kept]
+
+
+SIMILARITY = Similarity("interval", lambda boxes, protocol: boxes.shapes.ends, overlapping, shapes=Intervals)
+'''
+
+
+def intervals_are_evaluated(shop: Workshop) -> None:
+    # Both lie in one box of 10; the interval of the prediction shares 8 of 10 with that of the object.
+    told = shop.python(
+        "import numpy as np\n"
+        "from jaccard_eval import BoxTable, evaluate\n"
+        "from jaccard_eval.data.protocol import COCO\n"
+        "from jaccard_eval.similarity.interval import Intervals\n"
+        "def side(end, **score):\n"
+        "    shapes = Intervals(np.array([[0.0, end]]))\n"
+        "    return BoxTable.from_arrays([0], [0], [[0, 0, 10, 1]], encoding='xywh', shapes=shapes, **score)\n"
+        "rules = COCO.with_options(iou_type='interval', iou_thresholds=(0.5, 0.9))\n"
+        "result = evaluate(side(10.0), side(8.0, score=[0.9]), protocol=rules)\n"
+        "print(round(result['AP[iou=0.5]'], 9), result['AP[iou=0.9]'], 'iou_type=interval' in result.signature)"
+    )
+    require(told.splitlines()[-1] == "1.0 0.0 True", told)
+
+
+SIMILARITY = Addition(
+    "similarity",
+    target=1,
+    new_files=(("interval.py", "similarity/boxes.py", INTERVALS),),
+    proofs={"evaluated by the library": intervals_are_evaluated},
+)
 
 # A protocol: COCO's at one threshold, of any class.
 

@@ -455,6 +455,7 @@ CODES = frozenset(
         "section-missing",
         "section-type",
         "shape-unused",
+        "shapes-missing",
         "sides-swapped",
         "size-unknown",
         "split-chosen",

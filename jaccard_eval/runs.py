@@ -290,7 +290,7 @@ def _boxes(arrays: Arrays, side: str, protocol: Protocol) -> BoxTable:
     kind, start = KINDS[protocol.iou_type].shapes, f"{side}.shapes."
     if kind is not None:
         shapes = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
-        columns["shapes"] = kind.from_arrays(shapes)
+        columns["shapes"] = kind.from_arrays(shapes) if shapes else None  # a side without boxes need not have any
     return BoxTable.from_arrays(boxes=columns.pop("xywh"), encoding="xywh", **columns)
 
 

@@ -401,7 +401,8 @@ def _to_pixels(
         return boxes
     size = sizes[boxes.image]
     xywh = boxes.xywh * np.concatenate((size, size), axis=1)
-    return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
+    shapes = None if boxes.shapes is None else boxes.shapes.scaled(size)
+    return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], shapes=shapes))
 
 
 def _chosen_classes(labels: LabelMap, options: AlignOptions) -> RowArray:

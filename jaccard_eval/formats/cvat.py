@@ -66,7 +66,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     declared = [text_of(label, "name") for label in root.iterfind("meta//labels/label")]
     names = [name for name in dict.fromkeys((*declared, *sorted(set(tree.labels)))) if name]
     draft.set_classes(names, names)
-    draft.set_boxes(
+    draft.add_boxes(
         RawBoxes(
             image=tree.image,
             label=tree.labels,

@@ -82,7 +82,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     points = numbers[:, -_SIDES:].reshape(-1, 4, 2)  # (n, points, x and y)
     corners = np.concatenate((points.min(axis=1), points.max(axis=1)), axis=1)
     _note_oriented(points, corners, draft)
-    draft.set_boxes(
+    draft.add_boxes(
         RawBoxes(
             image=lines.images,
             label=lines.labels,

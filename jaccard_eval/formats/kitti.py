@@ -74,7 +74,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     names = sorted(set(lines.labels))
     draft.set_classes(names, names)
     ignore = np.array([kind == _UNLABELLED for kind in lines.labels], dtype=np.bool_)
-    draft.set_boxes(
+    draft.add_boxes(
         RawBoxes(
             image=lines.images,
             label=lines.labels,

@@ -100,7 +100,7 @@ def _add_boxes(archive: Archive, draft: Draft, options: ReadOptions) -> None:
         draft.ignored["score"] += len(score)
         draft.findings.note("gt-scores", archive.where("scores"), "the scores of ground truth are not used")
     draft.details.append(f"boxes {encoding}")
-    draft.set_boxes(
+    draft.add_boxes(
         RawBoxes(
             image=images,
             label=labels,
@@ -189,7 +189,7 @@ def _add_raw(archive: Archive, heads: list[str], draft: Draft, options: ReadOpti
         draft.findings.note("npz-score-low", archive.where(f"raw{heads[0]}"), detail)
     draft.details.append(f"raw output of {len(heads)} heads, decoded; pixels of the network's input")
     listed = _key_list(images)
-    draft.set_boxes(
+    draft.add_boxes(
         RawBoxes(
             image=[listed[row] for row in image.tolist()],
             label=np.concatenate([head.label for head in found]),

@@ -14,13 +14,14 @@ from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import DataError, Where
+from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.matching.ranking import Ranking
 from jaccard_eval.metrics.averages import Averages, Axes
 from jaccard_eval.metrics.counts import match_columns, missed_columns, operating_point, point_of, point_value
 from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.options import BEST_F1
+from jaccard_eval.similarity import KINDS
 from jaccard_eval.text import shown
 
 FEW_THRESHOLDS = 4  # up to this many, the summary shows every IoU threshold, else those of COCO (.5 and .75)
@@ -173,9 +174,9 @@ def match_sides(sides: Sides, protocol: Protocol) -> DetectionMetrics:
     Raises
     ------
     DataError
-        When the protocol needs sizes in pixels, and they are unknown.
+        When the protocol needs sizes in pixels, and they are unknown, or shapes, and a side has none.
     """
-    aligned = sides.aligned
+    aligned, findings = sides.aligned, FindingLog()
     if protocol.pixel_offset and aligned.units == "norm":
         raise DataError.single(
             "size-unknown",
@@ -183,6 +184,13 @@ def match_sides(sides: Sides, protocol: Protocol) -> DetectionMetrics:
             f"protocol {protocol.name} adds a pixel to every side, but boxes are normalised and image sizes unknown",
             fix="Give the pictures with --images DIR.",
         )
+    shapes = KINDS[protocol.iou_type].shapes
+    for side, boxes in ((sides.gt, aligned.gt), (sides.pred, aligned.pred)):
+        if shapes is not None and not isinstance(boxes.shapes, shapes) and len(boxes):
+            detail = f"{side.format} was read without the shapes that iou_type {shown(protocol.iou_type)} compares"
+            fix = "Pass a file that has them, or evaluate boxes: iou_type 'bbox'."
+            findings.error("shapes-missing", Where(side.path), detail, fix=fix)
+    findings.raise_errors()
     n_images, n_labels = len(aligned.image_names), len(aligned.class_names)
     table = match_boxes(aligned.gt, aligned.pred, protocol, n_images=n_images, n_labels=n_labels)
     names = ("all classes",) if protocol.class_agnostic else aligned.class_names

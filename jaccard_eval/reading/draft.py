@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import (
+    FLAGS,
     MAX_AREA,
     MAX_COORDINATE,
     MAX_SCORE,
@@ -18,6 +19,7 @@ from jaccard_eval.data.boxtable import (
     BoxTable,
     FloatArray,
     RowArray,
+    Shapes,
     find_too_large,
     freeze,
     to_xywh,
@@ -134,6 +136,8 @@ class RawBoxes:
         Whether `units` rests on the values alone; a format that prescribes its units does not guess.
     negative_size : Severity
         Whether a negative width or height is an error or, as in COCO JSON, a warning.
+    shapes : Shapes, optional
+        What the boxes are the bounds of, n of them, in the same units.
     """
 
     image: Keys
@@ -150,6 +154,7 @@ class RawBoxes:
     ignore: BoolArray | None = None
     units_guessed: bool = False
     negative_size: Severity = Severity.ERROR
+    shapes: Shapes | None = None
 
 
 def check_numbers(raw: RawBoxes, findings: FindingLog) -> None:
@@ -258,7 +263,7 @@ class Draft:
         self.details: list[str] = []
         self._images: _Images | None = None
         self._classes: tuple[list[Key], list[str], bool] | None = None
-        self._boxes: RawBoxes | None = None
+        self._boxes: list[RawBoxes] = []
 
     def fill_sizes(self, sizes: FloatArray, names: Sequence[str]) -> None:
         """Set the sizes (n, 2) that are not known (NaN) from the folder of pictures, where one is given."""
@@ -281,9 +286,11 @@ class Draft:
         """Name the classes, in the order that reports use; keys must be unique."""
         self._classes = (list(keys), list(names), named)
 
-    def set_boxes(self, boxes: RawBoxes) -> None:
-        """Add all boxes."""
-        self._boxes = boxes
+    def add_boxes(self, boxes: RawBoxes) -> None:
+        """Add boxes, any number of times; all are of one encoding, in the same units, and have shapes or have none."""
+        self._boxes.append(boxes)
+
+    set_boxes = add_boxes  # as formats of other packages call it, which were written for 0.1
 
     def build(self) -> Dataset:
         """Index, convert and check what was added.
@@ -294,7 +301,7 @@ class Draft:
             With every problem of the input, in one pass.
         """
         self.findings.raise_errors()
-        raw = self._boxes or _no_boxes(self.path)
+        raw = _joined(self._boxes, self.path)
         check_numbers(raw, self.findings)
         if self.options.role == "pred":
             self._check_scores(raw)
@@ -308,8 +315,13 @@ class Draft:
         check_areas(raw, self.findings)
         self._check_not_empty(raw)
         self.findings.raise_errors()
+        shapes = raw.shapes
+        if shapes is not None and reading.origin and reading.units == "px":
+            shapes = shapes.shifted(np.full((len(xywh), 2), -float(reading.origin)))
+        if shapes is not None and (reading.units, units) == ("norm", "px"):
+            shapes = shapes.scaled(images.sizes[image_rows])
         table = _make_table(raw, _score_column(raw, self.options), xywh, area)
-        boxes = freeze(replace(table, image=image_rows, label=label_rows))
+        boxes = freeze(replace(table, image=image_rows, label=label_rows, shapes=shapes))
         known = (image_rows >= 0) & (label_rows >= 0)
         return Dataset(
             path=self.path,
@@ -455,10 +467,49 @@ class _Images:
     listed: bool
 
 
-def _no_boxes(path: str) -> RawBoxes:
-    return RawBoxes(
-        image=[], label=[], coords=np.zeros((0, 4)), encoding="xywh", units="px", place=lambda _: Where(path)
+def _joined(parts: Sequence[RawBoxes], path: str) -> RawBoxes:
+    """Return the boxes of all parts as one."""
+    if len(parts) < 2:
+        empty = {"image": [], "label": [], "coords": np.zeros((0, 4)), "encoding": "xywh", "units": "px"}
+        return parts[0] if parts else RawBoxes(**empty, place=lambda _: Where(path))  # type: ignore[arg-type]
+    first = parts[0]
+    for name in ("encoding", "units", "units_guessed", "negative_size"):
+        if any(getattr(part, name) != getattr(first, name) for part in parts):
+            raise ValueError(f"boxes were added with more than one {name}")
+    shapes = [part.shapes for part in parts if part.shapes is not None]
+    if shapes and len(shapes) < len(parts):
+        raise ValueError("boxes were added with shapes and without")
+    sizes = [len(part.coords) for part in parts]
+    starts = np.cumsum([0, *sizes])
+
+    def place(row: int) -> Where:
+        part = int(np.searchsorted(starts, row, "right")) - 1
+        return parts[part].place(row - int(starts[part]))
+
+    def column(name: str, filler: float | bool) -> npt.NDArray[Any] | None:
+        columns = [getattr(part, name) for part in parts]
+        if all(values is None for values in columns):
+            return None
+        filled = (np.full(n, filler) if values is None else values for n, values in zip(sizes, columns, strict=True))
+        return np.concatenate(list(filled))
+
+    columns: dict[str, Any] = {name: column(name, np.nan) for name in ("score", "area")}
+    columns |= {name: column(name, False) for name in FLAGS}
+    return replace(
+        first,
+        image=_joined_keys([part.image for part in parts]),
+        label=_joined_keys([part.label for part in parts]),
+        coords=np.concatenate([part.coords for part in parts]),
+        place=place,
+        shapes=shapes[0].joined(shapes[1:]) if shapes else None,
+        **columns,
     )
+
+
+def _joined_keys(parts: Sequence[Keys]) -> Keys:
+    if all(isinstance(keys, np.ndarray) for keys in parts):
+        return np.concatenate(parts)  # type: ignore[arg-type]
+    return [key for keys in parts for key in (keys.tolist() if isinstance(keys, np.ndarray) else keys)]
 
 
 def _score_column(raw: RawBoxes, options: ReadOptions) -> FloatArray | None:

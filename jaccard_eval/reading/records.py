@@ -300,7 +300,7 @@ class RecordCollector:
         if all(isinstance(label, str) for label in self._labels):
             known = sorted({str(label) for label in self._labels})
             draft.set_classes(known, known)
-        draft.set_boxes(
+        draft.add_boxes(
             RawBoxes(
                 image=self._image,
                 label=self._labels,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray
+from jaccard_eval.data.boxtable import CORNER_ORDER, FLAGS, BoolArray, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_case
 from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where
@@ -94,7 +94,6 @@ def _beside(values: FloatArray, steps: int) -> FloatArray:
     return values
 
 
-FLAGS = ("crowd", "difficult", "group_of", "ignore")
 UNIVERSE = ("sizes", "images", "names")
 LOSSLESS_FIX = "Choose a format that carries it, or leave it out with --lossy."
 
@@ -113,6 +112,7 @@ def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: C
     boxes = dataset.boxes
     held = {flag: int(getattr(boxes, flag).sum()) for flag in FLAGS}
     held["area"] = int((boxes.area != boxes.xywh[:, 2] * boxes.xywh[:, 3]).sum())
+    held["shapes"] = 0 if boxes.shapes is None else len(boxes)
     held["sizes"] = int(np.isfinite(dataset.images.sizes).all(axis=1).sum())
     held["images"] = len(dataset.images) - len(np.unique(boxes.image))
     held["names"] = len(dataset.labels) - len(np.unique(boxes.label))
@@ -161,6 +161,7 @@ def report_rounded(exact: BoolArray, path: Path, findings: FindingLog) -> None:
 _TEXTS = {
     **{flag: f"boxes with {flag} set" for flag in FLAGS},
     "area": "boxes whose area is not width times height",
+    "shapes": "boxes that are the bounds of a shape",
     "sizes": "images of known size",
     "images": "images without boxes",
     "names": "classes without boxes",

@@ -109,6 +109,8 @@ def suppress(boxes: BoxTable, rule: Suppression, *, class_agnostic: bool = False
     """
     if boxes.score is None:
         raise UsageError("suppression ranks boxes by their scores, and these have none")
+    if boxes.shapes is not None and rule.method == "weighted":
+        raise UsageError("weighted suppression moves boxes, and no shape can follow; use another method")
     key = boxes.image.astype(np.int64)
     if not class_agnostic:
         key = key * (int(boxes.label.max(initial=0)) + 1) + boxes.label

@@ -53,7 +53,7 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
     _add_images(draft, images)
     _add_categories(draft, categories)
     place = content.places(draft.path)
-    draft.set_boxes(
+    draft.add_boxes(
         RawBoxes(
             image=_spelled_as_listed(draft, "image_id", columns.image, [image.id for image in images], place),
             label=_spelled_as_listed(
@@ -98,7 +98,7 @@ def add_results(draft: Draft, content: Content[ResultRecord], columns: ResultCol
         _add_category_names(draft, columns, place)
     _refuse_mixed(draft, "image_id", image, place)
     _refuse_mixed(draft, "category_id", label, place)
-    draft.set_boxes(
+    draft.add_boxes(
         RawBoxes(
             image=image,
             label=label,

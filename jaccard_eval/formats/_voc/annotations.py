@@ -183,7 +183,7 @@ def read_annotations(path: Path, root: str, draft: Draft) -> None:
     )
     names = sorted(set(files.labels))
     draft.set_classes(names, names)
-    draft.set_boxes(
+    draft.add_boxes(
         RawBoxes(
             image=[files.keys[row] for row in files.file],
             label=files.labels,
@@ -282,7 +282,7 @@ def read_results(folder: Path, files: Mapping[str, Sequence[Path]], draft: Draft
         fix="Write image, score, left, top, right and bottom, separated by blanks.",
     )
     lines, numbers = read_class_files(folder, files, layout, draft)
-    draft.set_boxes(
+    draft.add_boxes(
         RawBoxes(
             image=lines.images,
             label=lines.labels,

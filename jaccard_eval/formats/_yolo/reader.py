@@ -446,7 +446,7 @@ def _add_rows(
     if "conf" in order and draft.options.role == "gt":
         draft.ignored["score"] += len(rows)
         draft.findings.note("gt-scores", Where(draft.path), "the confidences of ground truth are not used")
-    draft.set_boxes(
+    draft.add_boxes(
         RawBoxes(
             image=CodedKeys(keys, files),
             label=labels,

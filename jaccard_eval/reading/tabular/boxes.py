@@ -261,7 +261,7 @@ def add_boxes(table: Rows, columns: Columns, cells: BoxCells, draft: Draft) -> N
     beside = (images.beside, classes.beside)
     columns = replace(columns, unused=tuple(column for column in columns.unused if column not in beside))
     box_sizes = np.ones((len(image_codes), 2)) if units == "norm" else sizes[image_codes]
-    draft.set_boxes(
+    draft.add_boxes(
         RawBoxes(
             image=CodedKeys(keys, image_codes),
             label=_set_classes(classes, draft),
