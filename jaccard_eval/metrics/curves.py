@@ -16,9 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 from typing import Protocol as TypingProtocol
 
 import numpy as np
+import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
@@ -243,24 +245,24 @@ class Curves:
         """Return where recall rises within an area range and a cap (by their places on the axes A and M)."""
         hits, total = self._plan.hits(area, self.caps[cap]), self._total(area, cap)
         if self._hits_first is None:
-            before = hits.weigh(self._weights, hits.own_places)
+            # Plain curves are made once: arrays kept for them would cost more than they save.
+            places = hits.places(hits.detection + 1) if self._weights is None else hits.own_places
+            before = hits.weigh(self._weights, places)
         else:
             start, stop = self._plan.ties
             first, size = lengths_of_runs(starts_of_runs(hits.threshold) | starts_of_runs(start[hits.detection]))
             row = (start if self._hits_first else stop)[hits.detection]
             before = hits.weigh(self._weights, hits.places(row)) + total[1:]
-            before -= total[np.repeat(first if self._hits_first else first + size, size)]
+            before = before - total[np.repeat(first if self._hits_first else first + size, size)]
         return Steps(self.ranking.protocol, total, before, hits.start, hits.stop, self.positives[area])
 
     def _total(self, area: int, cap: int) -> IntArray:
         """Weight of the hits in front of each one, of all thresholds and classes; shape (h + 1,)."""
+        hits = self._plan.hits(area, self.caps[cap])
+        if self._weights is None:
+            return np.arange(len(hits.detection) + 1)
         if (area, cap) not in self._totals:
-            hits = self._plan.hits(area, self.caps[cap])
-            self._totals[area, cap] = (
-                np.arange(len(hits.detection) + 1)
-                if self._weights is None
-                else _running_total(self._weights[hits.image])
-            )
+            self._totals[area, cap] = _running_total(self._weights[hits.image])
         return self._totals[area, cap]
 
     def counts_at(self, threshold: int, label: int | None, score: float) -> tuple[int, int, int]:
@@ -314,7 +316,7 @@ class _Plan:
         """How many candidates stand in front of each row, and in all; shape (n + 1,)."""
         is_candidate = np.zeros(len(self.ranking), dtype=np.bool_)
         is_candidate[self.ranking.candidate] = True
-        return _running_total(is_candidate)
+        return _running_total(is_candidate, np.int32)
 
     @cached_property
     def ties(self) -> tuple[IntArray, IntArray]:
@@ -413,7 +415,7 @@ class _Hits:
             thresholds * len(ranking.candidate) + self._candidates_before[at]
             for thresholds, at in ((np.arange(len(self.start))[:, None], classes), (self.threshold, rows))
         )
-        base, change = _running_total(self._unmatched), _running_total(self._changed.ravel())
+        base, change = _running_total(self._unmatched, np.int32), _running_total(self._changed.ravel(), np.int32)
         return _Places(np.broadcast_to(base[classes], self.start.shape), base[rows], change[of_class], change[of_hit])
 
     @cached_property
@@ -425,17 +427,15 @@ class _Hits:
         """Return the weight of the detections of a hit's class that count in front of its place, shape (h,)."""
         image, change = self._changes
         if weights is None:  # what stands in front is its own weight
-            before, outside = places.base.copy(), places.base_of_class.copy()
+            before, outside = places.base, places.base_of_class
         else:
             base = _running_total(weights[self._base])
             before, outside = base[places.base], base[places.base_of_class]
             change = weights[image] * change
         if len(image):
             total = _running_total(change)
-            before += total[places.change]
-            outside += total[places.change_of_class]
-        before -= np.repeat(outside.ravel(), (self.stop - self.start).ravel())
-        return before
+            before, outside = before + total[places.change], outside + total[places.change_of_class]
+        return np.asarray(before - np.repeat(outside.ravel(), (self.stop - self.start).ravel()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -448,10 +448,10 @@ class _Places:
     change: IntArray
 
 
-def _running_total(values: IntArray | BoolArray) -> IntArray:
+def _running_total(values: IntArray | BoolArray, dtype: type[np.integer] = np.int64) -> npt.NDArray[Any]:
     """Sum up the values in front of each one, and all; shape (n + 1,)."""
-    total = np.zeros(len(values) + 1, dtype=np.int64)
-    np.cumsum(values, out=total[1:])
+    total = np.zeros(len(values) + 1, dtype=dtype)
+    np.cumsum(values, dtype=dtype, out=total[1:])
     return total
 
 
