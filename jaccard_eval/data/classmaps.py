@@ -157,9 +157,9 @@ def match_classes(
     if class_map:
         return ClassMatch("map", rows_of_pairs(gt, pred, class_map))
     if gt.named and pred.named:
-        return ClassMatch("name", _by_name_of_class_alignment(gt, pred, where, findings))
+        return ClassMatch("name", _by_spelling(gt, pred, where, findings))
     at = {key: row for row, key in enumerate(gt.keys)}
-    names = {name: row for row, name in reversed(list(enumerate(gt.names)))}
+    names = _first_rows(gt.names)
     rows = [at.get(key, names.get(key, NOWHERE) if isinstance(key, str) else NOWHERE) for key in pred.keys]
     return ClassMatch("id", np.array(rows, dtype=np.int32))
 
@@ -174,16 +174,16 @@ def rows_of_pairs(gt: LabelMap, pred: LabelMap, class_map: Mapping[str, str]) ->
     UsageError
         When the map names a class that neither side has.
     """
-    ours = {name: row for row, name in reversed(list(enumerate(gt.names)))}
-    ours |= {str(key): row for row, key in enumerate(gt.keys) if str(key) not in ours}
-    theirs = {text for key, name in zip(pred.keys, pred.names, strict=True) for text in (str(key), name)}
+    known = _first_rows(gt.names)
+    known |= {str(key): row for row, key in enumerate(gt.keys) if str(key) not in known}
+    named = {text for key, name in zip(pred.keys, pred.names, strict=True) for text in (str(key), name)}
     for source, target in class_map.items():
-        _require(source, theirs, "predictions")
-        _require(target, ours, "ground truth")
+        _require(source, named, "predictions")
+        _require(target, known, "ground truth")
     mapped = [
         class_map.get(name, class_map.get(str(key), name)) for key, name in zip(pred.keys, pred.names, strict=True)
     ]
-    return np.array([ours.get(name, NOWHERE) for name in mapped], dtype=np.int32)
+    return np.array([known.get(name, NOWHERE) for name in mapped], dtype=np.int32)
 
 
 def _require(name: str, known: set[str] | dict[str, int], side: str) -> None:
@@ -194,8 +194,9 @@ def _require(name: str, known: set[str] | dict[str, int], side: str) -> None:
         )
 
 
-def _by_name_of_class_alignment(gt: LabelMap, pred: LabelMap, where: Where, findings: FindingLog) -> RowArray:
-    exact = {name: row for row, name in reversed(list(enumerate(gt.names)))}
+def _by_spelling(gt: LabelMap, pred: LabelMap, where: Where, findings: FindingLog) -> RowArray:
+    """Match equal names, then what is left but for case and spacing, with a warning."""
+    exact = _first_rows(gt.names)
     same = {pair: row for row, pair in enumerate(zip(gt.keys, gt.names, strict=True))}  # tells shared names apart
     pairs = zip(pred.keys, pred.names, strict=True)
     rows = np.array([same.get(pair, exact.get(pair[1], NOWHERE)) for pair in pairs], dtype=np.int32)
