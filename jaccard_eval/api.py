@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jaccard_eval import __version__
 from jaccard_eval.data.protocol import AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import Input, align_datasets, evaluate_inputs, load_and_align, read_alone, read_both
+from jaccard_eval.evaluation import Input, align_datasets, evaluate_inputs, load, load_and_align, read_alone, read_both
 from jaccard_eval.findings import DataError
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, SideOptions, changed
 from jaccard_eval.text import shown
@@ -198,7 +198,7 @@ def compare(
     rules = asked.rules()
     # Bare arrays are read already, and each of the predictions may bring images that they do not have.
     if gt is not None and not isinstance(gt, BoxTable):
-        gt = Input(gt, gt_format, gt_options).read("gt")
+        gt = load(gt, format_name=gt_format, options=gt_options)
     results = []
     for pred in preds:
         saved = saved_run_of(pred)

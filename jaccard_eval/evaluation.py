@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,12 +23,10 @@ from jaccard_eval.features.audit.compute import audit
 from jaccard_eval.features.audit.duplicates import repeats_of, without_rows
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.formats import read_dataset
-from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, match_sides, summary_refs
+from jaccard_eval.metrics.detection import class_refs, match_sides, summary_refs
 from jaccard_eval.options import AlignOptions, EvaluateOptions, ReadOptions, SideOptions, to_document
 
 if TYPE_CHECKING:
-    from jaccard_eval.options import Bootstrap, Slice
-
     Source = str | os.PathLike[str] | Dataset | BoxTable
 
 
@@ -41,9 +38,12 @@ class Input:
     format_name: str | None = None
     options: ReadOptions | None = None
 
-    def read(self, role: str) -> Dataset:
-        """Read it as ground truth ("gt") or predictions ("pred"); see `load` for the errors."""
-        return load(self.source, role=role, format_name=self.format_name, options=self.options)
+    def attempt(self, role: str) -> tuple[Dataset | None, tuple[Finding, ...]]:
+        """Read it as ground truth ("gt") or predictions ("pred"); None with the errors where that cannot be done."""
+        try:
+            return load(self.source, role=role, format_name=self.format_name, options=self.options), ()
+        except DataError as error:
+            return None, error.findings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,20 +102,29 @@ def load_both(gt: Input, pred: Input) -> tuple[Dataset, Dataset]:
     UsageError
         When loaded data is to be predictions and has no scores.
     """
-    sides = read_both(gt, pred)
-    if sides.gt is None or sides.pred is None or sides.errors:
-        raise DataError(sides.errors)
-    arrays = isinstance(gt.source, BoxTable) and isinstance(pred.source, BoxTable)
-    return _with_common_images(sides.gt, sides.pred) if arrays else (sides.gt, sides.pred)
+    read = read_both(gt, pred)
+    if read.gt is None or read.pred is None or read.errors:
+        raise DataError(read.errors)
+    if isinstance(gt.source, BoxTable) and isinstance(pred.source, BoxTable):
+        # Bare arrays have the same images: what only one side uses is an image without boxes on the other.
+        images = _counted_images(max(len(read.gt.images), len(read.pred.images)))
+        return replace(read.gt, images=images), replace(read.pred, images=images)
+    return read.gt, read.pred
 
 
 def read_both(gt: Input, pred: Input) -> Readings:
     """Read what can be read of both sides; sides that were given in the wrong order are read as what they are."""
-    ours, theirs = _attempt(gt, "gt"), _attempt(pred, "pred")
-    errors = (*ours.errors, *theirs.errors)
-    if any(error.code == "score-missing" for error in theirs.errors):
-        return _swapped(gt, pred) or Readings(ours.gt, None, errors)
-    return Readings(ours.gt, theirs.pred, errors)
+    gt_side, gt_errors = gt.attempt("gt")
+    pred_side, pred_errors = pred.attempt("pred")
+    are_files = not isinstance(gt.source, Dataset | BoxTable) and not isinstance(pred.source, Dataset | BoxTable)
+    if are_files and any(error.code == "score-missing" for error in pred_errors):
+        truth, results = pred.attempt("gt")[0], gt.attempt("pred")[0]
+        if truth is not None and results is not None:
+            detail = f"has no score, and {results.path}, given as ground truth, has: the two sides are swapped"
+            fix = f"Pass --gt {truth.path} --pred {results.path}."
+            swapped = DataError.single("sides-swapped", Where(truth.path), detail, fix=fix)
+            return Readings(truth, results, swapped.findings)
+    return Readings(gt_side, pred_side, (*gt_errors, *pred_errors))
 
 
 def read_alone(given: Input, role: str | None = None) -> Dataset:
@@ -135,44 +144,16 @@ def read_alone(given: Input, role: str | None = None) -> Dataset:
     if isinstance(given.source, BoxTable) and role is None:
         role = "gt" if given.source.score is None else "pred"
     if role is not None or isinstance(given.source, Dataset):
-        return given.read(role or "gt")
-    truth = _attempt(given, "gt")
-    if truth.gt is not None and not truth.gt.ignored.get("score"):
-        return truth.gt
-    predictions = _attempt(given, "pred")
-    if predictions.pred is not None or truth.gt is not None:
-        return predictions.pred or truth.gt  # type: ignore[return-value]
-    is_list = any(error.code in ("layout", "json-lines") for error in truth.errors)
-    raise DataError(predictions.errors if is_list else truth.errors)
-
-
-def _attempt(given: Input, role: str) -> Readings:
-    """Read one side, its errors kept."""
-    try:
-        side = given.read(role)
-    except DataError as error:
-        return Readings(None, None, error.findings)
-    return Readings(side, None) if role == "gt" else Readings(None, side)
-
-
-def _swapped(gt: Input, pred: Input) -> Readings | None:
-    """Read both sides the other way round; None when that does not work either."""
-    if isinstance(gt.source, Dataset | BoxTable) or isinstance(pred.source, Dataset | BoxTable):
-        return None
-    ours, theirs = _attempt(pred, "gt"), _attempt(gt, "pred")
-    if ours.gt is None or theirs.pred is None:
-        return None
-    detail = f"has no score, and {theirs.pred.path}, given as ground truth, has: the two sides are swapped"
-    fix = f"Pass --gt {ours.gt.path} --pred {theirs.pred.path}."
-    return Readings(
-        ours.gt, theirs.pred, DataError.single("sides-swapped", Where(ours.gt.path), detail, fix=fix).findings
-    )
-
-
-def _with_common_images(gt: Dataset, pred: Dataset) -> tuple[Dataset, Dataset]:
-    """Give bare arrays the same images: what only one side uses is an image without boxes on the other."""
-    images = _counted_images(max(len(gt.images), len(pred.images)))
-    return replace(gt, images=images), replace(pred, images=images)
+        return load(given.source, role=role or "gt", format_name=given.format_name, options=given.options)
+    truth, errors = given.attempt("gt")
+    if truth is not None and not truth.ignored.get("score"):
+        return truth
+    predictions, pred_errors = given.attempt("pred")
+    if predictions is not None or truth is not None:
+        return predictions or truth  # type: ignore[return-value]
+    # A list has no layout of ground truth: what is wrong with it as predictions says more.
+    is_list = any(error.code in ("layout", "json-lines") for error in errors)
+    raise DataError(pred_errors if is_list else errors)
 
 
 def _wrap(boxes: BoxTable, role: str) -> Dataset:
@@ -270,10 +251,13 @@ def _without_repeats(side: Dataset) -> Dataset:
 
 def _selection(options: SideOptions, class_map: str) -> tuple[str, ...]:
     """Name what was chosen as a signature does, in the order that its first release had."""
+    # Names stand in an order of their own: that of the call changes no number.
+    lists = {
+        name: ",".join(map(quoted, sorted(set(getattr(options, name))))) for name in ("classes", "exclude_classes")
+    }
     parts = {
         "nms": "" if options.nms is None else repr(float(options.nms)),
-        "classes": _listed(options.classes),
-        "exclude_classes": _listed(options.exclude_classes),
+        **lists,
         "score_min": "" if options.score_min is None else repr(float(options.score_min)),
         "extra_images": "" if options.extra_images == "error" else options.extra_images,
         "class_map": class_map,
@@ -282,76 +266,53 @@ def _selection(options: SideOptions, class_map: str) -> tuple[str, ...]:
     return (*(["drop_duplicates"] if options.drop_duplicates else []), *named)
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Join names in an order of their own: that of the call changes no number."""
-    return ",".join(map(quoted, sorted(set(names))))
-
-
-def measure(
-    sides: Sides, protocol: Protocol, *, score: float | str | None = None, errors: bool = False, version: str
+def evaluate_inputs(
+    gt: Source, pred: Source, protocol: Protocol, options: EvaluateOptions, *, version: str
 ) -> EvaluationResult:
-    """Evaluate two sides; `api.evaluate` explains the options, and `version` is that of the tool.
+    """Evaluate two inputs with all that was asked for, which the result records; `version` is that of the tool.
 
     Raises
     ------
     DataError
-        When the protocol needs sizes in pixels, and they are unknown.
+        When an input cannot be used, the two do not belong together, or the protocol needs sizes that are unknown.
+    UsageError
+        When an option names what does not exist.
     """
-    aligned = sides.aligned
+    sides = load_and_align(gt, pred, options)
+    aligned, score = sides.aligned, options.score
     metrics = match_sides(sides, protocol)
-    gt, pred = sides.summaries()
-    audited = audit(sides.gt, sides.pred, aligned, metrics, sides.hashes)
-    return EvaluationResult(
+    # The parts are imported when they are asked for: most evaluations go without.
+    parts: list[Part] = []
+    choices = []
+    if score is not None:
+        parts.append(Rows("operating_points", metrics.operating_points(score)))
+        choices.append(f"score={score if isinstance(score, str) else repr(float(score))}")
+    if options.errors:
+        from jaccard_eval.features.errors.compute import report_errors
+
+        parts.append(report_errors(metrics, aligned.gt, aligned.pred, score))
+    gt_summary, pred_summary = sides.summaries()
+    result = EvaluationResult(
         protocol=protocol,
-        signature=sides.sign(protocol, *_point(score), version=version),
+        signature=sides.sign(protocol, *choices, version=version),
         version=version,
-        gt=gt,
-        pred=pred,
+        gt=gt_summary,
+        pred=pred_summary,
         correspondence=aligned.correspondence,
         metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
         per_class=metrics.per_class(class_refs(protocol)),
-        findings=(*sides.findings, *audited),
+        findings=(*sides.findings, *audit(sides.gt, sides.pred, aligned, metrics, sides.hashes)),
         measured=metrics,
         boxes=(aligned.gt, aligned.pred),
-        parts=_parts(metrics, aligned, score, errors=errors),
+        options=to_document(options),
+        parts=tuple(parts),
     )
-
-
-def _parts(
-    metrics: DetectionMetrics, aligned: Alignment, score: float | str | None, *, errors: bool
-) -> tuple[Part, ...]:
-    parts: list[Part] = []
-    if score is not None:
-        parts.append(Rows("operating_points", metrics.operating_points(score)))
-    if errors:
-        from jaccard_eval.features.errors.compute import report_errors  # most evaluations do not ask for it
-
-        parts.append(report_errors(metrics, aligned.gt, aligned.pred, score))
-    return tuple(parts)
-
-
-def evaluate_inputs(
-    gt: Source, pred: Source, protocol: Protocol, options: EvaluateOptions, *, version: str
-) -> EvaluationResult:
-    """Evaluate two inputs with all that was asked for, which the result records; see `api.evaluate`."""
-    sides = load_and_align(gt, pred, options)
-    result = measure(sides, protocol, score=options.score, errors=options.errors, version=version)
-    return with_parts(replace(result, options=to_document(options)), options.bootstrap, options.slices)
-
-
-def with_parts(result: EvaluationResult, drawn: Bootstrap | None, slices: Sequence[Slice]) -> EvaluationResult:
-    """Add the slices and intervals that were asked for."""
-    if slices:
+    if options.slices:
         from jaccard_eval.features.bootstrap.intervals import with_slices
 
-        result = with_slices(result, slices, drawn)
-    if drawn is not None:
+        result = with_slices(result, options.slices, options.bootstrap)
+    if options.bootstrap is not None:
         from jaccard_eval.features.bootstrap.intervals import with_intervals
 
-        result = with_intervals(result, drawn)
+        result = with_intervals(result, options.bootstrap)
     return result
-
-
-def _point(score: float | str | None) -> list[str]:
-    """Name the operating point as a signature does."""
-    return [] if score is None else [f"score={score if isinstance(score, str) else repr(float(score))}"]

@@ -409,7 +409,14 @@ def saved_protocol(document: Any) -> Protocol:
     UsageError
         When they are no rules.
     """
-    return _protocol(_converted(document, SavedProtocol, "protocol"))
+    saved = _converted(document, SavedProtocol, "protocol")
+    rules = {name: getattr(saved, name) for name in SavedProtocol.__slots__ if name != "areas"}
+    # Infinite ends of ranges, which JSON cannot hold, are null there.
+    areas = (
+        AreaRange(area.name, -math.inf if area.low is None else area.low, math.inf if area.high is None else area.high)
+        for area in saved.areas
+    )
+    return Protocol(**rules, areas=tuple(areas))
 
 
 def _converted(value: Any, kind: type[Record], place: str) -> Record:
@@ -432,16 +439,6 @@ def _in_words(quoted: re.Match[str]) -> str:
     types = quoted[1].split(" | ")
     words = [_WORDS.get(one, one) for one in types if one != "int" or "float" not in types]
     return " or ".join(words)
-
-
-def _protocol(saved: SavedProtocol) -> Protocol:
-    """Return the rules of a saved result; infinite ends of ranges, which JSON cannot hold, are null there."""
-    rules = {name: getattr(saved, name) for name in SavedProtocol.__slots__ if name != "areas"}
-    areas = (
-        AreaRange(area.name, -math.inf if area.low is None else area.low, math.inf if area.high is None else area.high)
-        for area in saved.areas
-    )
-    return Protocol(**rules, areas=tuple(areas))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
