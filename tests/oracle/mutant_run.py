@@ -71,6 +71,8 @@ def first_difference(workload: Sequence[Case], edit: Edit) -> str | None:
     assert "jaccard_eval" not in sys.modules
     sys.meta_path.insert(0, EditFinder(edit))
     noticed = next((case["name"] for case in workload if differs(case)), None)
+    # A module that cannot be loaded with its edit breaks everything and proves nothing.
+    assert edit[0] in sys.modules, f"{edit[0]} cannot be loaded with its edit"
     assert isinstance(sys.modules[edit[0]].__loader__, EditedLoader)
     return noticed
 

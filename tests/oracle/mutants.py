@@ -36,7 +36,7 @@ class Mutant:
         Name of a function, a method (`Class.method`) or a constant, wherever the package defines it.
     old : str
         An expression, a statement, or `name=...` for the argument of that name, found once in all definitions of that
-        name. A single capital stands for any expression, the same one each time.
+        name. A single capital stands for any expression, the same one each time; alone, for the value of the constant.
     new : str
         What takes its place, with the same capitals; nothing deletes a statement.
     """
@@ -56,6 +56,7 @@ class Mutant:
             (module, slot, new)
             for module, definition in _definitions(self.place)
             for slot in _slots(definition)
+            if len(self.old) > 1 or (slot.parent, slot.field) == (definition, "value")
             if (new := self._replacement(slot.node)) is not None
         ]
         assert len(found) == 1, f"{self}: {len(found)} times {self.old!r} in {self.place}"
