@@ -15,7 +15,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import Input, align_datasets, evaluate_inputs, load, load_and_align, read_alone, read_both
 from jaccard_eval.findings import DataError
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, SideOptions, changed
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult
@@ -207,7 +207,7 @@ def compare(
         elif gt is not None:
             results.append(evaluate_inputs(gt, pred, rules, how, version=__version__))
         else:
-            raise UsageError(f"{shown(str(pred))} is no saved run: name the ground truth to evaluate it on")
+            raise UsageError(f"{quoted_value(str(pred))} is no saved run: name the ground truth to evaluate it on")
     return compare_results(results, options or CompareOptions(), version=__version__, run=map_in_order)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.findings import as_given, is_address, reason_of
-from jaccard_eval.text import counted, example_keys, shown
+from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 _TEMPORARY_PREFIX = ".jaccard-eval-"
 _LISTED = 5  # files that a message names
@@ -34,12 +34,14 @@ def require_free(path: Path, inputs: Sequence[Path], *, replace: bool) -> None:
     for source in inputs:
         origin = Path(os.path.realpath(source))
         if target == origin or target in origin.parents or (origin in target.parents and origin.is_dir()):
-            raise UsageError(f"output {shown(str(path))} and input {shown(str(source))} must not lie in each other")
+            raise UsageError(
+                f"output {quoted_value(str(path))} and input {quoted_value(str(source))} must not lie in each other"
+            )
     with explained(path):
         if target.exists() and not (target.is_file() or target.is_dir()):
-            raise UsageError(f"output {shown(str(path))} is neither a file nor a folder")
+            raise UsageError(f"output {quoted_value(str(path))} is neither a file nor a folder")
         if target.exists() and not replace:
-            raise UsageError(f"output {shown(str(path))} exists; it is replaced with --force only")
+            raise UsageError(f"output {quoted_value(str(path))} exists; it is replaced with --force only")
         probe(target)
 
 
@@ -123,7 +125,7 @@ def write_message(path: Path, error: OSError) -> str:
     """Say that an output cannot be written, and why."""
     way_out = "it is an address; write a file and upload that" if is_address(path) else "make the folder first"
     fix = f"; {way_out}" if isinstance(error, FileNotFoundError) else ""
-    return f"cannot write {shown(as_given(path))}: {reason_of(error)}{fix}"
+    return f"cannot write {quoted_value(as_given(path))}: {reason_of(error)}{fix}"
 
 
 def _mode_of(target: Path) -> int:
@@ -144,9 +146,9 @@ def _refuse_loss(path: Path, target: Path, files: Mapping[str, bytes]) -> None:
     lost = sorted(name for name in names if name not in files)
     if lost:
         listed = example_keys(lost, _LISTED) + (f" and {len(lost) - _LISTED:,} more" if len(lost) > _LISTED else "")
-        what = counted(len(lost), "file that is", "files that are")
+        what = pluralise(len(lost), "file that is", "files that are")
         raise UsageError(
-            f"output folder {shown(str(path))} holds {what} not written anew: {listed}; choose another folder"
+            f"output folder {quoted_value(str(path))} holds {what} not written anew: {listed}; choose another folder"
         )
 
 

@@ -175,9 +175,15 @@ class FindingLog:
 
     def extend(self, findings: Iterable[Finding]) -> None:
         """Take over findings made elsewhere."""
-        for one in findings:
+        for finding in findings:
             self._add(
-                one.severity, one.code, list(one.examples), one.fix, one.summary, table=one.table, count=one.count
+                finding.severity,
+                finding.code,
+                list(finding.examples),
+                finding.fix,
+                finding.summary,
+                table=finding.table,
+                count=finding.count,
             )
 
     def findings(self) -> tuple[Finding, ...]:

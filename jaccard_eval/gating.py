@@ -35,7 +35,7 @@ from jaccard_eval.runs import (
     run_beside,
     saved_protocol,
 )
-from jaccard_eval.text import shown, shown_json
+from jaccard_eval.text import quoted_value, shown_json
 
 DUPLICATES = "pred-duplicate"
 
@@ -129,7 +129,7 @@ def open_baseline(
     """
     needing = [rule.id for rule in gates.rules if rule.needs_baseline]
     if source is None and needing:
-        raise UsageError(f"rule {shown(needing[0])} compares with a baseline; name one with --baseline FILE")
+        raise UsageError(f"rule {quoted_value(needing[0])} compares with a baseline; name one with --baseline FILE")
     if source is None:
         return None, None
     if isinstance(source, EvaluationResult | PixelsResult):
@@ -141,7 +141,7 @@ def open_baseline(
         way_out = (
             "make it with --update-baseline, or let the rules that need it be skipped with --allow-missing-baseline"
         )
-        raise UsageError(f"baseline {shown(str(source))} does not exist; {way_out}")
+        raise UsageError(f"baseline {quoted_value(str(source))} does not exist; {way_out}")
     return None, None
 
 
@@ -189,7 +189,7 @@ def _numbers(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, float
 def _remarks(verdicts: Sequence[GateVerdict], *, told: bool = False) -> tuple[Finding, ...]:
     """Return what makes verdicts doubtful; that there are few images may be told already."""
     findings = gate_findings(verdicts)
-    if told or all(one.spread is None for one in verdicts):
+    if told or all(verdict.spread is None for verdict in verdicts):
         return findings
     return (*findings, *few_units(verdicts))
 
@@ -247,11 +247,12 @@ def open_table(path: Path, signature: str, gates: Gates) -> EvaluationResult | N
     if not asking or gates.missing_baseline != "error":
         return None
     what = "is of another run" if run else "is no saved run" if is_there(beside) else "does not exist"
-    document = shown(str(path))
+    document = quoted_value(str(path))
     raise UsageError(
-        f"rule {shown(asking[0])} has a significance, for which it takes the match table of {document}: the saved run"
-        f" beside it, {shown(str(beside))}, {what}. Write both at once: evaluate ... -o {document} -o"
-        f" {shown(str(beside))}"
+        f"rule {quoted_value(asking[0])} has a significance, for which it takes the match table of "
+        f"{document}: the saved run"
+        f" beside it, {quoted_value(str(beside))}, {what}. Write both at once: evaluate ... -o {document} -o"
+        f" {quoted_value(str(beside))}"
     )
 
 
@@ -283,7 +284,9 @@ def weigh(
     if run is None:
         for rule in gates.rules:
             if rule.significance:
-                raise UsageError(f"rule {shown(rule.id)} has a significance, and what is judged has no match table")
+                raise UsageError(
+                    f"rule {quoted_value(rule.id)} has a significance, and what is judged has no match table"
+                )
         return tuple(verdicts)
     settings = gates.bootstrap or Bootstrap()
     runs = PairedRuns(
@@ -299,9 +302,9 @@ def weigh(
 
 def few_units(verdicts: Sequence[GateVerdict]) -> tuple[Finding, ...]:
     """Warn of intervals that rest on few images or groups: of all images, or of a slice."""
-    drawn = {one.slice: one.spread.drawn for one in verdicts if one.spread is not None}
+    drawn = {verdict.slice: verdict.spread.drawn for verdict in verdicts if verdict.spread is not None}
     findings = FindingLog()
     for name, how in drawn.items():
-        of_slice = f" of slice {shown(name)}" if name else ""
+        of_slice = f" of slice {quoted_value(name)}" if name else ""
         warn_if_few(how["n_units"], how["unit"], Where("gates"), findings, of_what=of_slice)
     return findings.findings()

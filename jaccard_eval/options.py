@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.errors import UsageError
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     PathText = str | os.PathLike[str]
@@ -218,11 +218,11 @@ def require_numbers(**options: float | str | None) -> None:
     for name, value in options.items():
         if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
             or_word = f" or {BEST_F1!r}" if name == "score" else ""
-            raise UsageError(f"{name} must be a finite number{or_word}, got {shown(value)}")
+            raise UsageError(f"{name} must be a finite number{or_word}, got {quoted_value(value)}")
 
 
 def require_lists(**options: object) -> None:
     """Refuse a single value, a text too, where several can stand; None means: not given."""
     for name, value in options.items():
         if value is not None and (isinstance(value, str) or not isinstance(value, Iterable)):
-            raise UsageError(f"{name} must be a list, such as [{shown(value)}], got {shown(value)}")
+            raise UsageError(f"{name} must be a list, such as [{quoted_value(value)}], got {quoted_value(value)}")

@@ -38,7 +38,7 @@ from jaccard_eval.report.outputs.npz import (
     digest_arrays,
 )
 from jaccard_eval.similarity import KINDS
-from jaccard_eval.text import shown, shown_json
+from jaccard_eval.text import quoted_value, shown_json
 
 RESULT_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o result.json'."
 RUN_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o run.npz'."
@@ -463,7 +463,7 @@ def read_saved(path: Path) -> Saved:
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind not in (None, EvaluationResult.kind):
         raise UsageError(
-            f"{shown(str(path))} is a result of the kind {shown_json(kind)}; only evaluations are run again"
+            f"{quoted_value(str(path))} is a result of the kind {shown_json(kind)}; only evaluations are run again"
         )
     require_result(path, document, (EvaluationResult.kind,))
     try:
@@ -473,7 +473,9 @@ def read_saved(path: Path) -> Saved:
         raise invalid_document(path, f"cannot be run again: {error}") from None
     unknown = _unknown_names(document)
     if unknown:
-        raise invalid_document(path, f"cannot be run again: {', '.join(map(shown, unknown))} is of another version")
+        raise invalid_document(
+            path, f"cannot be run again: {', '.join(map(quoted_value, unknown))} is of another version"
+        )
     return Saved(str(path), document, rules, options)
 
 

@@ -38,7 +38,7 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 
-def shown(value: object) -> str:
+def quoted_value(value: object) -> str:
     """Return a user's value for a message: quoted if text, escaped, at most 80 characters."""
     return _shortened(value, repr if isinstance(value, str) else str)
 
@@ -48,7 +48,7 @@ def shown_json(value: object) -> str:
     import json
 
     return (
-        shown(value)
+        quoted_value(value)
         if isinstance(value, str)
         else _shortened(value, partial(json.dumps, ensure_ascii=False, default=str))
     )
@@ -64,10 +64,10 @@ def _shortened(value: object, write: Callable[[Any], str]) -> str:
 
 def example_keys(keys: Iterable[object], limit: int = 3) -> str:
     """Return the first few keys for a message."""
-    return ", ".join(shown(key) for key in islice(keys, limit))
+    return ", ".join(quoted_value(key) for key in islice(keys, limit))
 
 
-def counted(n: int, one: str, many: str = "") -> str:
+def pluralise(n: int, one: str, many: str = "") -> str:
     """Return a number with its noun."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
@@ -112,7 +112,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     import difflib
 
     close = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=0.6)
-    return f" Did you mean {' or '.join(shown(one) for one in close)}?" if close else ""
+    return f" Did you mean {' or '.join(quoted_value(one) for one in close)}?" if close else ""
 
 
 _NUMERAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)

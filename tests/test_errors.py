@@ -1,7 +1,16 @@
 import pytest
 
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
-from jaccard_eval.text import aligned, columns_of, counted, did_you_mean, example_keys, is_numeric, shown, shown_json
+from jaccard_eval.text import (
+    aligned,
+    columns_of,
+    did_you_mean,
+    example_keys,
+    is_numeric,
+    pluralise,
+    quoted_value,
+    shown_json,
+)
 
 MAPS = (("map", "agreement", "flag"), ("as given", ".012", "--class-map a=b"), ("one up", ".9", "--class-map a=c"))
 
@@ -90,16 +99,16 @@ def test_messages_show_the_first_three_keys_quoted():
 
 
 def test_counts_agree_with_their_noun():
-    assert counted(1, "image") == "1 image"
-    assert counted(1200, "image") == "1,200 images"
-    assert counted(2, "class", "classes") == "2 classes"
+    assert pluralise(1, "image") == "1 image"
+    assert pluralise(1200, "image") == "1,200 images"
+    assert pluralise(2, "class", "classes") == "2 classes"
 
 
 def test_a_word_that_is_known_twice_is_proposed_once() -> None:
     assert did_you_mean("APP", ["AP", "recall", "AP"]) == " Did you mean 'AP'?"
 
 
-@pytest.mark.parametrize("show", [shown, shown_json])
+@pytest.mark.parametrize("show", [quoted_value, shown_json])
 def test_a_value_nested_deeper_than_python_prints_is_named_by_its_kind(show) -> None:
     value: list = []
     for _ in range(3_000):  # three times the depth that Python descends

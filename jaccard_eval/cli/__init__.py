@@ -16,7 +16,7 @@ import click
 
 from jaccard_eval import __version__
 from jaccard_eval.cli import commands
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 DEFAULT_COMMAND = "evaluate"
 EXIT_CODES = """\b
@@ -67,7 +67,7 @@ class CommandTable(click.Group):
 def _refuse_misspelt_command(ctx: click.Context, word: str) -> None:
     suggestion = did_you_mean(word, _modules())
     if suggestion and not word.startswith("-") and not os.path.exists(word):  # noqa: PTH110 - takes any word
-        raise click.UsageError(f"{shown(word)} is neither a command nor a file.{suggestion}", ctx)
+        raise click.UsageError(f"{quoted_value(word)} is neither a command nor a file.{suggestion}", ctx)
 
 
 @cache

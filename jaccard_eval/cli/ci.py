@@ -79,7 +79,7 @@ def _annotate(checks: Iterable[Check]) -> None:
     from jaccard_eval.report.outputs.github import annotation_lines
 
     workspace = os.environ.get("GITHUB_WORKSPACE")
-    placed = [_from_root(one, workspace) for one in checks] if workspace else checks
+    placed = [_from_root(check, workspace) for check in checks] if workspace else checks
     for line in annotation_lines(placed):
         streams.command(line)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jaccard_eval.cli.inputs import note_inputs
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.features.gates.rules import Gates, Rule
@@ -44,7 +44,7 @@ def find_config() -> Path | None:
         if len(found) > 1:
             names = ", ".join(path.name for path in found)
             raise UsageError(
-                f"{shown(str(folder))} has several configurations, {names}; keep one, or name it: --config"
+                f"{quoted_value(str(folder))} has several configurations, {names}; keep one, or name it: --config"
             )
         if found:
             return Path(os.path.relpath(found[0], here))

@@ -25,7 +25,7 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import RunOptions, parse_number
 from jaccard_eval.errors import ExitCode, UsageError
 from jaccard_eval.findings import as_settings
-from jaccard_eval.text import printable, shown
+from jaccard_eval.text import printable, quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult
@@ -99,7 +99,9 @@ class Gatekeeper:
             return result
         gating = self.gating.without_other_baseline(result) if self.updates else self.gating
         if gating is not self.gating:
-            streams.say(f"baseline {shown(str(self.baseline))} is of other rules or ground truth: not compared with")
+            streams.say(
+                f"baseline {quoted_value(str(self.baseline))} is of other rules or ground truth: not compared with"
+            )
         return gating.apply(result)
 
     def outputs_to_write(self, planned: Sequence[Output], gates: Sequence[GateVerdict]) -> list[Output]:
@@ -127,14 +129,17 @@ class Gatekeeper:
             from jaccard_eval.report.checks import count_text, verdict_text
 
             loud = ("fail", "warn") if self.quiet else ("fail", "warn", "skip")
-            yield from (f"gate {_WORDS[one.status]}: {verdict_text(one)}" for one in gates if one.status in loud)
+            yield from (f"gate {_WORDS[gate.status]}: {verdict_text(gate)}" for gate in gates if gate.status in loud)
             yield from [] if self.quiet else [f"gates of {self.source}: {count_text(gates)}"]
         if self.exit_zero and any(verdict.failed for verdict in gates):
             yield "a gate failed; the exit code is 0 because of --exit-zero"
         if self.updates and self._fails(gates):
-            yield f"baseline {shown(str(self.baseline))} stays as it was: a gate failed; --exit-zero accepts the run"
+            yield (
+                f"baseline {quoted_value(str(self.baseline))} stays as it was: a gate failed; "
+                "--exit-zero accepts the run"
+            )
         elif self.updates and not self.quiet:
-            yield f"baseline {' and '.join(shown(str(path)) for path in self.files)} written"
+            yield f"baseline {' and '.join(quoted_value(str(path)) for path in self.files)} written"
 
 
 def prepare(options: RunOptions) -> Gatekeeper:
@@ -182,7 +187,9 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, str]:
         note_inputs([path], "the configuration")
         return _adapted(_relative_to(path.parent, gates), options), str(path)
     if named is not None:
-        raise UsageError(f"{shown(str(named))} has no gates: no [[gates.rules]] or [[tool.jaccard-eval.gates.rules]]")
+        raise UsageError(
+            f"{quoted_value(str(named))} has no gates: no [[gates.rules]] or [[tool.jaccard-eval.gates.rules]]"
+        )
     if not rules:
         return None, ""
     from jaccard_eval.features.gates.rules import Gates
@@ -305,7 +312,7 @@ def _named_number(text: str, expected: str) -> tuple[str, float]:
     """Split at the last equals sign: a metric reference has some of its own."""
     name, equals, value = text.rpartition("=")
     if not equals or not name.strip() or value.strip().endswith("]"):
-        raise UsageError(f"expected {expected}; got {shown(text)}")
+        raise UsageError(f"expected {expected}; got {quoted_value(text)}")
     return name.strip(), parse_number(value)
 
 

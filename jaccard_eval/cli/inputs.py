@@ -13,7 +13,7 @@ import click
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.formats import FormatModule
@@ -42,7 +42,7 @@ class Input:
     kind: str = FILE
 
     def __str__(self) -> str:
-        return f"{self.option or 'the input'} {shown(str(self.path))}"
+        return f"{self.option or 'the input'} {quoted_value(str(self.path))}"
 
 
 class AnyPath(click.Path):
@@ -112,7 +112,7 @@ def refuse_overwriting(outputs: Sequence[tuple[str, Path]]) -> None:
     inputs = list(dict.fromkeys(_noted(context)))
     clashes = (_first_clash(path, inputs, context.params) for _, path in outputs)
     said = [
-        f"{option} {shown(str(path))} {clash}; choose another path"
+        f"{option} {quoted_value(str(path))} {clash}; choose another path"
         for (option, path), clash in zip(outputs, clashes, strict=True)
         if clash
     ]
@@ -194,7 +194,7 @@ def _is_read_in(folder: Path, target: Path, reads: Reads) -> bool:
     for identity, files in _walk(folder):
         if is_read and identity == parent:
             return True
-        if wanted and any(_leads_to(one, wanted) and reads(one.name) for one in files):
+        if wanted and any(_leads_to(file, wanted) and reads(file.name) for file in files):
             return True
     return False
 
@@ -215,8 +215,8 @@ def _walk(folder: Path) -> Iterator[tuple[Identity, list[os.DirEntry[str]]]]:
         entries: list[os.DirEntry[str]] = []
         with contextlib.suppress(OSError), os.scandir(here) as scanned:
             entries = list(scanned)
-        pending += [Path(one.path) for one in entries if is_folder_entry(one)]
-        yield identity, [one for one in entries if not is_folder_entry(one)]
+        pending += [Path(entry.path) for entry in entries if is_folder_entry(entry)]
+        yield identity, [entry for entry in entries if not is_folder_entry(entry)]
 
 
 def _leads_to(entry: os.DirEntry[str], wanted: Identity) -> bool:

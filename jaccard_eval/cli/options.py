@@ -30,7 +30,7 @@ from jaccard_eval.cli.parse import (
 )
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.options import SideOptions
-from jaccard_eval.text import shown, shown_json
+from jaccard_eval.text import quoted_value, shown_json
 
 if TYPE_CHECKING:
     from jaccard_eval.data.protocol import AreaRange
@@ -123,11 +123,13 @@ def removed_option(name: str, instead: str) -> click.Option:
 def _format_name(name: str) -> str:
     from jaccard_eval.errors import UsageError
     from jaccard_eval.formats import format_names
-    from jaccard_eval.text import did_you_mean, shown
+    from jaccard_eval.text import did_you_mean
 
     known = format_names()
     if name not in known:
-        raise UsageError(f"unknown format {shown(name)}; known are {', '.join(known)}.{did_you_mean(name, known)}")
+        raise UsageError(
+            f"unknown format {quoted_value(name)}; known are {', '.join(known)}.{did_you_mean(name, known)}"
+        )
     return name
 
 
@@ -139,12 +141,12 @@ def _complete_format(_: click.Context, __: click.Parameter, start: str) -> list[
 
 def _known_codes(_: click.Context, __: click.Parameter, codes: tuple[str, ...]) -> tuple[str, ...]:
     from jaccard_eval.findings import CODES
-    from jaccard_eval.text import did_you_mean, shown
+    from jaccard_eval.text import did_you_mean
 
     for code in codes:
         if code not in CODES:
             hint = did_you_mean(code, CODES) or " docs/findings.md lists all."
-            raise click.BadParameter(f"{shown(code)} is no code of a finding.{hint}")
+            raise click.BadParameter(f"{quoted_value(code)} is no code of a finding.{hint}")
     return codes
 
 
@@ -444,7 +446,9 @@ def _parsed(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) 
     pairs = [(name.strip(), glob.strip()) for name, _, glob in (text.partition("=") for text in texts)]
     for text, pair in zip(texts, pairs, strict=True):
         if not all(pair):
-            raise click.BadParameter(f"expected NAME=GLOB, such as night='img/night/**'; got {shown(text)}", ctx, param)
+            raise click.BadParameter(
+                f"expected NAME=GLOB, such as night='img/night/**'; got {quoted_value(text)}", ctx, param
+            )
     return tuple(pairs)
 
 

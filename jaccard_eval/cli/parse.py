@@ -15,7 +15,7 @@ import click
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, SettingsError, Where, as_settings
 from jaccard_eval.options import BEST_F1, SideOptions
-from jaccard_eval.text import did_you_mean, is_numeral, shown, shown_json
+from jaccard_eval.text import did_you_mean, is_numeral, quoted_value, shown_json
 
 if TYPE_CHECKING:
     from jaccard_eval.data.protocol import AreaRange
@@ -116,7 +116,9 @@ class OneOf(click.Choice[str]):
         """Return the choice."""
         if value not in self.choices:
             known = ", ".join(self.choices)
-            self.fail(f"{shown(value)} is not one of {known}.{did_you_mean(str(value), self.choices)}", param, ctx)
+            self.fail(
+                f"{quoted_value(value)} is not one of {known}.{did_you_mean(str(value), self.choices)}", param, ctx
+            )
         return str(value)
 
 
@@ -131,7 +133,7 @@ def parse_number(text: str) -> float:
     text = text.strip()
     number = float(text) if is_numeral(text) else math.nan
     if not math.isfinite(number):
-        raise UsageError(f"{shown(text)} is not a number")
+        raise UsageError(f"{quoted_value(text)} is not a number")
     return number
 
 
@@ -143,7 +145,7 @@ def parse_numbers(text: str) -> tuple[float, ...]:
 def parse_whole(text: str) -> int:
     """Return a whole number from 0 on."""
     if not re.fullmatch(r"\d{1,18}", text.strip(), re.ASCII):
-        raise UsageError(f"{shown(text)} is not a whole number")
+        raise UsageError(f"{quoted_value(text)} is not a whole number")
     return int(text)
 
 
@@ -161,7 +163,7 @@ def parse_iou(text: str) -> tuple[float, ...]:
         return tuple(parse_number(part) for part in text.split(","))
     parts = [parse_number(part) for part in text.split(":")]
     if len(parts) != 3:
-        raise UsageError(f"a range of thresholds is start:stop:step, such as 0.5:0.95:0.05; got {shown(text)}")
+        raise UsageError(f"a range of thresholds is start:stop:step, such as 0.5:0.95:0.05; got {quoted_value(text)}")
     return _linspace(*parts)
 
 
@@ -186,7 +188,7 @@ def parse_max_dets(text: str) -> tuple[int, ...]:
     caps = [parse_number(part) for part in text.split(",")]
     broken = [cap for cap in caps if cap != int(cap) or cap < 1]
     if broken:
-        raise UsageError(f"caps on detections are whole numbers from 1 on, or 'none'; got {shown(text)}")
+        raise UsageError(f"caps on detections are whole numbers from 1 on, or 'none'; got {quoted_value(text)}")
     return tuple(map(int, caps))
 
 
@@ -201,7 +203,9 @@ def _area(item: str) -> tuple[str, float, float]:
     name, _, bounds = item.partition("=")
     low, colon, high = bounds.partition(":")
     if not _AREA_NAME.fullmatch(name) or not colon:
-        raise UsageError(f"an area range is name=low:high in square pixels, such as small=0:32²; got {shown(item)}")
+        raise UsageError(
+            f"an area range is name=low:high in square pixels, such as small=0:32²; got {quoted_value(item)}"
+        )
     return name, _square_pixels(low), _square_pixels(high)
 
 
@@ -221,7 +225,7 @@ def parse_names(text: str) -> tuple[str, ...]:
     except (csv.Error, StopIteration):
         names = ()
     if not names or not all(names):
-        raise UsageError(f"expected names separated by commas, got {shown(text)}")
+        raise UsageError(f"expected names separated by commas, got {quoted_value(text)}")
     return names
 
 
@@ -231,7 +235,7 @@ def parse_score(text: str) -> float | str:
         return text
     if is_numeral(text.strip()):
         return parse_number(text)
-    raise UsageError(f"expected a number or {BEST_F1}, got {shown(text)}.{did_you_mean(text, [BEST_F1])}")
+    raise UsageError(f"expected a number or {BEST_F1}, got {quoted_value(text)}.{did_you_mean(text, [BEST_F1])}")
 
 
 def parse_sort(text: str) -> str:
@@ -278,7 +282,7 @@ def _named_rule(name: str) -> str:
     if name not in known:
         raise UsageError(
             f"expected pairs such as cat=kitty, a .json or .yaml file, or one of {', '.join(known)}; "
-            f"got {shown(name)}.{did_you_mean(name, known)}"
+            f"got {quoted_value(name)}.{did_you_mean(name, known)}"
         )
     return name
 
@@ -286,13 +290,13 @@ def _named_rule(name: str) -> str:
 def _pair(item: str) -> tuple[str, str]:
     pred, equals, gt = (part.strip() for part in item.partition("="))
     if not (pred and equals and gt):
-        raise UsageError(f"expected prediction=ground-truth pairs such as cat=kitty, got {shown(item)}")
+        raise UsageError(f"expected prediction=ground-truth pairs such as cat=kitty, got {quoted_value(item)}")
     return pred, gt
 
 
 def _repeated(pairs: Iterable[tuple[str, Any]]) -> str:
     counts = Counter(name for name, _ in pairs)
-    return ", ".join(shown(name) for name, count in counts.items() if count > 1)
+    return ", ".join(quoted_value(name) for name, count in counts.items() if count > 1)
 
 
 @as_settings()
@@ -313,7 +317,7 @@ def _read_json_object(path: Path) -> dict[str, Any]:
 
     content = parse_json(path, read_text(path))
     if isinstance(content, RepeatedKeys):
-        problem = f"classes mapped more than once: {', '.join(map(shown, content.repeated))}"
+        problem = f"classes mapped more than once: {', '.join(map(quoted_value, content.repeated))}"
     elif isinstance(content, dict):
         return content
     else:

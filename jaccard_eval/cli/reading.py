@@ -45,7 +45,9 @@ def two_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -
 def refuse_options_of_sides(parameters: Sequence[click.Parameter]) -> None:
     """Raise a usage error when saved results come with rules, or ways to read, that they have themselves."""
     context = click.get_current_context()
-    given = [one.opts[0] for one in parameters if context.get_parameter_source(one.name or "") in GIVEN]
+    given = [
+        parameter.opts[0] for parameter in parameters if context.get_parameter_source(parameter.name or "") in GIVEN
+    ]
     if given:
         raise click.UsageError(
             f"{', '.join(given)}: a saved result has rules and options of its own; name ground truth and predictions"

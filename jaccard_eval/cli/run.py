@@ -46,7 +46,7 @@ def report_findings(findings: Iterable[Finding], options: RunOptions, *, in_repo
 
 def as_errors(findings: Iterable[Finding], options: RunOptions) -> tuple[Finding, ...]:
     """Return what ends a run: errors, with ``--strict`` also warnings; empty, or with the warnings that are allowed."""
-    taken = [_taken(one, options) for one in findings if one.severity is not Severity.NOTE]
+    taken = [_taken(finding, options) for finding in findings if finding.severity is not Severity.NOTE]
     return tuple(taken) if any(one.severity is Severity.ERROR for one in taken) else ()
 
 
@@ -72,7 +72,7 @@ def findings_text(findings: Iterable[Finding], severities: Collection[Severity],
     width : int, optional
         Columns to wrap at; None puts each message in one line, for pipes and logs.
     """
-    chosen = sorted((one for one in findings if one.severity in severities), key=_weight)
+    chosen = sorted((finding for finding in findings if finding.severity in severities), key=_weight)
     return "\n".join(str(one) if width is None else "\n".join(_wrapped(one, width)) for one in chosen)
 
 

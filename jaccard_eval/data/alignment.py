@@ -18,7 +18,7 @@ from jaccard_eval.data.signature import digest_rows, signature
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.options import AlignOptions
-from jaccard_eval.text import counted, did_you_mean, example_keys, shown
+from jaccard_eval.text import did_you_mean, example_keys, pluralise, quoted_value
 
 IntArray = npt.NDArray[np.int64]
 
@@ -113,14 +113,16 @@ def _note_adapted(gt: Dataset, pred: Dataset, match: ImageMatch, findings: Findi
     ours, theirs = gt.images.name(int(match.rows[row])), pred.images.name(row)
     detail = f"images correspond by {match.strategy}, overlooking {OVERLOOKED[match.strategy]}: "
     findings.note(
-        "image-names-adapted", Where(pred.path, field="image"), f"{detail}{shown(theirs)} is taken for {shown(ours)}"
+        "image-names-adapted",
+        Where(pred.path, field="image"),
+        f"{detail}{quoted_value(theirs)} is taken for {quoted_value(ours)}",
     )
 
 
 def _require_known(purpose: str, way: str, known: Sequence[str]) -> None:
     if way not in known:
         raise UsageError(
-            f"unknown way to {purpose}: {shown(way)}; known are {', '.join(known)}.{did_you_mean(way, known)}"
+            f"unknown way to {purpose}: {quoted_value(way)}; known are {', '.join(known)}.{did_you_mean(way, known)}"
         )
 
 
@@ -169,7 +171,7 @@ class _Extra:
     def of(cls, gt: Dataset, pred: Dataset, match: ImageMatch, extra: IntArray) -> _Extra:
         boxes = int(np.isin(pred.boxes.image, extra).sum())
         detail = (
-            f"{boxes:,} predictions on {counted(len(extra), 'image')} that the ground truth {gt.path} does not have"
+            f"{boxes:,} predictions on {pluralise(len(extra), 'image')} that the ground truth {gt.path} does not have"
         )
         names = example_keys(pred.images.name(int(row)) for row in extra)
         alike = _lookalike(gt, pred, extra) if match.strategy == "id" else ""
@@ -184,7 +186,7 @@ def _lookalike(gt: Dataset, pred: Dataset, extra: IntArray) -> str:
         found = extra[rows[extra] >= 0]
         if len(found):
             ours, theirs = gt.images.name(int(rows[found[0]])), pred.images.name(int(found[0]))
-            return f"; {shown(theirs)} would match {shown(ours)} by {strategy}"
+            return f"; {quoted_value(theirs)} would match {quoted_value(ours)} by {strategy}"
     return ""
 
 
@@ -334,7 +336,7 @@ def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: Fi
         )
     elif boxes:
         are = "is" if len(unknown) == 1 else "are"
-        what = f"{counted(boxes, 'prediction')} of {counted(len(unknown), 'class', 'classes')}"
+        what = f"{pluralise(boxes, 'prediction')} of {pluralise(len(unknown), 'class', 'classes')}"
         detail = f"{what} that {are} no category of the ground truth set aside: {example_keys(names, 10)}"
         findings.warning("class-unknown", where, detail)
 
@@ -392,7 +394,7 @@ def _to_pixels(
         names = example_keys(images.table.name(int(row)) for row in unknown)
         detail = (
             f"boxes are normalised and the other side is in pixels, but the width and height of "
-            f"{counted(len(unknown), 'image')} are not known: {names}"
+            f"{pluralise(len(unknown), 'image')} are not known: {names}"
         )
         where, fix = Where(side.path), "Give the pictures with --images DIR."
         if not side.units_guessed:
@@ -409,7 +411,9 @@ def _chosen_classes(labels: LabelMap, options: AlignOptions) -> RowArray:
     """Return the row of each class among those to evaluate, -1 for classes left out."""
     for name in (*options.classes, *options.exclude_classes):
         if name not in labels.names:
-            raise UsageError(f"unknown class {shown(name)} in the ground truth.{did_you_mean(name, labels.names)}")
+            raise UsageError(
+                f"unknown class {quoted_value(name)} in the ground truth.{did_you_mean(name, labels.names)}"
+            )
     wanted = [
         (not options.classes or name in options.classes) and name not in options.exclude_classes
         for name in labels.names

@@ -11,7 +11,7 @@ from jaccard_eval.data.boxtable import RowArray
 from jaccard_eval.data.dataset import Key, LabelMap
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Where
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 NOWHERE = -1
 AUTO = "auto"  # the map that the boxes speak for; not a map itself
@@ -37,7 +37,9 @@ def rows_of_named(name: str, gt: LabelMap, pred: LabelMap) -> RowArray:
     """
     if name not in NAMED_MAPS:
         known = class_map_names()
-        raise UsageError(f"unknown class map {shown(name)}; known are {', '.join(known)}.{did_you_mean(name, known)}")
+        raise UsageError(
+            f"unknown class map {quoted_value(name)}; known are {', '.join(known)}.{did_you_mean(name, known)}"
+        )
     return np.fromiter(NAMED_MAPS[name](gt, pred), dtype=np.int32, count=len(pred))
 
 
@@ -190,7 +192,7 @@ def _require(name: str, known: set[str] | dict[str, int], side: str) -> None:
     if name not in known:
         listed = ", ".join(sorted(known)[:10])
         raise UsageError(
-            f"class map: no class {shown(name)} in the {side}; it has {listed}.{did_you_mean(name, known)}"
+            f"class map: no class {quoted_value(name)} in the {side}; it has {listed}.{did_you_mean(name, known)}"
         )
 
 
@@ -209,7 +211,8 @@ def _by_spelling(gt: LabelMap, pred: LabelMap, where: Where, findings: FindingLo
             findings.warning(
                 "class-spelling",
                 where,
-                f"class {shown(pred.names[i])} is taken for {shown(gt.names[row])}: only case or spacing differs",
+                f"class {quoted_value(pred.names[i])} is taken for {quoted_value(gt.names[row])}: only "
+                "case or spacing differs",
                 fix="Spell it alike on both sides, or map it with --class-map.",
             )
     return rows

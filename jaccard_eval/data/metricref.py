@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jaccard_eval.errors import UsageError
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 BOXES, MAPS, MAP_CLASS = "boxes", "label maps", "a class of label maps"  # what a metric can be taken of
 
@@ -147,7 +147,7 @@ class MetricRef:
         fields = _parse_head(head, text)
         for key, value in items.items():
             if fields.get(key) is not None:
-                raise UsageError(f"metric {shown(text)}: {key} is given twice")
+                raise UsageError(f"metric {quoted_value(text)}: {key} is given twice")
             fields[key] = value
         fields["class_name"] = fields.pop("class", None)
         return cls(**fields)  # type: ignore[arg-type]
@@ -184,11 +184,11 @@ def split_ref(text: str) -> tuple[str, dict[str, str | float | int]]:
     """
     head, bracket, tail = text.strip().partition("[")
     if bracket and not tail.endswith("]"):
-        raise UsageError(f"metric {shown(text)}: the bracket is not closed")
+        raise UsageError(f"metric {quoted_value(text)}: the bracket is not closed")
     items: dict[str, str | float | int] = {}
     for key, value in _parse_items(tail.removesuffix("]"), text):
         if key in items:
-            raise UsageError(f"metric {shown(text)}: {key} is given twice")
+            raise UsageError(f"metric {quoted_value(text)}: {key} is given twice")
         items[key] = value
     return head.strip(), items
 
@@ -231,7 +231,7 @@ def suggest_metric(word: str, known: Sequence[str]) -> str:
     (" Did you mean 'AP50'?", " Did you mean 'AP'?")
     """
     alike = [name for name in known if _bare(name) == _bare(word)]
-    return f" Did you mean {shown(alike[0])}?" if alike else did_you_mean(word, known)
+    return f" Did you mean {quoted_value(alike[0])}?" if alike else did_you_mean(word, known)
 
 
 def _bare(name: str) -> str:
@@ -249,7 +249,7 @@ def _parse_head(head: str, text: str) -> dict[str, str | float | int | None]:
     if match is None or (match["number"] and number is None):
         known = (*BOX_METRICS, *COCO_SUMMARY)
         raise UsageError(
-            f"unknown metric {shown(text)}; known are {', '.join(BOX_METRICS)}.{suggest_metric(head, known)}"
+            f"unknown metric {quoted_value(text)}; known are {', '.join(BOX_METRICS)}.{suggest_metric(head, known)}"
         )
     fields: dict[str, str | float | int | None] = {"name": match["name"], "area": match["area"]}
     if number and match["number"]:
@@ -263,12 +263,15 @@ def _parse_items(body: str, text: str) -> list[tuple[str, str | float | int]]:
     while position < len(body):
         match = _ITEM.match(body, position)
         if match is None or not match["value"]:
-            raise UsageError(f"metric {shown(text)}: cannot read {shown(body[position:])}; expected key=value")
+            raise UsageError(
+                f"metric {quoted_value(text)}: cannot read {quoted_value(body[position:])}; expected key=value"
+            )
         key, value = match["key"], match["value"]
         if key not in QUALIFIERS:
             known = ", ".join(QUALIFIERS)
             raise UsageError(
-                f"metric {shown(text)}: unknown key {shown(key)}; known are {known}.{did_you_mean(key, QUALIFIERS)}"
+                f"metric {quoted_value(text)}: unknown key {quoted_value(key)}; known are "
+                f"{known}.{did_you_mean(key, QUALIFIERS)}"
             )
         items.append((key, _parse_value(key, value, text)))
         position = match.end()
@@ -283,9 +286,9 @@ def _parse_value(key: str, value: str, text: str) -> str | float | int:
     try:
         number = int(value) if key == "max_dets" else float(value)
     except ValueError:
-        raise UsageError(f"metric {shown(text)}: {key} must be a number, got {shown(value)}") from None
+        raise UsageError(f"metric {quoted_value(text)}: {key} must be a number, got {quoted_value(value)}") from None
     if not math.isfinite(number):
-        raise UsageError(f"metric {shown(text)}: {key} must be a finite number, got {shown(value)}")
+        raise UsageError(f"metric {quoted_value(text)}: {key} must be a finite number, got {quoted_value(value)}")
     return number
 
 
@@ -293,7 +296,7 @@ def _unquoted(value: str, text: str) -> str:
     try:
         return str(json.loads(value))
     except ValueError as error:
-        raise UsageError(f"metric {shown(text)}: cannot read {shown(value)}: {error}") from None
+        raise UsageError(f"metric {quoted_value(text)}: cannot read {quoted_value(value)}: {error}") from None
 
 
 def _text(value: float | str) -> str:

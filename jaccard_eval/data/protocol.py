@@ -12,7 +12,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import fields_document, written_as
 from jaccard_eval.errors import UsageError
 from jaccard_eval.options import require_lists
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 SMALL_MAX_AREA = 32.0**2  # px², COCO detection evaluation
 MEDIUM_MAX_AREA = 96.0**2  # px², COCO detection evaluation
@@ -247,7 +247,7 @@ def get_protocol(name: str) -> Protocol:
     """
     if name not in PROTOCOLS:
         known = ", ".join(PROTOCOLS)
-        raise UsageError(f"unknown protocol {shown(name)}; known are {known}.{did_you_mean(name, PROTOCOLS)}")
+        raise UsageError(f"unknown protocol {quoted_value(name)}; known are {known}.{did_you_mean(name, PROTOCOLS)}")
     return PROTOCOLS[name]
 
 

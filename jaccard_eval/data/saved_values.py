@@ -11,7 +11,7 @@ from typing import Any
 from jaccard_eval.data.document import PIXELS
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS, metric_bounds
 from jaccard_eval.data.signature import signature_fields
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 ROUNDING = 1e-9  # by which sums of shares may exceed 1, and percentiles each other
 
@@ -191,8 +191,8 @@ def _seen(value: Any) -> str:
     if isinstance(value, list):
         return "a list" if value else "an empty list"
     if isinstance(value, str):
-        return f"the text {shown(value)}"
-    return "null" if value is None else shown(value).lower() if isinstance(value, bool) else shown(value)
+        return f"the text {quoted_value(value)}"
+    return "null" if value is None else quoted_value(value).lower() if isinstance(value, bool) else quoted_value(value)
 
 
 _SHARE = partial(_number, low=0.0, high=1.0)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.data.dataset import Dataset
@@ -105,7 +105,7 @@ def format_module(name: str) -> FormatModule:
     if name in foreign:
         return importlib.import_module(foreign[name])
     known = format_names()
-    raise UsageError(f"unknown format {shown(name)}; known are {', '.join(known)}.{did_you_mean(name, known)}")
+    raise UsageError(f"unknown format {quoted_value(name)}; known are {', '.join(known)}.{did_you_mean(name, known)}")
 
 
 def detect_format(path: Path) -> str:
@@ -232,7 +232,9 @@ def format_writer(name: str) -> FormatWriter:
     module = format_module(name)
     if hasattr(module, "write"):
         return cast("FormatWriter", module)
-    raise UsageError(f"format {shown(name)} cannot be written; those that can are {', '.join(written_formats())}")
+    raise UsageError(
+        f"format {quoted_value(name)} cannot be written; those that can are {', '.join(written_formats())}"
+    )
 
 
 def written_formats() -> list[str]:

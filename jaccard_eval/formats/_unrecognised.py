@@ -10,7 +10,7 @@ from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.findings import DataError, FindingLog, Where, reason_of
 from jaccard_eval.formats import format_module
 from jaccard_eval.reading.files import SNIFF_BYTES, decode, read_bytes, record_failures
-from jaccard_eval.text import printable, shown
+from jaccard_eval.text import printable, quoted_value
 
 MAX_FILES = 20  # of a folder that are looked into
 MAX_KINDS = 5  # of files and folders that a message lists
@@ -35,7 +35,7 @@ def _explain_folder(folder: Path, known: Sequence[str]) -> DataError:
     for entry in [*files, *(entry for entry in entries if entry.is_dir())][:MAX_FILES]:
         formats = [name for name, module in modules if module.sniff(entry)]
         if len(formats) == 1:
-            choices.append(f"{shown(entry.name)} ({formats[0]})")
+            choices.append(f"{quoted_value(entry.name)} ({formats[0]})")
     if choices:
         more = f" and {len(choices) - MAX_KINDS} more" if len(choices) > MAX_KINDS else ""
         fix = f"Pass what holds the boxes: {', '.join(choices[:MAX_KINDS])}{more}."
@@ -70,7 +70,7 @@ def _foreign(file: Path) -> DataError | None:
 
 def _contents(entries: Sequence[Path]) -> str:
     """Say what lies in a folder, by the suffixes of the files and the names of the folders."""
-    folders = [shown(entry.name) for entry in entries if entry.is_dir()]
+    folders = [quoted_value(entry.name) for entry in entries if entry.is_dir()]
     kinds = Counter(entry.suffix.lower() or "without suffix" for entry in entries if not entry.is_dir())
     files = [f"{count:,} {printable(kind)}" for kind, count in kinds.most_common()]
     said = [

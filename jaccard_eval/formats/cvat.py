@@ -17,7 +17,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
 from jaccard_eval.reading.xml import mention_unused, parse_xml, root_name, text_of
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -116,7 +116,7 @@ class _Tree:
         self.images.append(name)
         self.sizes += [element.get(side, "") for side in _SIDES]
         for number, box in enumerate(element.iterfind("box")):
-            self._add_box(name, box.get("label", ""), box, f"image {shown(name)}.box[{number}]")
+            self._add_box(name, box.get("label", ""), box, f"image {quoted_value(name)}.box[{number}]")
         self.shapes.update(child.tag for child in element if child.tag in _SHAPES)
 
     def add_track(self, number: int, track: Element) -> None:
@@ -127,7 +127,7 @@ class _Tree:
                 self.outside += 1
             elif not (frame.isascii() and frame.isdigit() and len(frame) <= _FRAME_DIGITS):
                 where = Where(str(self.path), record=record, field="frame")
-                self.bad_frames.append((where, f"is {shown(frame)}, expected a whole number"))
+                self.bad_frames.append((where, f"is {quoted_value(frame)}, expected a whole number"))
             else:
                 self._add_box(_FRAME_NAME.format(int(frame)), track.get("label", ""), box, record)
         self.shapes.update(child.tag for child in track if child.tag in _SHAPES)
@@ -181,7 +181,9 @@ def _numbers(tree: _Tree, texts: list[str], names: tuple[str, ...], draft: Draft
 
     def describe(index: int) -> tuple[Where, str]:
         where = tree.where(index // len(names), names[index % len(names)])
-        return where, f"{shown(texts[index])} is not a plain finite number" if texts[index] else "is missing or empty"
+        return where, f"{quoted_value(texts[index])} is not a plain finite number" if texts[
+            index
+        ] else "is missing or empty"
 
     fix = "Write plain decimal numbers with a point."
     draft.findings.add_rows(Severity.ERROR, "number-invalid", bad, describe, fix=fix)

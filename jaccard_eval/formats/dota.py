@@ -17,7 +17,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
-from jaccard_eval.text import counted, is_numeral
+from jaccard_eval.text import is_numeral, pluralise
 
 if TYPE_CHECKING:
     from jaccard_eval.reading.lines import TextBoxes
@@ -127,5 +127,5 @@ def _note_oriented(points: FloatArray, corners: FloatArray, draft: Draft) -> Non
         hull = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
         n_oriented = int(np.count_nonzero(area < hull * (1 - _UPRIGHT)))
     if n_oriented:
-        detail = f"read as the boxes around them: {counted(n_oriented, 'oriented box', 'oriented boxes')}"
+        detail = f"read as the boxes around them: {pluralise(n_oriented, 'oriented box', 'oriented boxes')}"
         draft.findings.note("outline", Where(draft.path), detail)

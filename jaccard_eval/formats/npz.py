@@ -28,7 +28,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, Keys, RawBoxes
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.reading.npz import Archive
@@ -73,7 +73,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         used = _BOX_ARRAYS
     unused = sorted(archive.arrays.keys() - used)
     if unused:
-        names = ", ".join(map(shown, unused))
+        names = ", ".join(map(quoted_value, unused))
         draft.findings.note("npz-unused", Where(draft.path), f"arrays passed over: {names}")
 
 

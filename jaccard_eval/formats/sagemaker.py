@@ -12,7 +12,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, line_records, looks_like
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
     name="sagemaker",
@@ -44,7 +44,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     for line in line_records(path, files.read_text(path), draft):
         jobs = [name for name in line.values if _is_job(line.values.get(f"{name}{_METADATA}"))]
         if len(jobs) > 1:
-            detail = f"boxes of several jobs: {' and '.join(map(shown, jobs))}"
+            detail = f"boxes of several jobs: {' and '.join(map(quoted_value, jobs))}"
             line.error("layout", jobs[1], detail, "Keep those of one job in the manifest.")
         if jobs:
             _add_boxes(collector, line, jobs[0])

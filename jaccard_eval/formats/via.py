@@ -14,7 +14,7 @@ from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import parse_json
 from jaccard_eval.reading.records import Record, RecordCollector, looks_like
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
     name="via",
@@ -186,9 +186,9 @@ def _class_attribute(regions: list[Record], draft: Draft) -> str:
         return next(iter(names), _USUAL[0])
     usual = [name for wanted in _USUAL for name in names if name.lower() == wanted]
     if usual:
-        draft.details.append(f"class: attribute {shown(usual[0])}")
+        draft.details.append(f"class: attribute {quoted_value(usual[0])}")
         return usual[0]
-    detail = f"the class may be any of the attributes {', '.join(map(shown, sorted(names)))}"
+    detail = f"the class may be any of the attributes {', '.join(map(quoted_value, sorted(names)))}"
     fix = "Call the one that it is class."
     draft.findings.error("columns-ambiguous", Where(draft.path, field=_ATTRIBUTES), detail, fix=fix)
     return next(iter(names))

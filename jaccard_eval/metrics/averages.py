@@ -12,7 +12,7 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import UsageError
 from jaccard_eval.metrics.curves import CurveSource
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,24 +31,27 @@ class Axes:
         if ref.iou is not None:
             return self._threshold(ref, ref.iou)
         if len(self.protocol.iou_thresholds) > 1:
-            raise UsageError(f"metric {shown(str(ref))}: name the IoU threshold, e.g. {ref.name}[iou=0.5]")
+            raise UsageError(f"metric {quoted_value(str(ref))}: name the IoU threshold, e.g. {ref.name}[iou=0.5]")
         return 0
 
     def _threshold(self, ref: MetricRef, iou: float) -> int:
         known = np.asarray(self.protocol.iou_thresholds)
         nearest = int(np.abs(known - iou).argmin())
         if abs(known[nearest] - iou) > 1e-9:  # 0.9 is 0.8999999999999999 in the COCO thresholds
-            raise UsageError(f"metric {shown(str(ref))}: IoU {iou:g} is not evaluated; thresholds are {_listed(known)}")
+            raise UsageError(
+                f"metric {quoted_value(str(ref))}: IoU {iou:g} is not evaluated; thresholds are {_listed(known)}"
+            )
         return nearest
 
     def area(self, ref: MetricRef) -> int:
         """Return the area range, the first by default."""
-        names = [one.name for one in self.protocol.areas]
+        names = [area.name for area in self.protocol.areas]
         if ref.area is None:
             return 0
         if ref.area not in names:
             raise UsageError(
-                f"metric {shown(str(ref))}: unknown area range {shown(ref.area)}; known are {', '.join(names)}."
+                f"metric {quoted_value(str(ref))}: unknown area range {quoted_value(ref.area)}; known are "
+                f"{', '.join(names)}."
                 f"{did_you_mean(ref.area, names)}"
             )
         return names.index(ref.area)
@@ -60,9 +63,11 @@ class Axes:
             return max(len(caps) - 1, 0)
         if not caps:
             without = f"protocol {self.protocol.name} has no caps on detections; ask for {ref.name} without one"
-            raise UsageError(f"metric {shown(str(ref))}: {without}")
+            raise UsageError(f"metric {quoted_value(str(ref))}: {without}")
         if ref.max_dets not in caps:
-            raise UsageError(f"metric {shown(str(ref))}: cap {ref.max_dets} is not evaluated; caps are {list(caps)}")
+            raise UsageError(
+                f"metric {quoted_value(str(ref))}: cap {ref.max_dets} is not evaluated; caps are {list(caps)}"
+            )
         return caps.index(ref.max_dets)
 
     def label(self, ref: MetricRef) -> int | None:
@@ -71,7 +76,7 @@ class Axes:
             return None
         if ref.class_name not in self.class_names:
             raise UsageError(
-                f"metric {shown(str(ref))}: unknown class {shown(ref.class_name)}."
+                f"metric {quoted_value(str(ref))}: unknown class {quoted_value(ref.class_name)}."
                 f"{did_you_mean(ref.class_name, self.class_names)}"
             )
         return self.class_names.index(ref.class_name)

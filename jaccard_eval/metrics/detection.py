@@ -22,7 +22,7 @@ from jaccard_eval.metrics.counts import match_columns, missed_columns, operating
 from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.options import BEST_F1
 from jaccard_eval.similarity import KINDS
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 FEW_THRESHOLDS = 4  # up to this many, the summary shows every IoU threshold, else those of COCO (.5 and .75)
 
@@ -111,7 +111,7 @@ class DetectionMetrics:
 
     def _at_operating_point(self, ref: MetricRef) -> MetricValue:
         if ref.area is not None or ref.max_dets is not None:
-            raise UsageError(f"metric {shown(str(ref))}: {ref.name} takes iou, score and class only")
+            raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} takes iou, score and class only")
         point = point_of(self.curves, self.axes, ref)
         return self._defined(ref, point_value(point, ref.name, len(self.image_names)), point.tp + point.fn)
 
@@ -149,7 +149,7 @@ class DetectionMetrics:
 
 def summary_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     """Return the metrics of a protocol's summary: COCO's twelve, as far as thresholds, areas and caps allow."""
-    areas = [one.name for one in protocol.areas[1:]]
+    areas = [area.name for area in protocol.areas[1:]]
     by_area = [MetricRef(name=name, area=area) for name in ("AP", "AR") for area in areas]
     by_cap = [MetricRef(name="AR", max_dets=cap) for cap in protocol.max_dets] or [MetricRef(name="AR")]
     return (*_threshold_refs(protocol), *by_area[: len(areas)], *by_cap, *by_area[len(areas) :])
@@ -187,7 +187,9 @@ def match_sides(sides: Sides, protocol: Protocol) -> DetectionMetrics:
     shapes = KINDS[protocol.iou_type].shapes
     for side, boxes in ((sides.gt, aligned.gt), (sides.pred, aligned.pred)):
         if shapes is not None and not isinstance(boxes.shapes, shapes) and len(boxes):
-            detail = f"{side.format} was read without the shapes that iou_type {shown(protocol.iou_type)} compares"
+            detail = (
+                f"{side.format} was read without the shapes that iou_type {quoted_value(protocol.iou_type)} compares"
+            )
             fix = "Pass a file that has them, or evaluate boxes: iou_type 'bbox'."
             findings.error("shapes-missing", Where(side.path), detail, fix=fix)
     findings.raise_errors()
@@ -206,5 +208,5 @@ def detection_metrics(result: EvaluationResult) -> DetectionMetrics:
         When the result has none, because it was put together by hand.
     """
     if not isinstance(result.measured, DetectionMetrics):
-        raise UsageError(f"the result of {shown(result.pred.path)} has no match table to compare")
+        raise UsageError(f"the result of {quoted_value(result.pred.path)} has no match table to compare")
     return result.measured

@@ -14,7 +14,7 @@ from jaccard_eval.data.protocol import USUAL_IOU, Protocol
 from jaccard_eval.data.result import Measured, SliceRow
 from jaccard_eval.errors import UsageError
 from jaccard_eval.options import Slice
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.metrics.detection import DetectionMetrics
@@ -62,7 +62,7 @@ def require_names(slices: Sequence[Slice]) -> None:
     names = [images.name for images in slices]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise UsageError(f"slice {shown(twice[0])} is given twice")
+        raise UsageError(f"slice {quoted_value(twice[0])} is given twice")
 
 
 def chosen_images(images: Slice, names: Sequence[str]) -> list[int]:
@@ -85,11 +85,11 @@ def chosen_images(images: Slice, names: Sequence[str]) -> list[int]:
         rows.update(found)
         unmatched += [] if found else [pattern]
     if unmatched:
-        listed = ", ".join(map(shown, unmatched[:SHOWN_NAMES]))
+        listed = ", ".join(map(quoted_value, unmatched[:SHOWN_NAMES]))
         more = f" and {len(unmatched) - SHOWN_NAMES:,} more" if len(unmatched) > SHOWN_NAMES else ""
-        example = f"; images are called like {shown(names[0])}" if names else ""
+        example = f"; images are called like {quoted_value(names[0])}" if names else ""
         meant = did_you_mean(unmatched[0], names)
-        raise UsageError(f"slice {shown(images.name)}: no image is matched by {listed}{more}{example}.{meant}")
+        raise UsageError(f"slice {quoted_value(images.name)}: no image is matched by {listed}{more}{example}.{meant}")
     return sorted(rows)
 
 

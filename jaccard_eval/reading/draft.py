@@ -28,7 +28,7 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, Readin
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.text import counted, shown
+from jaccard_eval.text import pluralise, quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.reading.images import ImageFolder
@@ -176,7 +176,7 @@ def _check_finite(raw: RawBoxes, column: FloatArray, name: str, findings: Findin
     def describe(row: int) -> tuple[Where, str]:
         where = replace(raw.place(row), field=name)
         why = f"numbers above {most:g} overflow" if np.isfinite(column[row]).all() else "numbers must be finite"
-        return where, f"is {shown(np.asarray(column[row]).tolist())}; {why}"
+        return where, f"is {quoted_value(np.asarray(column[row]).tolist())}; {why}"
 
     findings.add_rows(Severity.ERROR, "number-not-finite", rows, describe, fix="Fix the exporter or drop the record.")
 
@@ -223,7 +223,7 @@ def check_areas(raw: RawBoxes, findings: FindingLog) -> None:
         "area-negative",
         negative,
         lambda row: (replace(raw.place(row), field="area"), f"is {area[row]:g}"),
-        summary=f"area is negative, in no size range, in {counted(len(negative), 'record')}: such boxes are ignored",
+        summary=f"area is negative, in no size range, in {pluralise(len(negative), 'record')}: such boxes are ignored",
         fix="Write the area in square pixels, or leave it out.",
     )
 
@@ -238,7 +238,7 @@ def _check_overflow(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> No
 
 
 def _degenerate(count: int, what: str) -> str:
-    boxes = counted(count, "degenerate box has", "degenerate boxes have")
+    boxes = pluralise(count, "degenerate box has", "degenerate boxes have")
     return f"{boxes} {what} width or height and can match nothing; kept, as pycocotools does"
 
 
@@ -348,7 +348,7 @@ class Draft:
     def _origin(self) -> int:
         origin = self.options.origin
         if origin not in (0, 1):
-            raise UsageError(f"origin must be 0 or 1, got {shown(origin)}")
+            raise UsageError(f"origin must be 0 or 1, got {quoted_value(origin)}")
         return origin
 
     def _from_origin(self, xywh: FloatArray, reading: Reading) -> FloatArray:
@@ -401,7 +401,8 @@ class Draft:
             self.findings.error(
                 "class-index",
                 Where(self.path, field="class"),
-                f"class {shown(key)} has no name: {len(names)} names are given, for classes 0 to {len(names) - 1}",
+                f"class {quoted_value(key)} has no name: {len(names)} names are given, for classes 0 to "
+                f"{len(names) - 1}",
                 fix="Give a name for every index with --gt-names or --pred-names.",
             )
         texts = (str(key) if key in outside else names[int(key)] for key in universe.keys)
@@ -422,7 +423,7 @@ class Draft:
             summary = f"{len(orphans):,} boxes set aside: their {kind} is not among the file's {listed}"
 
             def describe(row: int) -> tuple[Where, str]:
-                return place(row), f"{kind} {shown(box_keys[row])}"
+                return place(row), f"{kind} {quoted_value(box_keys[row])}"
 
             self.findings.add_rows(Severity.WARNING, code, orphans, describe, summary=summary)
             self.ignored[code] += len(orphans)
@@ -437,7 +438,7 @@ class Draft:
                 Severity.ERROR,
                 "image-duplicate" if kind == "image" else "class-duplicate",
                 range(len(repeated)),
-                lambda r: (place, f"duplicate {kind} id {shown(repeated[r])}"),
+                lambda r: (place, f"duplicate {kind} id {quoted_value(repeated[r])}"),
                 fix="Ids must be unique; drop or renumber the repeated entries.",
             )
             self.findings.raise_errors()

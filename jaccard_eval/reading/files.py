@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where, as_given, is_address, reason_of
-from jaccard_eval.text import did_you_mean, printable, shown
+from jaccard_eval.text import did_you_mean, printable, quoted_value
 
 Contents = TypeVar("Contents")
 
@@ -405,8 +405,10 @@ def choose_split(asked: str, given: Iterable[str], where: Where, findings: Findi
         return split
     if asked == DEFAULT_SPLIT and len(known) == 1:
         findings.note(
-            "split-train", where, f"there is no split {shown(asked)}; {shown(known[0])}, the only one, is read"
+            "split-train",
+            where,
+            f"there is no split {quoted_value(asked)}; {quoted_value(known[0])}, the only one, is read",
         )
         return known[0]
-    detail = f"there is no split {shown(asked)}; there are: {', '.join(map(printable, known)) or 'none'}"
+    detail = f"there is no split {quoted_value(asked)}; there are: {', '.join(map(printable, known)) or 'none'}"
     raise DataError.single("split-missing", where, detail, fix=f"Name one with --split.{did_you_mean(asked, known)}")

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.findings import DataError, FindingLog, Where
-from jaccard_eval.text import shown, shown_json
+from jaccard_eval.text import quoted_value, shown_json
 
 MAX_INTEGER_DIGITS = 4300  # sys.int_info.default_max_str_digits: longer ones take quadratic time to convert
 _TOO_DEEP = "arrays or objects are nested too deep to be annotations"
@@ -104,7 +104,7 @@ def _record_syntax(findings: FindingLog, where: Where, text: str, error: json.JS
     expected = (error.msg[0].lower() + error.msg[1:]).removesuffix(" at")
     found = text[error.pos : error.pos + _SNIPPET].lstrip()
     detail = f"not valid JSON, column {error.colno}: {expected}, "
-    detail += f"found {shown(found)}" if found else "but the data ends here (truncated?)"
+    detail += f"found {quoted_value(found)}" if found else "but the data ends here (truncated?)"
     findings.error("json-syntax", where, detail, fix="Export the file again, or mend it at that place.")
 
 

@@ -15,7 +15,7 @@ from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import MAX_ENTRIES, read_each, read_lines, scan_folder
 from jaccard_eval.reading.tabular.columns import parse_numbers
-from jaccard_eval.text import counted, shown
+from jaccard_eval.text import pluralise, quoted_value
 
 Place = tuple[str, int]  # file and line
 
@@ -61,7 +61,7 @@ class TextBoxes:
             [index for index in bad if self.numbers[index]],
             lambda index: (
                 self.where(index // width, self.columns[index % width]),
-                f"{shown(self.numbers[index])} is not a plain finite number",
+                f"{quoted_value(self.numbers[index])} is not a plain finite number",
             ),
             fix="Write plain decimal numbers with a point.",
         )
@@ -97,7 +97,7 @@ def read_class_files(
     """
     for label, (_, *more) in files.items():  # results of several runs are none
         for path in more:
-            detail = f"{shown(label)} has {1 + len(more)} result files"
+            detail = f"{quoted_value(label)} has {1 + len(more)} result files"
             draft.findings.error("label-twice", Where(str(path)), detail, fix="Pass the folder of one run.")
     lines = TextBoxes(layout.columns)
     n_behind = len(layout.columns)
@@ -127,5 +127,5 @@ def mention_other_files(folder: Path, others: Sequence[str], draft: Draft) -> No
         "other-files",
         range(len(others)),
         lambda row: (Where(str(folder / others[row])), "holds no labels by its name"),
-        summary=f"{counted(len(others), 'file')} beside the labels passed over",
+        summary=f"{pluralise(len(others), 'file')} beside the labels passed over",
     )

@@ -13,7 +13,7 @@ from jaccard_eval.findings import DataError, FindingLog, Where, as_settings
 from jaccard_eval.reading import files
 from jaccard_eval.reading.json import RepeatedKeys, parse_json
 from jaccard_eval.reading.yaml import read_yaml_mapping
-from jaccard_eval.text import shown, shown_json
+from jaccard_eval.text import quoted_value, shown_json
 
 NAMES_FILES = (
     "data.yaml",
@@ -59,9 +59,13 @@ def load_names(spec: str | Path, findings: FindingLog | None = None) -> tuple[st
             return read_names(Path(spec), FindingLog() if findings is None else findings)
     names = [part.strip() for part in str(spec).split(",")]
     if not all(names):
-        raise UsageError(f"class names {shown(str(spec))}: expected a,b,c or a file (data.yaml, obj.names, names.json)")
+        raise UsageError(
+            f"class names {quoted_value(str(spec))}: expected a,b,c or a file (data.yaml, obj.names, names.json)"
+        )
     if len(set(names)) < len(names):
-        raise UsageError(f"class names {shown(str(spec))}: {shown(_repeated(names)[0])} occurs more than once")
+        raise UsageError(
+            f"class names {quoted_value(str(spec))}: {quoted_value(_repeated(names)[0])} occurs more than once"
+        )
     return tuple(names)
 
 
@@ -79,7 +83,7 @@ def read_names(path: Path, findings: FindingLog) -> tuple[str, ...]:
     if suffix == ".json":
         given = parse_json(path, files.read_text(path))
         if isinstance(given, RepeatedKeys):
-            detail = f"duplicate key {shown(given.repeated[0])}"
+            detail = f"duplicate key {quoted_value(given.repeated[0])}"
             raise DataError.single("key-duplicate", Where(str(path)), detail, fix=_FIX)
         return _checked(path, _indexed(path, given), findings)
     lines = [line.strip() for line in files.read_lines(path)]
@@ -87,7 +91,7 @@ def read_names(path: Path, findings: FindingLog) -> tuple[str, ...]:
         lines.pop()
     for number, line in enumerate(lines, start=1):
         if line.startswith("#"):  # darknet and labelImg take every line for a class, and so does this
-            detail = f"{shown(line)} is read as the name of class {number - 1}: such files have no comments"
+            detail = f"{quoted_value(line)} is read as the name of class {number - 1}: such files have no comments"
             fix = "Delete the line if it is a comment: all classes after it have the next number now."
             findings.warning("names-comment", Where(str(path), line=number), detail, fix=fix)
     return _checked(path, lines, findings)
@@ -107,7 +111,7 @@ def names_of_yaml(path: Path, content: Mapping[str, Any], findings: FindingLog) 
     names = _checked(path, _indexed(path, content["names"]), findings)
     count = content.get("nc")
     if isinstance(count, str) and count.strip() not in ("", str(len(names)), f"{len(names)}.0"):
-        detail = f"nc is {shown(count)}, but there are {len(names)} names; nc is not used"
+        detail = f"nc is {quoted_value(count)}, but there are {len(names)} names; nc is not used"
         findings.warning("names-count", Where(str(path), field="nc"), detail)
     return names
 
@@ -140,7 +144,7 @@ def _indexed(path: Path, names: Any) -> list[Any]:
         if set(names) == expected:
             return [names[str(index)] for index in range(len(names))]
         stray = sorted(set(names) - expected)[0]
-        detail = f"index {shown(stray)} in names: indices must run from 0 to {len(names) - 1} without a gap"
+        detail = f"index {quoted_value(stray)} in names: indices must run from 0 to {len(names) - 1} without a gap"
     else:
         detail = f"names must be a list, or a mapping of indices to names; got {shown_json(names)}"
     raise DataError.single("names-invalid", Where(str(path), field="names"), detail, fix=_FIX)
@@ -160,7 +164,9 @@ def warn_repeated(names: list[str] | tuple[str, ...], where: Where, findings: Fi
     """Warn about names that several classes share."""
     for name in _repeated(list(names)):
         indices = [str(index) for index, other in enumerate(names) if other == name]
-        findings.warning("names-duplicate", where, f"duplicate name {shown(name)} for classes {', '.join(indices)}")
+        findings.warning(
+            "names-duplicate", where, f"duplicate name {quoted_value(name)} for classes {', '.join(indices)}"
+        )
 
 
 def _repeated(names: list[str]) -> list[str]:

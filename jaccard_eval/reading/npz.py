@@ -17,7 +17,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Keys
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 AnyArray = npt.NDArray[Any]
 
@@ -74,13 +74,13 @@ class Archive:
             return default
         value = str(self.arrays[name])
         if value not in known:
-            self.fault(name, f"is {shown(value)}; known are {', '.join(known)}", "Save one of these words.")
+            self.fault(name, f"is {quoted_value(value)}; known are {', '.join(known)}", "Save one of these words.")
             return default
         return value
 
     def _required(self, name: str, kinds: str, what: str) -> AnyArray | None:
         if name not in self.arrays:
-            there = ", ".join(map(shown, self.arrays)) or "none"
+            there = ", ".join(map(quoted_value, self.arrays)) or "none"
             self.fault(name, f"there is no such array; there are: {there}", f"Save {name!r} with the others.")
             return None
         array = self.arrays[name]

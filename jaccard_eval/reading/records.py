@@ -25,7 +25,7 @@ from jaccard_eval.reading.json import (
     parse_json_lines,
     record_keys,
 )
-from jaccard_eval.text import shown, shown_json
+from jaccard_eval.text import quoted_value, shown_json
 
 SUFFIX = ".json"
 SNIFFED = 20  # files, and folders of a level, that are looked at
@@ -49,7 +49,9 @@ class Record:
             return cls({}, where, FindingLog())
         for key in value.repeated if isinstance(value, RepeatedKeys) else ():
             place = replace(where, field=key)
-            findings.error("key-duplicate", place, f"duplicate key {shown(key)} in one object", fix="Keep one of them.")
+            findings.error(
+                "key-duplicate", place, f"duplicate key {quoted_value(key)} in one object", fix="Keep one of them."
+            )
         return cls(value, where, findings)
 
     @classmethod
@@ -316,7 +318,7 @@ class RecordCollector:
             draft.findings.note("outline", where, detail)
         if self._shapes:
             draft.ignored["shape"] += self._shapes.total()
-            kinds = ", ".join(f"{count:,} {shown(kind)}" for kind, count in sorted(self._shapes.items()))
+            kinds = ", ".join(f"{count:,} {quoted_value(kind)}" for kind, count in sorted(self._shapes.items()))
             fix = "Draw boxes, or export another format that has the boxes around them."
             draft.findings.warning("shape-unused", where, f"shapes that are no boxes are set aside: {kinds}", fix=fix)
 

@@ -14,7 +14,7 @@ from jaccard_eval.data.boxtable import CORNER_ORDER, FLAGS, BoolArray, FloatArra
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_case
 from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 REACH = (0, 1, -1, 2, -2)  # units in the last place around the nearest number that are tried
 
@@ -135,7 +135,10 @@ def report_escaped(texts: Iterable[str], path: Path, findings: FindingLog) -> No
         Severity.WARNING,
         "write-name",
         range(len(odd)),
-        lambda row: (Where(str(path)), f"{shown(odd[row])} is no text that UTF-8 can hold; written with escapes"),
+        lambda row: (
+            Where(str(path)),
+            f"{quoted_value(odd[row])} is no text that UTF-8 can hold; written with escapes",
+        ),
     )
 
 
@@ -192,7 +195,7 @@ def below_shared_place(names: Sequence[str], path: Path, findings: FindingLog) -
     pairs = zip(min(folders), max(folders), strict=False)  # what these two share, all between them do
     shared = [part for part, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
     if shared:
-        detail = f"images are named by their paths below {shown('/'.join(shared) + '/')}, where all of them lie"
+        detail = f"images are named by their paths below {quoted_value('/'.join(shared) + '/')}, where all of them lie"
         findings.note("write-loss", Where(str(path), field="image"), detail)
     return ["/".join(name.split("/")[len(shared) :]) for name in names]
 
@@ -216,7 +219,10 @@ def require_file_names(
         Severity.ERROR,
         "write-name",
         bad,
-        lambda row: (Where(dataset.path, field="image"), f"{shown(names[row])} cannot be the name of a label file"),
+        lambda row: (
+            Where(dataset.path, field="image"),
+            f"{quoted_value(names[row])} cannot be the name of a label file",
+        ),
         fix="Rename the image: relative, no control characters, no dot or blank at its end, not classes, readme, nul.",
     )
     images = dataset.images
@@ -228,7 +234,7 @@ def require_file_names(
         shared,
         lambda row: (
             Where(dataset.path, field="image"),
-            f"images {shown(images.name(first[row]))} and {shown(images.name(row))} share a label file",
+            f"images {quoted_value(images.name(first[row]))} and {quoted_value(images.name(row))} share a label file",
         ),
         fix="Give the images different names.",
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.reading import files
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -51,7 +51,7 @@ def parse_xml(path: Path, root: str) -> Element:
         detail = f"not readable XML: {error}"
         raise DataError.single("xml-syntax", Where(str(path)), detail, fix="Save it with UTF-8 encoding.") from None
     if element.tag != root:
-        detail = f"the outermost element is {shown(element.tag)}, expected {shown(root)}"
+        detail = f"the outermost element is {quoted_value(element.tag)}, expected {quoted_value(root)}"
         fix = "Pass annotations of this format, or name theirs with --gt-format or --pred-format."
         raise DataError.single("xml-root", Where(str(path)), detail, fix=fix)
     return element

@@ -11,7 +11,7 @@ from typing import Any
 
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.reading import files
-from jaccard_eval.text import shown, shown_json
+from jaccard_eval.text import quoted_value, shown_json
 
 MAX_ALIASES = 10  # a chain of ten can repeat one value 2**10 times at most; descriptions of data sets use none
 MAX_DEPTH = 20  # nested lists and mappings
@@ -51,7 +51,7 @@ def _refuse_tricks(path: Path, events: Any) -> None:
         tag = getattr(event, "tag", None) or ""
         problem = ""
         if tag and (not tag.startswith(_PLAIN_TAGS) or "python" in tag):
-            problem = f"tag {shown(tag)} is not allowed"
+            problem = f"tag {quoted_value(tag)} is not allowed"
         elif aliases > MAX_ALIASES:
             problem = f"more than {MAX_ALIASES} aliases (*name)"
         elif depth > MAX_DEPTH:
@@ -71,5 +71,5 @@ def _refuse_repeated_keys(path: Path, root: Any) -> None:
         for key in (key for key, _ in mapping.value if isinstance(key, yaml.ScalarNode)):
             if key.value in seen:
                 where = Where(str(path), line=key.start_mark.line + 1)
-                raise DataError.single("yaml-key", where, f"duplicate key {shown(key.value)}", fix="Keep one.")
+                raise DataError.single("yaml-key", where, f"duplicate key {quoted_value(key.value)}", fix="Keep one.")
             seen.add(key.value)

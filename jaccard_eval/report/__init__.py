@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from jaccard_eval.errors import UsageError, require
 from jaccard_eval.report import outputs
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 EXTRA = "report"  # of the package: installs what reporters require
 
@@ -112,7 +112,7 @@ def reporter_for(name: str) -> Reporter:
     if chosen is None:
         suffixes = sorted(suffix for reporter in reporters for suffix in reporter.suffixes)
         names = sorted(name for reporter in reporters for name in reporter.names)
-        got = shown(suffix) if suffix else "no suffix"
+        got = quoted_value(suffix) if suffix else "no suffix"
         raise UsageError(
             f"an output's format is chosen by its suffix; got {got}, known are {', '.join(suffixes)}, and the file"
             f" names {', '.join(names)}.{did_you_mean(suffix, suffixes)}"

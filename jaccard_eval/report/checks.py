@@ -61,12 +61,12 @@ def checks_of(result: Reportable) -> tuple[Check, ...]:
 
 def of_findings(findings: Iterable[Finding]) -> tuple[Check, ...]:
     """Return findings as checks, without notes."""
-    return tuple(_of_finding(one) for one in findings if one.severity is not Severity.NOTE)
+    return tuple(_of_finding(finding) for finding in findings if finding.severity is not Severity.NOTE)
 
 
 def overall(checks: Iterable[Check]) -> Status:
     """Return the worst of some checks: `FAIL`, `WARN` or `PASS`."""
-    found = {one.status for one in checks}
+    found = {check.status for check in checks}
     return next((status for status in WORST if status in found), Status.PASS)
 
 

@@ -11,10 +11,9 @@ from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, Severity
-from jaccard_eval.report.checks import bare_limit, count_text, spread_texts, support_text
 from jaccard_eval.report.model import Column, KeyValues, Kind, Note, Section, Table, columns
 from jaccard_eval.report.numbers import signed_text, value_text
-from jaccard_eval.text import did_you_mean, is_numeric, shown
+from jaccard_eval.text import did_you_mean, is_numeric, quoted_value
 
 
 class SortableRow(Protocol):
@@ -100,7 +99,9 @@ def sorted_rows(
         return tuple(rows)
     known = ("name", *counts, *metrics)
     if sort not in known:
-        raise UsageError(f"cannot sort by {shown(sort)}; known are {', '.join(known)}.{did_you_mean(sort, known)}")
+        raise UsageError(
+            f"cannot sort by {quoted_value(sort)}; known are {', '.join(known)}.{did_you_mean(sort, known)}"
+        )
     if sort == "name":
         return tuple(sorted(rows, key=lambda row: row.name))
     if sort in counts:
@@ -149,6 +150,9 @@ def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
     """Return the section of the verdicts, none without gates."""
     if not gates:
         return []
+    # Loaded where there are gates: most runs have none.
+    from jaccard_eval.report.checks import bare_limit, count_text, spread_texts, support_text
+
     chosen, hidden = _nearest_passes(gates)
     compared = any(not math.isnan(verdict.baseline) for verdict in gates)
     titles = ("value", "limit", "margin", *(["delta"] if compared else []), "n")

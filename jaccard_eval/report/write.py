@@ -12,7 +12,7 @@ from pathlib import Path
 from jaccard_eval.atomic import explained, probe, write_aside, write_message
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.report import Reporter, reporter_for
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 TEXT_SUFFIX = ".txt"
 
@@ -41,7 +41,7 @@ def plan_outputs(paths: Sequence[Path]) -> list[Output]:
     seen: set[Path] = set()
     for output in outputs:
         if output.target in seen:
-            raise UsageError(f"output {shown(str(output.path))} is given twice")
+            raise UsageError(f"output {quoted_value(str(output.path))} is given twice")
         seen.add(output.target)
         if not output.is_device:
             with explained(output.path):
@@ -69,7 +69,7 @@ def _plan(path: Path) -> Output:
     with explained(path):
         mode = path.stat().st_mode if path.exists() else stat.S_IFREG
     if stat.S_ISDIR(mode):
-        raise MachineError(f"cannot write {shown(str(path))}: it is a directory; name a file inside it")
+        raise MachineError(f"cannot write {quoted_value(str(path))}: it is a directory; name a file inside it")
     is_device = not stat.S_ISREG(mode)
     # The link of a pipe in /dev/fd leads nowhere, so devices keep their name.
     target = path if is_device else Path(os.path.realpath(path))
@@ -88,7 +88,7 @@ def _rename_all(written: Sequence[tuple[Output, Path]]) -> None:
         try:
             temporary.replace(output.target)
         except OSError as error:
-            finished = ", ".join(shown(str(earlier.path)) for earlier, _ in written[:done])
+            finished = ", ".join(quoted_value(str(earlier.path)) for earlier, _ in written[:done])
             already = f"; written before that: {finished}" if finished else ""
             raise MachineError(write_message(output.path, error) + already) from None
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from jaccard_eval.data import protocol
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes
 from jaccard_eval.errors import UsageError
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 ENTRY_POINT_GROUP = "jaccard_eval.similarities"
 
@@ -75,7 +75,7 @@ class _Kinds(dict[str, Similarity]):
         if name not in points:
             known = sorted({*self, *points})
             listed = ", ".join(known)
-            raise UsageError(f"unknown iou_type {shown(name)}; known are {listed}.{did_you_mean(name, known)}")
+            raise UsageError(f"unknown iou_type {quoted_value(name)}; known are {listed}.{did_you_mean(name, known)}")
         return self.setdefault(name, points[name].load())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.errors import UsageError
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 Floats = npt.NDArray[np.floating[Any]]  # float32 when every input is, else float64
 ImageSize = Sequence[float] | None  # width and height in pixels
@@ -113,7 +113,7 @@ def pixel_size(image_size: Sequence[float]) -> tuple[float, float]:
     """
     size = np.asarray(image_size, dtype=np.float64)
     if size.shape != (2,) or not (np.isfinite(size) & (size > 0)).all():
-        raise UsageError(f"image_size must be (width, height) in pixels, got {shown(image_size)}")
+        raise UsageError(f"image_size must be (width, height) in pixels, got {quoted_value(image_size)}")
     return float(size[0]), float(size[1])
 
 
@@ -122,7 +122,8 @@ def require_encoding(encoding: str) -> None:
     if encoding not in BOX_ENCODINGS:
         known = ", ".join(BOX_ENCODINGS)
         raise UsageError(
-            f"unknown box encoding {shown(encoding)}; known are {known}.{did_you_mean(str(encoding), BOX_ENCODINGS)}"
+            f"unknown box encoding {quoted_value(encoding)}; known are "
+            f"{known}.{did_you_mean(str(encoding), BOX_ENCODINGS)}"
         )
 
 
@@ -205,5 +206,5 @@ def scale(boxes: npt.ArrayLike, factor: float | Sequence[float]) -> Floats:
     numbers = four_numbers(boxes)
     factors = np.asarray(factor, dtype=numbers.dtype)
     if factors.shape not in ((), (2,)) or not (np.isfinite(factors) & (factors > 0)).all():
-        raise UsageError(f"factor must be a positive number, or one for x and one for y, got {shown(factor)}")
+        raise UsageError(f"factor must be a positive number, or one for x and one for y, got {quoted_value(factor)}")
     return numbers * np.tile(np.broadcast_to(factors, 2), 2)

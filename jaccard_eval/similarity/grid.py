@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.similarity.encoding import Floats
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 BOX_AND_OBJECTNESS = 5  # numbers before the classes: tx, ty, tw, th and objectness
 GRID_FORMULAS = ("yolov3", "yolov5")
@@ -64,7 +64,9 @@ def decode_grid(
     grid, sides, pixels = _checked(raw, anchors, stride)
     if formula not in GRID_FORMULAS:
         known = ", ".join(GRID_FORMULAS)
-        raise UsageError(f"formula is {shown(formula)}; known are {known}.{did_you_mean(str(formula), GRID_FORMULAS)}")
+        raise UsageError(
+            f"formula is {quoted_value(formula)}; known are {known}.{did_you_mean(str(formula), GRID_FORMULAS)}"
+        )
     rows, columns = grid.shape[-3:-1]
     cells = np.stack(np.meshgrid(np.arange(columns), np.arange(rows)), axis=-1).astype(grid.dtype)  # (H, W, 2)
     if formula == "yolov3":
@@ -90,7 +92,9 @@ def _checked(raw: npt.ArrayLike, anchors: npt.ArrayLike, stride: float) -> tuple
     if sides.shape != (grid.shape[-4], 2):
         raise UsageError(f"anchors have shape {sides.shape}; raw of shape {grid.shape} needs ({grid.shape[-4]}, 2)")
     if not (np.isfinite(sides).all() and (sides > 0).all() and np.isfinite(stride) and stride > 0):
-        raise UsageError(f"anchors and stride must be positive, got {shown(sides.tolist())} and {shown(stride)}")
+        raise UsageError(
+            f"anchors and stride must be positive, got {quoted_value(sides.tolist())} and {quoted_value(stride)}"
+        )
     if not np.isfinite(grid).all():
         place = tuple(int(at) for at in np.argwhere(~np.isfinite(grid))[0])
         raise UsageError(f"raw{list(place)} is {grid[place]}; numbers must be finite")

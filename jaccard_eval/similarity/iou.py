@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.similarity.encoding import NORM_SUFFIX, Edges, Floats, ImageSize, edges_of
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 CHUNK_CELLS = 1 << 16  # pairs whose intermediate arrays exist at once: they stay in the cache
 
@@ -103,7 +103,7 @@ def box_ioa(
     [[0.625, 1.0]]
     """
     if over not in _IOA:
-        raise UsageError(f"over is {shown(over)}; known are {', '.join(_IOA)}")
+        raise UsageError(f"over is {quoted_value(over)}; known are {', '.join(_IOA)}")
     return _compare(_IOA[over], first, second, pairwise=pairwise, encoding=encoding, image_size=image_size)
 
 
@@ -290,7 +290,7 @@ def jaccard_from_counts(tp: npt.ArrayLike, fp: npt.ArrayLike, fn: npt.ArrayLike)
     counts = {name: np.asarray(given, dtype=np.float64) for name, given in (("tp", tp), ("fp", fp), ("fn", fn))}
     for name, values in counts.items():
         if not (np.isfinite(values) & (values >= 0)).all():
-            raise UsageError(f"{name} must hold counts, finite and not negative, got {shown(values.tolist())}")
+            raise UsageError(f"{name} must hold counts, finite and not negative, got {quoted_value(values.tolist())}")
     hits, union = np.broadcast_arrays(counts["tp"], counts["tp"] + counts["fp"] + counts["fn"])
     index: npt.NDArray[np.float64] = np.divide(hits, union, out=np.full(union.shape, np.nan), where=union > 0)
     return index
@@ -324,7 +324,9 @@ def _chunks(n: int, m: int) -> Iterator[slice]:
 
 def _require_size(encoding: str, image_size: ImageSize) -> None:
     if encoding.endswith(NORM_SUFFIX) and image_size is None:
-        raise UsageError(f"encoding {shown(encoding)} needs image_size=(width, height): distances depend on its shape")
+        raise UsageError(
+            f"encoding {quoted_value(encoding)} needs image_size=(width, height): distances depend on its shape"
+        )
 
 
 def _intersection(a: Edges, b: Edges) -> Floats:

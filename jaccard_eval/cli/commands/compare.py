@@ -34,7 +34,7 @@ from jaccard_eval.cli.parse import RunOptions, parse_score, parsed_by
 from jaccard_eval.cli.reading import refuse_options_of_sides, side_arguments
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.features.compare.comparison import CompareOptions
@@ -102,7 +102,11 @@ def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path])
     if len(preds) < 2:
         if preds and not saved:
             require_readable(truth)  # what cannot be read was perhaps meant as a saved run
-        taken = "" if saved else f" beside {shown(str(truth))}, which is no saved run and so taken for the ground truth"
+        taken = (
+            ""
+            if saved
+            else f" beside {quoted_value(str(truth))}, which is no saved run and so taken for the ground truth"
+        )
         raise click.UsageError(f"a comparison needs two or more predictions, got {len(preds)}{taken}", context)
     return None if saved else truth, preds
 
@@ -119,7 +123,7 @@ def _compute(gt: Path | None, preds: Sequence[Path], how: CompareOptions, option
 _option = section("Box by box")
 
 OF_THE_SIDES = (
-    *(one for one in PROTOCOL_OPTIONS if one.name not in WITHOUT_EFFECT),
+    *(option for option in PROTOCOL_OPTIONS if option.name not in WITHOUT_EFFECT),
     *INPUT_OPTIONS,
     *PAIR_OPTIONS,
 )

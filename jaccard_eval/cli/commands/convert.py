@@ -76,8 +76,13 @@ def _document(done: Conversion) -> str:
         "output": {"path": str(done.path), "format": done.format},
         **_counts(done.dataset),
         "findings": [
-            {"code": one.code, "severity": str(one.severity), "count": one.count, "message": one.message}
-            for one in done.findings
+            {
+                "code": finding.code,
+                "severity": str(finding.severity),
+                "count": finding.count,
+                "message": finding.message,
+            }
+            for finding in done.findings
         ],
     }
     return json.dumps(document, indent=2, sort_keys=True) + "\n"

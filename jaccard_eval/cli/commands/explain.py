@@ -29,7 +29,7 @@ from jaccard_eval.cli.reading import ROLES, refuse_options_of_sides, side_argume
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.features.explain.result import ExplanationResult
@@ -95,7 +95,7 @@ def _names_result(words: tuple[str, ...]) -> bool:
             return _is_result(path)  # a metric that is misspelt, or predictions that are not there
     if os.path.lexists(path) and not _is_result(path):
         raise click.UsageError(
-            f"Missing argument 'PRED': {shown(str(path))} is no saved result, which alone would do",
+            f"Missing argument 'PRED': {quoted_value(str(path))} is no saved result, which alone would do",
             click.get_current_context(),
         )
     return True
@@ -129,7 +129,9 @@ def _compute_saved(saved: Saved, metric: str = DEFAULT_METRIC, **options: Any) -
     now, then = signature_fields(result.signature), signature_fields(saved.document["signature"])
     for role, side in zip(ROLES, (gt, pred), strict=True):
         if now[role] != then[role]:
-            changes.warning("result-differs", Where(side), f"holds other boxes than when {shown(saved.path)} was made")
+            changes.warning(
+                "result-differs", Where(side), f"holds other boxes than when {quoted_value(saved.path)} was made"
+            )
     return replace(result, findings=(*changes.findings(), *result.findings))
 
 
@@ -138,7 +140,7 @@ def _require_inputs(saved: str, inputs: Sequence[str]) -> None:
     missing = FindingLog()
     for path in inputs:
         if not os.path.lexists(path):
-            detail = f"no such file or directory; {shown(saved)} names it"
+            detail = f"no such file or directory; {quoted_value(saved)} names it"
             missing.error("file-missing", Where(path), detail, fix="Run it where that was made, or name GT and PRED.")
     missing.raise_errors()
 
@@ -161,7 +163,7 @@ def _compute(gt: Path, pred: Path, metric: str, options: RunOptions, **more: Any
 _option = section("Explanation")
 
 OF_THE_SIDES = (
-    *(one for one in PROTOCOL_OPTIONS if one.name not in WITHOUT_EFFECT),
+    *(option for option in PROTOCOL_OPTIONS if option.name not in WITHOUT_EFFECT),
     *INPUT_OPTIONS,
     *PAIR_OPTIONS,
 )

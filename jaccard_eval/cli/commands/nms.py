@@ -134,7 +134,7 @@ COMMAND = SectionedCommand(
             **NUMBER,
             help="Leave out boxes with a lower score; of decayed scores, 0.001 when not given.",
         ),
-        *(one for one in INPUT_OPTIONS if one.name not in GT_OPTIONS),
+        *(option for option in INPUT_OPTIONS if option.name not in GT_OPTIONS),
         _show(
             "-o",
             "--output",

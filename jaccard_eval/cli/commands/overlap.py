@@ -26,7 +26,7 @@ from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.options import SideOptions
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.features.scale.result import OverlapResult
@@ -90,7 +90,9 @@ def _of_numbers(boxes: Sequence[str], encoding: str) -> OverlapResult:
 def _four_numbers(text: str) -> tuple[float, ...]:
     numbers = parse_numbers(text)
     if len(numbers) != 4:
-        raise UsageError(f"a box is four numbers with commas between them, such as 10,20,50,80; got {shown(text)}")
+        raise UsageError(
+            f"a box is four numbers with commas between them, such as 10,20,50,80; got {quoted_value(text)}"
+        )
     return numbers
 
 

@@ -129,7 +129,7 @@ COMMAND = SectionedCommand(
             callback=parsed_by(parse_whole),
             help="Of the jitter.",
         ),
-        *(one for one in PROTOCOL_OPTIONS if one.name not in WITHOUT_EFFECT),
+        *(option for option in PROTOCOL_OPTIONS if option.name not in WITHOUT_EFFECT),
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,
         PER_CLASS,

@@ -194,7 +194,7 @@ def chance_agreement(sample: Sample) -> Agreement:
     both = _images_of_both(sample)
     trials = [place_agreement(_moved_on(sample, both, step)) for step in _steps(len(both))]
     return Agreement(
-        found=sum(one.found for one in trials), possible=sum(one.possible for one in trials), images=len(both)
+        found=sum(trial.found for trial in trials), possible=sum(trial.possible for trial in trials), images=len(both)
     )
 
 

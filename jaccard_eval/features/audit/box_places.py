@@ -14,7 +14,7 @@ from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Dataset
 from jaccard_eval.features.audit.agreement import IntArray
 from jaccard_eval.features.audit.context import MISREAD, AuditContext, average_precision
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.text import counted
+from jaccard_eval.text import pluralise
 
 SLACK_PIXELS = 1.0  # px by which a box may leave its image: rounding, or coordinates counted from 1
 SLACK_SHARE = 0.01  # of the image's side by which it may, whichever is more
@@ -264,7 +264,7 @@ class Step:
             return "whole pixels"
         what = "pixels" if self.units == "px" else "fractions"
         steps = f", in steps of {self.length[0]:.2g} x {self.length[1]:.2g}" if self.units == "norm" else ""
-        return f"{what} with {counted(self.decimals, 'decimal')}{steps}"
+        return f"{what} with {pluralise(self.decimals, 'decimal')}{steps}"
 
 
 def check_rounding(context: AuditContext, findings: FindingLog) -> None:

@@ -94,7 +94,7 @@ class Verdict:
 
     def table(self) -> tuple[tuple[str, ...], ...]:
         """Candidates with their agreement, the best first."""
-        rows = [(_short_text(one.class_map), f"{one.agreement:.3f}") for one in self.candidates]
+        rows = [(_short_text(candidate.class_map), f"{candidate.agreement:.3f}") for candidate in self.candidates]
         return (("class map", "classes agree"), ("as given", f"{self.given:.3f}"), *rows)
 
 

@@ -18,7 +18,7 @@ from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.matching.order import stable_order
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
-from jaccard_eval.text import counted, shown
+from jaccard_eval.text import pluralise, quoted_value
 
 IntArray = npt.NDArray[np.int64]
 
@@ -110,8 +110,8 @@ class _Described:
         """Name a box by image, class and place: formats do not keep the lines of their files."""
         image, label = self.image_names[self.boxes.image[row]], self.class_names[self.boxes.label[row]]
         x, y, w, h = self.boxes.xywh[row].tolist()
-        box = f"{shown(label)} at {x:g}, {y:g}, {w:g} wide, {h:g} high"
-        return Where(self.path, record=f"image {shown(image)}"), box
+        box = f"{quoted_value(label)} at {x:g}, {y:g}, {w:g} wide, {h:g} high"
+        return Where(self.path, record=f"image {quoted_value(image)}"), box
 
 
 def _sides(context: AuditContext) -> tuple[_Described, _Described]:
@@ -168,7 +168,8 @@ def _check_near_duplicates(context: AuditContext, repeats: Repeats, findings: Fi
     rows = np.flatnonzero(single)
     near = near_duplicates(gt.take(rows))
     summary = (
-        f"{counted(len(near), 'near-duplicate ground-truth box', 'near-duplicate ground-truth boxes')}: same image and "
+        f"{pluralise(len(near), 'near-duplicate ground-truth box', 'near-duplicate ground-truth boxes')}: "
+        "same image and "
         f"class, and IoU {SAME_OBJECT:g} or more with another; one detection matches only one of them"
     )
     fix = "Keep one box per object: merged annotations and overlapping tiles leave two."
@@ -224,7 +225,8 @@ def _check_unmatchable(context: AuditContext, findings: FindingLog) -> None:
         beyond |= counts & (gt.xywh[:, 2:] <= 0).any(axis=1)
     lost = np.flatnonzero(beyond)
     summary = (
-        f"{counted(len(lost), 'ground-truth box', 'ground-truth boxes')} cannot be matched: without an area, or so far "
+        f"{pluralise(len(lost), 'ground-truth box', 'ground-truth boxes')} cannot be matched: without an "
+        "area, or so far "
         f"outside the image that no box within it reaches IoU {threshold:g}; each lowers recall"
     )
     fix = "Cut boxes at the border of the image, and check its width and height in the ground truth."
@@ -232,7 +234,9 @@ def _check_unmatchable(context: AuditContext, findings: FindingLog) -> None:
     severity = Severity.NOTE if findings.has(*OUTSIDE) else Severity.WARNING
     findings.add_rows(severity, "gt-unmatchable", lost, describe, summary=summary, fix=fix)
     nowhere = np.flatnonzero(table.gt_ignored.all(axis=0) & ~_flagged(context))
-    summary = f"{counted(len(nowhere), 'ground-truth box', 'ground-truth boxes')} outside every area range: not counted"
+    summary = (
+        f"{pluralise(len(nowhere), 'ground-truth box', 'ground-truth boxes')} outside every area range: not counted"
+    )
     findings.add_rows(Severity.NOTE, "gt-uncounted", nowhere, describe, summary=summary)
 
 

@@ -15,7 +15,7 @@ from jaccard_eval.features.audit.agreement import LOW_AGREEMENT, ImageMatchTrial
 from jaccard_eval.features.audit.class_maps import Confusion, judge, option_text
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.options import AlignOptions
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 MATCHED_SHARE = 0.5  # of the prediction images, from which a way is worth naming
 TELLING_AGREEMENT = 0.1  # from which agreement by place tells ways apart; chance alone gives up to about this
@@ -99,8 +99,8 @@ def _called(images: ImageTable, row: int, way: ImageMatchTrial) -> str:
     """Show what a way goes by: the id, with the name beside it if there is one, or the name."""
     key, name = images.keys[row], images.file_names[row]
     if not way.name.startswith("id"):
-        return shown(images.name(row))
-    return f"{shown(key)} ({shown(name)})" if name else shown(key)
+        return quoted_value(images.name(row))
+    return f"{quoted_value(key)} ({quoted_value(name)})" if name else quoted_value(key)
 
 
 def _shared_names(side: Dataset) -> list[list[str]]:
@@ -113,7 +113,7 @@ def _shared_names(side: Dataset) -> list[list[str]]:
 
 
 def _with_shared_names(finding: Finding, groups: Sequence[Sequence[str]]) -> Finding:
-    examples = "; ".join(" and ".join(map(shown, group[:2])) for group in groups[:NAMED_GROUPS])
+    examples = "; ".join(" and ".join(map(quoted_value, group[:2])) for group in groups[:NAMED_GROUPS])
     fix = "Write the folders into the names of both sides, as far as they tell images apart."
     return _extended(finding, f"names in several folders are alike ({len(groups):,}): {examples}", fix)
 

@@ -22,7 +22,7 @@ from jaccard_eval.features.audit.agreement import (
 )
 from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.text import counted, example_keys, shown
+from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 MIN_UNCOVERED = 5  # images without predictions, before they are more than chance
 UNCOVERED_SHARE = 0.2  # of the images with objects; sound predictions of the public sets leave out at most 0.02
@@ -75,7 +75,8 @@ def _check_coverage(context: AuditContext, findings: FindingLog) -> None:
     findings.warning(
         "image-coverage",
         Where(context.pred.path, field="image"),
-        f"{len(without):,} of {counted(total, 'image')} with objects ({len(without) / total:.0%}) have no prediction at"
+        f"{len(without):,} of {pluralise(total, 'image')} with objects ({len(without) / total:.0%}) have "
+        "no prediction at"
         f" all: {names}",
         fix="Is this a partial run, another split, a wrong --images folder, or a high score threshold? Predict every "
         f"image of {context.gt.path}.",
@@ -100,8 +101,8 @@ def _check_names(side: Dataset, findings: FindingLog) -> None:
         Severity.NOTE,
         "image-name-shared",
         range(len(alike)),
-        lambda row: (Where(side.path, field="image"), " and ".join(map(shown, alike[row]))),
-        summary=f"{counted(len(alike), 'name is', 'names are')} shared by images that differ in their suffix only",
+        lambda row: (Where(side.path, field="image"), " and ".join(map(quoted_value, alike[row]))),
+        summary=f"{pluralise(len(alike), 'name is', 'names are')} shared by images that differ in their suffix only",
         fix="If they are one picture twice, keep one: its objects count twice.",
     )
 
@@ -116,7 +117,7 @@ def _check_sizes(context: AuditContext, findings: FindingLog) -> None:
     def describe(row: int) -> tuple[Where, str]:
         width, height = table.sizes[row]
         proof = "the predictions say the opposite" if by_other_side[row] else "its objects fit only the opposite"
-        return Where(gt.path, field="image"), f"{shown(table.name(row))} is {width:g} x {height:g}, {proof}"
+        return Where(gt.path, field="image"), f"{quoted_value(table.name(row))} is {width:g} x {height:g}, {proof}"
 
     rows = np.flatnonzero(by_other_side | by_boxes)
     findings.add_rows(
@@ -124,7 +125,7 @@ def _check_sizes(context: AuditContext, findings: FindingLog) -> None:
         "image-size-transposed",
         rows,
         describe,
-        summary=f"width and height of {counted(len(rows), 'image')} seem to have changed places (EXIF orientation?)",
+        summary=f"width and height of {pluralise(len(rows), 'image')} seem to have changed places (EXIF orientation?)",
         fix="Write the sizes of the pictures as they are shown; --pred-images DIR takes those of the pictures for "
         "predictions in fractions.",
     )

@@ -11,7 +11,7 @@ from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.metrics.ties import WIDEST, TieBounds, has_ties
-from jaccard_eval.text import counted
+from jaccard_eval.text import pluralise
 
 FEWEST = 100  # detections from which a lowest score, or a share of ties, says something
 FEWEST_EQUAL = 4  # detections from which equal scores are no accident
@@ -60,7 +60,7 @@ def _note_cap(context: AuditContext, findings: FindingLog) -> None:
             "max-dets",
             Where(context.pred.path),
             f"{cut:,} detections beyond the cap of {cap:,} per image and class left out, in "
-            f"{counted(_crowded_images(context, cap), 'image')}",
+            f"{pluralise(_crowded_images(context, cap), 'image')}",
             fix="They have the lowest scores of their image; --max-dets none counts all.",
         )
 
@@ -209,7 +209,7 @@ def _decimals(score: FloatArray) -> str:
     for decimals in range(1, MAX_DECIMALS + 1):
         scaled = score * 10**decimals
         if (np.abs(scaled - np.rint(scaled)) < 1e-4).all():  # single precision leaves 1e-8 of a score
-            return f" (scores have {counted(decimals, 'decimal')})"
+            return f" (scores have {pluralise(decimals, 'decimal')})"
     return ""
 
 

@@ -25,7 +25,7 @@ from jaccard_eval.metrics.averages import Averages
 from jaccard_eval.metrics.counts import point_of, point_value
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.options import Bootstrap
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
@@ -133,7 +133,7 @@ def paired_deltas(base: Resamples, other: Resamples) -> tuple[PairedDelta, ...]:
     ours, theirs = other.to_document(), base.to_document()
     differing = [name for name in theirs if ours[name] != theirs[name]]
     if differing:
-        listed = ", ".join(f"{name} {shown(theirs[name])} and {shown(ours[name])}" for name in differing)
+        listed = ", ".join(f"{name} {quoted_value(theirs[name])} and {quoted_value(ours[name])}" for name in differing)
         raise UsageError(f"resamples are not paired: {listed}")
     column = {ref: i for i, ref in enumerate(other.refs)}
     return tuple(_paired(base, i, other, column[ref]) for i, ref in enumerate(base.refs) if ref in column)

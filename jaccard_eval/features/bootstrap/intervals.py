@@ -23,7 +23,7 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import measure_slices, slice_digest
 from jaccard_eval.options import BY_FOLDER, Bootstrap, Slice
 from jaccard_eval.reading.files import read_lines
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 FEW_UNITS = 30  # 95 % intervals of fewer images hold the true AP in less than 91 of 100 sets, as docs/noise.md measures
 SHOWN_SLICES = 3  # of those whose intervals are doubtful
@@ -137,17 +137,17 @@ def resample_alike(
         When they have not the same images, or there are fewer than two images or groups.
     """
     names = runs[0].image_names
-    odd = sorted({name for one in runs for name in set(names) ^ set(one.image_names)})
+    odd = sorted({name for run in runs for name in set(names) ^ set(run.image_names)})
     if odd:
         raise UsageError(
-            f"resamples cannot be paired: {len(odd):,} images are not in all runs, such as {shown(odd[0])}"
+            f"resamples cannot be paired: {len(odd):,} images are not in all runs, such as {quoted_value(odd[0])}"
         )
     if settings.group_by is None:
-        orders = (None if one.image_names == names else names for one in runs)
+        orders = (None if run.image_names == names else names for run in runs)
         pairs = zip(runs, orders, strict=True)
         return [resample(one, settings, refs=refs, order=order, run=run) for one, order in pairs]
     group = dict(zip(names, image_groups(names, settings.group_by), strict=True))
-    groups = ([group[name] for name in one.image_names] for one in runs)
+    groups = ([group[name] for name in run.image_names] for run in runs)
     return [
         resample(one, settings, refs=refs, groups=of, unit="group", run=run)
         for one, of in zip(runs, groups, strict=True)
@@ -190,7 +190,7 @@ def _read_groups(path: Path) -> Mapping[str, str]:
         if len(cells) != 2 or not all(cells) or groups.get(cells[0], cells[1]) != cells[1]:
             what = "expected an image and its group, and one group per image"
             findings.error(
-                "group-row", Where(str(path), line=number), f"{what}, got {shown(','.join(row))}", fix=_GROUP_FIX
+                "group-row", Where(str(path), line=number), f"{what}, got {quoted_value(','.join(row))}", fix=_GROUP_FIX
             )
         else:
             groups[cells[0]] = cells[1]
@@ -212,7 +212,10 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 def _note_unused(path: Path, names: Sequence[str], findings: FindingLog) -> None:
     unused = sorted(set(_read_groups(path)) - set(names))
     if unused:
-        detail = f"{len(unused):,} images are not among those that are evaluated, such as {shown(unused[0])}: left out"
+        detail = (
+            f"{len(unused):,} images are not among those that are evaluated, such as "
+            f"{quoted_value(unused[0])}: left out"
+        )
         findings.note("group-unused", Where(str(path)), detail)
 
 
@@ -225,7 +228,7 @@ def warn_if_few(n_units: int, unit: str, where: Where, findings: FindingLog, *, 
 
 def warn_of_few(names: Sequence[str], n_units: Sequence[int], findings: FindingLog, path: str) -> None:
     """Warn of slices with few images, or groups of them, to draw from."""
-    few = [f"{shown(name)} ({n})" for name, n in zip(names, n_units, strict=True) if n < FEW_UNITS]
+    few = [f"{quoted_value(name)} ({n})" for name, n in zip(names, n_units, strict=True) if n < FEW_UNITS]
     if few:
         more = f" and {len(few) - SHOWN_SLICES:,} more" if len(few) > SHOWN_SLICES else ""
         findings.warning(

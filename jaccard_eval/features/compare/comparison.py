@@ -24,7 +24,7 @@ from jaccard_eval.features.compare.result import ComparisonResult
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.metrics.detection import detection_metrics
 from jaccard_eval.options import BEST_F1, Bootstrap, Slice
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 PER_RUN_FIELDS = ("pred", "class_map", "v", *BESIDE_METRICS)  # of a signature: each of the predictions has its own
 
@@ -90,7 +90,7 @@ def compare_results(
     baseline, *others = results
     _require_same_rules(baseline, others)
     threshold = box_threshold(detection_metrics(baseline), options.box_iou)
-    first, *rest = (contender(one, detection_metrics(one), threshold, options.score) for one in results)
+    first, *rest = (contender(result, detection_metrics(result), threshold, options.score) for result in results)
     level = baseline.protocol.iou_thresholds[threshold]
     against = ",".join(one.fingerprint for one in rest)
     others_beside = tuple(
@@ -110,7 +110,9 @@ def compare_results(
         box_iou=level,
         moved_iou=options.moved_iou,
         others=noise.others,
-        findings=tuple(dict.fromkeys([*(finding for one in results for finding in one.findings), *noise.findings])),
+        findings=tuple(
+            dict.fromkeys([*(finding for result in results for finding in result.findings), *noise.findings])
+        ),
         bootstrap=noise.drawn,
     )
 
@@ -138,7 +140,8 @@ def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationR
                 findings.error(
                     "comparison-unequal",
                     Where(one.pred.path, field=name),
-                    f"{_what(name)} is {shown(theirs.get(name, 'not set'))}, and {shown(ours.get(name, 'not set'))} for"
+                    f"{_what(name)} is {quoted_value(theirs.get(name, 'not set'))}, and "
+                    f"{quoted_value(ours.get(name, 'not set'))} for"
                     f" the baseline {baseline.pred.path}",
                     fix="Compare results of one ground truth by the same rules: evaluate again where they differ.",
                 )

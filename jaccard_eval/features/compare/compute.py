@@ -23,7 +23,7 @@ from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.metrics.slices import measure_slices
 from jaccard_eval.options import BEST_F1, Slice
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 MOVED_IOU = 0.05  # least change of IoU that is a move: one step of COCO's thresholds
 NONE = -1
@@ -97,7 +97,7 @@ class Judged:
     def of(cls, result: EvaluationResult, score: float) -> Judged:
         """Take what there is of a result."""
         if result.boxes is None:
-            raise UsageError(f"the result of {shown(result.pred.path)} has no boxes to compare")
+            raise UsageError(f"the result of {quoted_value(result.pred.path)} has no boxes to compare")
         return cls(detection_metrics(result).table, *result.boxes, score)
 
 
@@ -145,7 +145,7 @@ def box_changes(
                 after=theirs.describe(row, table, class_names),
             )
             changes.append((change.image, rank, change.row, change))
-    return tuple(one[-1] for one in sorted(changes, key=lambda one: one[:-1]))
+    return tuple(change[-1] for change in sorted(changes, key=lambda change: change[:-1]))
 
 
 def _labels(table: MatchTable, states: BoxStates) -> IntArray:

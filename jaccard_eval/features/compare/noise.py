@@ -62,7 +62,7 @@ def resample_comparison(
     UsageError
         When there are fewer than two images or groups.
     """
-    runs, findings = [detection_metrics(one) for one in results], FindingLog()
+    runs, findings = [detection_metrics(result) for result in results], FindingLog()
     drawn = resample_alike(runs, settings, run=run)
     weighed = [with_intervals(one, paired) for one, paired in zip(others, _paired(drawn), strict=True)]
     n_units = []

@@ -10,7 +10,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
 from jaccard_eval.formats import format_for_path, format_writer, write_dataset
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,7 +44,9 @@ def target_format(path: Path, name: str | None = None) -> str:
     """
     name = name or format_for_path(path)
     if name is None:
-        raise UsageError(f"the suffix of {shown(str(path))} does not tell the format to write; name it with --to")
+        raise UsageError(
+            f"the suffix of {quoted_value(str(path))} does not tell the format to write; name it with --to"
+        )
     format_writer(name)
     return name
 

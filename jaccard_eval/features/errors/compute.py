@@ -154,10 +154,10 @@ def optimal_lrp(
 def mean_lrp(parts: list[LocalisationRecallPrecision]) -> LocalisationRecallPrecision:
     """Average over the classes where a part is defined; a score has no mean."""
     return _lrp(
-        _mean([one.olrp for one in parts]),
-        _mean([one.localisation for one in parts]),
-        _mean([one.false_positive for one in parts]),
-        _mean([one.false_negative for one in parts]),
+        _mean([part.olrp for part in parts]),
+        _mean([part.localisation for part in parts]),
+        _mean([part.false_positive for part in parts]),
+        _mean([part.false_negative for part in parts]),
         np.nan,
     )
 
@@ -451,7 +451,7 @@ def _class_errors(errors: Errors, label: int, name: str, iou: float) -> ClassErr
 def _pooled_errors(errors: Errors, classes: list[ClassErrors]) -> ClassErrors:
     rows = np.flatnonzero(errors.counts)
     rows = rows[descending_order(errors.score[rows])]
-    lrp = mean_lrp([one.lrp for one in classes])
+    lrp = mean_lrp([row_class.lrp for row_class in classes])
     return ClassErrors(name=None, lrp=lrp, **_chosen_by_score(errors, rows, int(errors.counted.sum())))
 
 

@@ -21,7 +21,7 @@ from jaccard_eval.matching.matchtable import detection_rows
 from jaccard_eval.matching.order import IntArray, group_ranks
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 SPARE = 3  # fixes that are looked at for each that is named, where some may turn out to give nothing
 N_POINTS = 11  # recall 0, .1, ..., 1
@@ -99,12 +99,12 @@ def repair_predictions(
     """
     score = np.zeros(len(pred)) if pred.score is None else pred.score.copy()
     label, xywh, kept = pred.label.copy(), pred.xywh.copy(), np.ones(len(pred), dtype=np.bool_)
-    for one in fixes:
-        if one.kind != MISSED and one.becomes:
-            label[one.row], xywh[one.row] = class_names.index(one.becomes), one.xywh
-        elif one.kind != MISSED:
-            kept[one.row] = False
-    added = gt.take(np.array([one.row for one in fixes if one.kind == MISSED], dtype=np.int64))
+    for fix in fixes:
+        if fix.kind != MISSED and fix.becomes:
+            label[fix.row], xywh[fix.row] = class_names.index(fix.becomes), fix.xywh
+        elif fix.kind != MISSED:
+            kept[fix.row] = False
+    added = gt.take(np.array([fix.row for fix in fixes if fix.kind == MISSED], dtype=np.int64))
     top = np.full(len(added), np.nextafter(score.max(initial=least), np.inf))
     beyond = pred.source.max(initial=0) + 1 + np.arange(len(added))
     repaired = replace(pred, label=label, xywh=xywh, score=score).take(kept)
@@ -329,7 +329,8 @@ class Question:
         ref = MetricRef.parse(metric)
         if ref.name not in ("AP", *COUNTED) or ref.area is not None or (ref.name == "AP" and ref.max_dets is not None):
             raise UsageError(
-                f"metric {shown(str(ref))} cannot be explained; known are AP, AP50 and the like, AR, AR100 and the"
+                f"metric {quoted_value(str(ref))} cannot be explained; known are AP, AP50 and the like, "
+                "AR, AR100 and the"
                 " like, precision, recall and F1, of all sizes, and each with [class=NAME]"
             )
         if boxes < 1:

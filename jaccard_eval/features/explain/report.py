@@ -12,7 +12,7 @@ from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Cell, Column, KeyValues, Kind, Note, Report, Section, Table
 from jaccard_eval.report.numbers import UNDEFINED, delta_text, metric_text, side_text, threshold_text
 from jaccard_eval.report.sections import findings_section, inputs_section
-from jaccard_eval.text import counted
+from jaccard_eval.text import pluralise
 
 FIX_COLUMNS = ("error", "image", "class", "score", "fix", "row", "gain")
 
@@ -49,7 +49,7 @@ def _number(result: ExplanationResult) -> Section:
     metric = result.metric
     reason = f" ({metric.reason})" if metric.reason else ""
     parts = ((str(part.ref), _value_text(part)) for part in result.parts)
-    text = f"{_value_text(metric)}{reason}, of {counted(metric.n, 'object')}"
+    text = f"{_value_text(metric)}{reason}, of {pluralise(metric.n, 'object')}"
     return Section("Number", (KeyValues(((str(metric.ref), text), *parts)),))
 
 

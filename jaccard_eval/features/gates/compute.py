@@ -17,7 +17,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.features.gates.lookup import Answers
 from jaccard_eval.features.gates.rules import AGAINST_BASELINE, DROPS, Gates, Limit, Rule
 from jaccard_eval.metrics.slices import slice_digest
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 BROKEN = {"error": Status.FAIL, "warning": Status.WARN, "info": Status.INFO}
 WITHOUT_BASELINE = {"warn": Status.WARN, "pass": Status.SKIP}
@@ -132,7 +132,7 @@ def judge(
         try:
             verdicts += bench.judge(rule)
         except UsageError as error:
-            problems.append(f"{rule.where}: {error}" if rule.where else f"rule {shown(rule.id)}: {error}")
+            problems.append(f"{rule.where}: {error}" if rule.where else f"rule {quoted_value(rule.id)}: {error}")
     if problems:
         raise UsageError("\n".join(problems))
     return tuple(verdicts)
@@ -153,7 +153,7 @@ def require_comparable(run: Answers, baseline: Answers) -> None:
 
 
 def _part(fields: Mapping[str, str], name: str) -> str:
-    return shown(fields[name]) if name in fields else "not set"
+    return quoted_value(fields[name]) if name in fields else "not set"
 
 
 def matching_classes(patterns: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ def matching_classes(patterns: Sequence[str], known: Sequence[str]) -> tuple[str
     for pattern in patterns:
         matched = {pattern} & set(known) or {name for name in known if fnmatchcase(name, pattern)}
         if not matched:
-            raise UsageError(f"no class is matched by {shown(pattern)}.{did_you_mean(pattern, known)}")
+            raise UsageError(f"no class is matched by {quoted_value(pattern)}.{did_you_mean(pattern, known)}")
         found |= matched
     return tuple(name for name in known if name in found)
 
@@ -233,7 +233,7 @@ class _Bench:
         except UsageError:
             known = did_you_mean(name, self.external)
             raise UsageError(
-                f"no value of {shown(ref)} was given; give it with --metric {name}=VALUE.{known}"
+                f"no value of {quoted_value(ref)} was given; give it with --metric {name}=VALUE.{known}"
             ) from None
 
     def _on_slice(self, answers: Answers, rule: Rule) -> Answers:
@@ -325,7 +325,7 @@ class _Bench:
 def _undefined(gaps: Sequence[str | None], cells: Mapping[str | None, MetricValue]) -> str:
     """Say which classes are undefined, and why the first of them is."""
     why = cells[gaps[0]].reason or "no reason is known"
-    names = ", ".join(shown(name) for name in gaps[:SHOWN_CLASSES] if name is not None and len(cells) > 1)
+    names = ", ".join(quoted_value(name) for name in gaps[:SHOWN_CLASSES] if name is not None and len(cells) > 1)
     more = f" and {len(gaps) - SHOWN_CLASSES:,} more" if len(gaps) > SHOWN_CLASSES else ""
     return f"undefined for {names}{more}: {why}" if names else f"undefined: {why}"
 
@@ -345,9 +345,9 @@ def _aggregated(rule: Rule, values: Mapping[str, float], epsilon: float) -> tupl
     if rule.aggregate == "count-below":
         below = [name for name, value_of in values.items() if is_below(rule, value_of, epsilon)]
         more = ", ..." if len(below) > SHOWN_CLASSES else ""
-        return value, [f"below: {', '.join(map(shown, below[:SHOWN_CLASSES]))}{more}"] if below else []
+        return value, [f"below: {', '.join(map(quoted_value, below[:SHOWN_CLASSES]))}{more}"] if below else []
     if rule.aggregate == "min":
-        return value, [f"lowest: {shown(min(values, key=values.__getitem__))}"]
+        return value, [f"lowest: {quoted_value(min(values, key=values.__getitem__))}"]
     return value, []
 
 

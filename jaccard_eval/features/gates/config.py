@@ -20,7 +20,7 @@ from jaccard_eval.features.gates.rules import (
 )
 from jaccard_eval.findings import Where
 from jaccard_eval.options import Bootstrap, Slice
-from jaccard_eval.text import did_you_mean, is_numeral, shown, shown_json
+from jaccard_eval.text import did_you_mean, is_numeral, quoted_value, shown_json
 
 NUMBER, WHOLE, TEXT, TEXTS, TABLE, TABLES = "number", "whole number", "text", "text or list of texts", "table", "tables"
 
@@ -187,7 +187,7 @@ def _gates(table: Mapping[str, Any], reader: _Reader, further: Sequence[Rule]) -
     if reader.problems:
         return None
     try:
-        own = tuple(one for one in rules if one)
+        own = tuple(rule for rule in rules if rule)
         chosen = tuple(one for one in slices if one)
         return Gates(rules=(*own, *further), slices=chosen, bootstrap=bootstrap, **values)
     except UsageError as error:
@@ -220,7 +220,7 @@ def _slice(name: str, given: Any, reader: _Reader) -> Slice | None:
     if isinstance(given, str) and not _GLOB.search(given):
         return Slice(name=name, patterns=reader.names(given, where), exact=True)
     if isinstance(given, str):
-        reader.say(where, f"a text is the path of a file of names; write globs as a list: [{shown(given)}]")
+        reader.say(where, f"a text is the path of a file of names; write globs as a list: [{quoted_value(given)}]")
     else:
         expected = "a list of names and globs, or the path of a file of names"
         reader.say(where, f"expected {expected}; got {shown_json(given)}")
@@ -271,7 +271,7 @@ class _Reader:
             name = str(given).replace("_", "-")
             if name not in keys:
                 meant = did_you_mean(name, keys) or f" Known are {', '.join(keys)}."
-                self.say(where, f"unknown key {shown(given)}.{meant}")
+                self.say(where, f"unknown key {quoted_value(given)}.{meant}")
             elif name.replace("-", "_") in values:
                 self.say(where, f"{name} is given twice, with dashes and with underscores")
             else:
@@ -313,4 +313,4 @@ def _number(value: Any, key: Key, *, typed: bool) -> float | int:
 
 def _expected(key: Key) -> str:
     what = {TABLES: "a list of tables", TEXTS: "a text or a list of texts"}.get(key.type, f"a {key.type}")
-    return f"{what} or {' or '.join(map(shown, key.choices))}" if key.choices and key.type == NUMBER else what
+    return f"{what} or {' or '.join(map(quoted_value, key.choices))}" if key.choices and key.type == NUMBER else what

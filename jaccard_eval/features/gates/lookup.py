@@ -26,7 +26,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.metrics.averages import Axes
 from jaccard_eval.metrics.slices import chosen_images, slice_digest
 from jaccard_eval.options import Slice
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 KINDS = (EvaluationResult.kind, PIXELS)
 NO_METRICS = ("class", "gt", "ignored", "pred", "intervals")  # of the rows of classes in a document
@@ -107,7 +107,7 @@ class ResultAnswers:
         """Evaluate some of the images alone; pixels are counted over all."""
         if self.measured is None:
             raise UsageError(
-                f"slice {shown(images.name)}: label maps are counted over all images; evaluate these alone"
+                f"slice {quoted_value(images.name)}: label maps are counted over all images; evaluate these alone"
             )
         part = self.measured.restrict(chosen_images(images, self.measured.image_names))
         return replace(self, source=part, measured=part)
@@ -135,19 +135,22 @@ def parse_ref(text: str, kind: str, class_names: Sequence[str]) -> MetricRef:
     known = (*MAP_METRICS, *MAP_CLASS_METRICS)
     if head not in known:
         raise UsageError(
-            f"unknown metric {shown(text)} of label maps; known are {', '.join(known)}.{suggest_metric(head, known)}"
+            f"unknown metric {quoted_value(text)} of label maps; known are "
+            f"{', '.join(known)}.{suggest_metric(head, known)}"
         )
     other = sorted(set(items) - {"class"})
     if other:
-        raise UsageError(f"metric {shown(text)}: label maps know no {' or '.join(other)}")
+        raise UsageError(f"metric {quoted_value(text)}: label maps know no {' or '.join(other)}")
     if "class" not in items and head in MAP_METRICS:
         return MetricRef(name=head)
     if "class" not in items or head in MAP_METRICS:
         what = "over all classes" if "class" in items else "of a class"
-        raise UsageError(f"metric {shown(text)}: {head} is {what}")
+        raise UsageError(f"metric {quoted_value(text)}: {head} is {what}")
     name = str(items["class"])
     if name not in class_names:
-        raise UsageError(f"metric {shown(text)}: unknown class {shown(name)}.{did_you_mean(name, class_names)}")
+        raise UsageError(
+            f"metric {quoted_value(text)}: unknown class {quoted_value(name)}.{did_you_mean(name, class_names)}"
+        )
     return MetricRef(name=head, class_name=name)
 
 
@@ -204,7 +207,7 @@ class SavedAnswers:
         value = self._values.get(self._key(self._parsed(ref)))
         if value is None:
             hint = "evaluate again with the same rules, and the new file will"
-            raise UsageError(f"{shown(self.path)} does not hold {shown(ref)}; {hint}")
+            raise UsageError(f"{quoted_value(self.path)} does not hold {quoted_value(ref)}; {hint}")
         return value
 
     def on(self, images: Slice) -> Answers:
@@ -214,7 +217,8 @@ class SavedAnswers:
         values = self._slices.get(slice_digest(images))
         if values is None:
             raise UsageError(
-                f"{shown(self.path)} holds nothing of slice {shown(images.name)}; evaluate again with the same rules"
+                f"{quoted_value(self.path)} holds nothing of slice {quoted_value(images.name)}; evaluate "
+                "again with the same rules"
             )
         part = copy.copy(self)
         part._values = values

@@ -30,7 +30,7 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import part_of
 from jaccard_eval.metrics.ties import WIDEST, TieBounds, has_ties
 from jaccard_eval.options import Bootstrap, Slice
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 MOVING_SCORE = "best-f1"  # with other images it would be another one
 
@@ -148,7 +148,8 @@ class _Case:
         verdict = self.verdict
         if verdict.significance and not all(map(_is_resampled, kept_refs(self.rule, verdict))):
             yield (
-                f"rule {shown(verdict.rule)}: {verdict.metric} is not resampled, for with other images the score of the"
+                f"rule {quoted_value(verdict.rule)}: {verdict.metric} is not resampled, for with other "
+                "images the score of the"
                 " best F1 is another one; name a score"
             )
 

@@ -11,7 +11,7 @@ from jaccard_eval.data.metricref import EXTERNAL, METRICS, metric_bounds, qualif
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Where
 from jaccard_eval.options import Slice
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.options import Bootstrap
@@ -218,7 +218,7 @@ def _problems_of_gates(gates: Gates) -> Iterator[str]:
         yield f"epsilon forgives rounding and lies in [0, {LARGEST_EPSILON:g}]; got {gates.epsilon:g}"
     ids = [rule.id for rule in gates.rules]
     for name in sorted({name for name in ids if ids.count(name) > 1}):
-        yield f"{ids.count(name)} rules have the id {shown(name)}; give each its own"
+        yield f"{ids.count(name)} rules have the id {quoted_value(name)}; give each its own"
     yield from _problems_of_slices(gates)
 
 
@@ -226,10 +226,13 @@ def _problems_of_slices(gates: Gates) -> Iterator[str]:
     known = [images.name for images in gates.slices]
     for images in gates.slices:
         if not images.patterns:
-            yield f"slice {shown(images.name)} has neither names nor globs of images"
+            yield f"slice {quoted_value(images.name)} has neither names nor globs of images"
     for rule in gates.rules:
         if rule.slice is not None and rule.slice not in known:
-            yield f"rule {shown(rule.id)}: unknown slice {shown(rule.slice)}.{did_you_mean(rule.slice, known)}"
+            yield (
+                f"rule {quoted_value(rule.id)}: unknown slice "
+                f"{quoted_value(rule.slice)}.{did_you_mean(rule.slice, known)}"
+            )
 
 
 def _problems_of_rule(rule: Rule) -> Iterator[str]:
@@ -251,16 +254,16 @@ def _problems_of_rule(rule: Rule) -> Iterator[str]:
 
 def _unknown(key: str, given: str | None, known: Sequence[str]) -> Iterator[str]:
     if given is not None and given not in known:
-        yield f"{key} is one of {', '.join(known)}; got {shown(given)}.{did_you_mean(given, known)}"
+        yield f"{key} is one of {', '.join(known)}; got {quoted_value(given)}.{did_you_mean(given, known)}"
 
 
 def _problems_of_external(rule: Rule) -> Iterator[str]:
     keys = ("classes", "aggregate", "iou", "score", "area", "max_dets", "slice", "min_support", "significance")
     for key in keys:
         if getattr(rule, key) not in (None, (), 0):
-            yield f"{shown(rule.metric)} is measured elsewhere: {key.replace('_', '-')} does not apply"
+            yield f"{quoted_value(rule.metric)} is measured elsewhere: {key.replace('_', '-')} does not apply"
     if rule.metric == EXTERNAL:
-        yield f"{shown(rule.metric)}: name the value, as in {EXTERNAL}latency_ms"
+        yield f"{quoted_value(rule.metric)}: name the value, as in {EXTERNAL}latency_ms"
 
 
 def _problems_of_metric(rule: Rule) -> Iterator[str]:
@@ -270,7 +273,7 @@ def _problems_of_metric(rule: Rule) -> Iterator[str]:
         yield str(error)
         return
     if rule.classes and "class" in items:
-        yield f"metric {shown(rule.metric)} names a class, and there is a key classes; keep one"
+        yield f"metric {quoted_value(rule.metric)} names a class, and there is a key classes; keep one"
     counts_below = rule.aggregate == "count-below"
     lower_is_better = counts_below or (head in METRICS and not METRICS[head].higher_is_better)
     if lower_is_better and any(limit.check.startswith("max-drop") for limit in rule.limits):
@@ -301,7 +304,7 @@ def _problems_of_limit(rule: Rule, key: str, value: float) -> Iterator[str]:
         yield f"{key} cannot be negative; got {value:g}"
     elif value > 1 and _is_share(rule, key):
         meant = f". Did you mean {value / 100:.6g}?" if value <= 100 else ""
-        what = "a share of the baseline's value" if key.endswith("-relative") else f"{shown(rule.metric)} lies"
+        what = "a share of the baseline's value" if key.endswith("-relative") else f"{quoted_value(rule.metric)} lies"
         yield f"{key} = {value:g}: {what} in [0, 1]{meant}"
 
 

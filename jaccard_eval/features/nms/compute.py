@@ -16,7 +16,7 @@ from jaccard_eval.matching.order import Blocks, IntArray, descending_order, stab
 from jaccard_eval.similarity.boxes import Corners, covering_pairs, overlapping_pairs
 from jaccard_eval.similarity.encoding import edges_of, encode, four_numbers
 from jaccard_eval.similarity.nms import Rivals, clusters, decay_scores, keep_unrivalled, weighted_means
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 OVERLAPS = {"iou": overlapping_pairs, "ioa": covering_pairs}
 SOFT_METHODS = ("linear", "gaussian")
@@ -57,13 +57,15 @@ class Suppression:
 
     def __post_init__(self) -> None:
         if not 0 <= self.iou <= 1:
-            raise UsageError(f"the overlap from which on boxes are rivals must lie in 0 to 1, got {shown(self.iou)}")
+            raise UsageError(
+                f"the overlap from which on boxes are rivals must lie in 0 to 1, got {quoted_value(self.iou)}"
+            )
         if not (self.sigma > 0 and np.isfinite(self.sigma)):
-            raise UsageError(f"sigma must be a positive number, got {shown(self.sigma)}")
+            raise UsageError(f"sigma must be a positive number, got {quoted_value(self.sigma)}")
         for name, value, known in (("by", self.by, tuple(OVERLAPS)), ("method", self.method, METHODS)):
             if value not in known:
                 meant = did_you_mean(str(value), known)
-                raise UsageError(f"{name} is {shown(value)}; known are {', '.join(known)}.{meant}")
+                raise UsageError(f"{name} is {quoted_value(value)}; known are {', '.join(known)}.{meant}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -302,7 +304,7 @@ def soft_nms(
     ([0, 1], [0.9, 0.4])
     """
     if method not in ("gaussian", "linear"):
-        raise UsageError(f"method is {shown(method)}; known are gaussian, linear")
+        raise UsageError(f"method is {quoted_value(method)}; known are gaussian, linear")
     ranked = _rank(boxes, scores, labels, images, encoding)
     outcome = resolve(ranked, Suppression(iou=iou, by=by, method=method, sigma=sigma, score_min=score_min))
     rows = _served(outcome.scores, np.flatnonzero(outcome.kept))

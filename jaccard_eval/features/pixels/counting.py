@@ -20,7 +20,7 @@ from jaccard_eval.findings import DataError, Example, Finding, FindingLog, Sever
 from jaccard_eval.reading.labelmaps.colors import ColorTable, color_text
 from jaccard_eval.reading.labelmaps.images import EncodedImage, LabelImage
 from jaccard_eval.reading.labelmaps.pairs import MapPair, pair_maps
-from jaccard_eval.text import counted
+from jaccard_eval.text import pluralise
 
 IntArray = npt.NDArray[np.int64]
 Color = tuple[int, ...]
@@ -140,7 +140,7 @@ def _report_unknown(side: _Side, unknown: IntArray, protocol: PixelProtocol, fin
         what = f"colour {color_text(value)}" if is_colored else f"value {value}"
         pixels = int(side.pixels[side.values == value].sum())
         where = Where(side.path, record="({}, {})".format(*side.image.first_place(value)))
-        return where, f"{what} is no class; {counted(pixels, 'pixel')} of it, this is the first"
+        return where, f"{what} is no class; {pluralise(pixels, 'pixel')} of it, this is the first"
 
     code = "map-color" if is_colored else "map-value"
     classes = f"Classes are {protocol.known_classes}; name them all with --classes, or leave values out with --ignore."
@@ -326,7 +326,8 @@ def _audit(maps: CountedMaps, protocol: PixelProtocol) -> tuple[Finding, ...]:
     undecided = int(counts.pixels[counts.pred == NO_CLASS].sum())
     if undecided:
         detail = (
-            f"{counted(undecided, 'pixel')} are predicted as an ignored value, which is no class: they count as misses"
+            f"{pluralise(undecided, 'pixel')} are predicted as an ignored value, which is no class: "
+            "they count as misses"
         )
         findings.warning("map-undecided", pred, detail, fix="Predict a class for every pixel.")
     if protocol.background is not None and protocol.background not in maps.counts.classes:
@@ -339,12 +340,14 @@ def _warn_of_unnamed(counts: ConfusionCounts, gt: Where, pred: Where, findings: 
     """Warn of values that may be no classes, where no names say which are."""
     void = int(counts.pixels[counts.gt == OFTEN_IGNORED].sum())
     if void:
-        detail = f"{OFTEN_IGNORED} is counted as a class, on {counted(void, 'pixel')}; it often marks pixels to ignore"
+        detail = (
+            f"{OFTEN_IGNORED} is counted as a class, on {pluralise(void, 'pixel')}; it often marks pixels to ignore"
+        )
         findings.warning("map-void", gt, detail, fix=f"Leave them out with --ignore {OFTEN_IGNORED}.")
     extra = [str(value) for value in np.setdiff1d(counts.pred, [*counts.gt, NO_CLASS]).tolist()]
     if extra:
         listed = ", ".join(extra[:SHOWN_CLASSES]) + (", ..." if len(extra) > SHOWN_CLASSES else "")
-        what = counted(len(extra), "class occurs", "classes occur")
+        what = pluralise(len(extra), "class occurs", "classes occur")
         detail = f"{what} in the predictions only, with an IoU of 0 each in the mean: {listed}"
         findings.warning("map-class-extra", pred, detail, fix="Name the classes with --classes, or check the values.")
 

@@ -13,7 +13,7 @@ from jaccard_eval.data.result import WithParts, metrics_document
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 DROPS = ("gt", "pred", "both")  # whose background pixels are left out
 REDUCTIONS = ("gt", "both")  # whose values count from 1, with 0 for pixels to ignore
@@ -69,7 +69,7 @@ class PixelProtocol:
         """What is done about background, in words."""
         if self.background is None:
             return "every class counts alike; none is background"
-        name = shown(self.background if self.classes is None else self.classes[self.background])
+        name = quoted_value(self.background if self.classes is None else self.classes[self.background])
         left_out = f"background is {name} and left out of the means"
         if self.drop_background is None:
             return f"{left_out}; its pixels count, so a false alarm on background lowers IoU"
@@ -92,7 +92,9 @@ class PixelProtocol:
 
 def _require_one_of(name: str, given: str | None, known: tuple[str, ...]) -> None:
     if given is not None and given not in known:
-        raise UsageError(f"{name} must be one of {', '.join(known)}; got {shown(given)}.{did_you_mean(given, known)}")
+        raise UsageError(
+            f"{name} must be one of {', '.join(known)}; got {quoted_value(given)}.{did_you_mean(given, known)}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +193,7 @@ class PixelsResult(WithParts):
         of_classes = (metric for row in self.per_class for metric in row.values.values())
         values = {str(metric.ref): metric.value for metric in (*self.metrics.values(), *of_classes)}
         if ref not in values:
-            raise UsageError(f"unknown metric {shown(ref)} of label maps.{did_you_mean(ref, values)}")
+            raise UsageError(f"unknown metric {quoted_value(ref)} of label maps.{did_you_mean(ref, values)}")
         return values[ref]
 
     def value(self, ref: MetricRef) -> MetricValue:

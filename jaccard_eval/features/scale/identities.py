@@ -11,7 +11,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.errors import UsageError
 from jaccard_eval.similarity.iou import box_iou
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 
 def jaccard_from_error(gt_area: npt.ArrayLike, missing: npt.ArrayLike, extra: npt.ArrayLike) -> FloatArray:
@@ -247,7 +247,7 @@ def _require_known(displacement: str, known: dict[str, tuple[tuple[int, ...], ..
     if displacement not in known:
         names = ", ".join(known)
         raise UsageError(
-            f"unknown displacement {shown(displacement)}; known are {names}.{did_you_mean(displacement, known)}"
+            f"unknown displacement {quoted_value(displacement)}; known are {names}.{did_you_mean(displacement, known)}"
         )
 
 

@@ -19,7 +19,7 @@ from jaccard_eval.features.scale.result import OverlapResult
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.similarity.encoding import edges_of
 from jaccard_eval.similarity.iou import box_giou, box_ioa, box_iou
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 
 def measure_overlap(pred: Sequence[float], gt: Sequence[float], encoding: str = "xyxy") -> dict[str, Any]:
@@ -99,9 +99,9 @@ def _find_image(names: Sequence[str], wanted: str) -> int:
             return found[0]
     known = [name for name in names if wanted in (_base_name(name), _stem(name))]
     if known:
-        listed = ", ".join(map(shown, known[:5]))
-        raise UsageError(f"{len(known)} images are called {shown(wanted)}: {listed}; give the whole name")
-    raise UsageError(f"no image is called {shown(wanted)}.{did_you_mean(wanted, names)}")
+        listed = ", ".join(map(quoted_value, known[:5]))
+        raise UsageError(f"{len(known)} images are called {quoted_value(wanted)}: {listed}; give the whole name")
+    raise UsageError(f"no image is called {quoted_value(wanted)}.{did_you_mean(wanted, names)}")
 
 
 def _base_name(name: str) -> str:
@@ -115,11 +115,11 @@ def _stem(name: str) -> str:
 def _candidates(boxes: BoxTable, image: int, index: int | None, what: str, name: str) -> IntArray:
     rows = np.flatnonzero(boxes.image == image)
     if not len(rows):
-        raise UsageError(f"image {shown(name)} has no {what}")
+        raise UsageError(f"image {quoted_value(name)} has no {what}")
     if index is None:
         return rows
     if not 0 <= index < len(rows):
-        raise UsageError(f"image {shown(name)} has {len(rows):,} {what}, 0 to {len(rows) - 1}; got {index}")
+        raise UsageError(f"image {quoted_value(name)} has {len(rows):,} {what}, 0 to {len(rows) - 1}; got {index}")
     return rows[index : index + 1]
 
 

@@ -9,7 +9,7 @@ from jaccard_eval.data.document import to_document
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.features.verify.result import VERSION_FIELD, Difference, Value, Verification
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 
 def compare_again(path: str, document: Mapping[str, Any], again: EvaluationResult) -> Verification:
@@ -40,7 +40,7 @@ def _findings(path: str, compared: int, unequal: Sequence[Difference]) -> tuple[
         "result-differs",
         range(len(others)),
         lambda row: (Where(path, field=others[row].name), _change(others[row])),
-        fix=_advice({one.name for one in others}),
+        fix=_advice({other.name for other in others}),
         summary=f"{len(others):,} of {compared:,} values are not the same",
     )
     return found.findings()
@@ -50,7 +50,7 @@ def _change(one: Difference) -> str:
     delta = ""
     if isinstance(one.saved, int | float) and isinstance(one.again, int | float):
         delta = f" ({one.again - one.saved:+.3g})"
-    return f"was {shown(_text(one.saved))}, is {shown(_text(one.again))}{delta}"
+    return f"was {quoted_value(_text(one.saved))}, is {quoted_value(_text(one.again))}{delta}"
 
 
 def _text(value: Any) -> Any:

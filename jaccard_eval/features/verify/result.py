@@ -66,7 +66,7 @@ class Verification:
     @property
     def equal(self) -> bool:
         """Whether inputs, rules and numbers are the same; another version of the tool may have made them."""
-        return all(one.name == VERSION_FIELD for one in self.differences)
+        return all(difference.name == VERSION_FIELD for difference in self.differences)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""

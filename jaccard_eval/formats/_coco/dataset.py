@@ -34,7 +34,7 @@ from jaccard_eval.formats._coco.strict import (
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import CodedKeys, Draft, Keys, RawBoxes
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 Places = Callable[[int], Where]
 
@@ -75,7 +75,9 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
     for row, category in enumerate(categories):
         children = parents[str(category.name)] - (category.supercategory == category.name)
         if children and children == len(categories) - 1 and category.id not in set(_listed(columns.category)):
-            detail = f"{shown(category.name)} is the supercategory of all others and never annotated: kept as a class"
+            detail = (
+                f"{quoted_value(category.name)} is the supercategory of all others and never annotated: kept as a class"
+            )
             draft.findings.note("category-dummy", Where(draft.path, record=f"categories[{row}]"), detail)
 
 
@@ -146,7 +148,7 @@ def _warn_shared_file_names(draft: Draft, names: Sequence[str | None]) -> None:
         range(len(shared)),
         lambda row: (
             Where(draft.path, record="images", field="file_name"),
-            f"duplicate file_name {shown(shared[row])}: {counts[shared[row]]} images share it",
+            f"duplicate file_name {quoted_value(shared[row])}: {counts[shared[row]]} images share it",
         ),
         fix="Images are told apart by their ids.",
     )
@@ -171,8 +173,10 @@ def _set_classes(draft: Draft, keys: Sequence[Key], names: Sequence[str], *, nam
     shared = [name for name, count in Counter(names).items() if count > 1]
 
     def describe(row: int) -> tuple[Where, str]:
-        ids = ", ".join(shown(key) for key, name in zip(keys, names, strict=True) if name == shared[row])
-        return Where(draft.path, record="categories", field="name"), f"duplicate name {shown(shared[row])}: ids {ids}"
+        ids = ", ".join(quoted_value(key) for key, name in zip(keys, names, strict=True) if name == shared[row])
+        return Where(
+            draft.path, record="categories", field="name"
+        ), f"duplicate name {quoted_value(shared[row])}: ids {ids}"
 
     draft.findings.add_rows(Severity.WARNING, "category-name-duplicate", range(len(shared)), describe)
 
@@ -186,8 +190,8 @@ def _add_file_names(draft: Draft, columns: ResultColumns, place: Places) -> None
         contradicting,
         lambda row: (
             place(row),
-            f"image_id {shown(columns.image[row])} has file_name {shown(columns.file_names[row])} here,"
-            f" {shown(names[columns.image[row]])} before",
+            f"image_id {quoted_value(columns.image[row])} has file_name {quoted_value(columns.file_names[row])} here,"
+            f" {quoted_value(names[columns.image[row]])} before",
         ),
         fix="Every image_id needs one file_name.",
     )
@@ -203,7 +207,7 @@ def _add_category_names(draft: Draft, columns: ResultColumns, place: Places) -> 
         Severity.WARNING,
         "category-name-contradiction",
         contradicting,
-        lambda row: (place(row), shown(columns.category_names[row])),
+        lambda row: (place(row), quoted_value(columns.category_names[row])),
         summary="category_name is not the same for every record of a category_id: the ids are used instead",
     )
     if names and not contradicting:
@@ -237,7 +241,7 @@ def _spelled_as_listed(draft: Draft, field: str, keys: Keys, listed: list[Key], 
         Severity.WARNING,
         "id-spelling",
         rows,
-        lambda row: (place(row), shown(own[row])),
+        lambda row: (place(row), quoted_value(own[row])),
         summary=f"{field} is a text where the list has a number, or vice versa, in {len(rows):,} records: read as one",
     )
     return [key if key in known else spelled.get(str(key), key) for key in own]
@@ -254,7 +258,7 @@ def _refuse_mixed(draft: Draft, field: str, keys: Keys, place: Places) -> None:
         rows,
         lambda row: (
             replace(place(row), field=field),
-            f"is {shown(keys[row])}, a text (string), where other records have numbers",
+            f"is {quoted_value(keys[row])}, a text (string), where other records have numbers",
         ),
         fix="Write the ids alike in every record.",
     )

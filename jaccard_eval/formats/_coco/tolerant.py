@@ -38,7 +38,7 @@ from jaccard_eval.reading.json import (
     parse_json,
     parse_json_lines,
 )
-from jaccard_eval.text import shown, shown_json
+from jaccard_eval.text import quoted_value, shown_json
 
 EXACT_FLOATS = 2.0**53  # from here on not every integer is a float: an id written as one may be another
 
@@ -67,7 +67,10 @@ class Entry:
             for field in self.values.repeated:
                 if field in fields:
                     self._error(
-                        "key-duplicate", field, f"duplicate key {shown(field)} in one object", "Keep one of them."
+                        "key-duplicate",
+                        field,
+                        f"duplicate key {quoted_value(field)} in one object",
+                        "Keep one of them.",
                     )
 
     def id(self, field: str) -> int | str:
@@ -171,7 +174,7 @@ def _likely(field: str, keys: tuple[str, ...]) -> str:
     names = [_fold(field), *map(_fold, ALIASES.get(field, ()))]
     names += difflib.get_close_matches(_fold(field), folded, n=1, cutoff=0.8)
     found = next((folded[name] for name in names if name in folded), None)
-    return "" if found is None else f"; found {shown(found)} instead"
+    return "" if found is None else f"; found {quoted_value(found)} instead"
 
 
 def _fold(key: str) -> str:
@@ -279,7 +282,7 @@ class _File:
 
 def _result_object(file: _File, outermost: Entry, scores_optional: bool) -> Content[ResultRecord]:
     if "annotations" not in outermost.values:
-        keys = ", ".join(map(shown, list(outermost.values)[:_SHOWN_KEYS])) or "no keys"
+        keys = ", ".join(map(quoted_value, list(outermost.values)[:_SHOWN_KEYS])) or "no keys"
         detail = f"the top level is an object with {keys}; expected {_RESULT_LAYOUT}, or a COCO object with annotations"
         raise DataError.single("layout", Where(file.path), detail, fix="Pass the array of results by itself.")
     outermost.refuse_repeated(tuple(_SECTIONS))

@@ -33,7 +33,7 @@ from jaccard_eval.reading.files import (
 from jaccard_eval.reading.lines import Layout, read_class_files
 from jaccard_eval.reading.tabular.columns import parse_flags, parse_numbers
 from jaccard_eval.reading.xml import mention_unused, parse_xml, text_of
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 SUFFIX = ".xml"
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
@@ -83,7 +83,9 @@ def _annotation_files(path: Path, findings: FindingLog) -> dict[str, Path]:
     for name in filter(_is_annotation_name, list_tree(root, findings)):
         key = name[: -len(SUFFIX)]
         if key in files:
-            findings.error("label-twice", Where(str(root / name)), f"{shown(key)} has two label files", fix="Keep one.")
+            findings.error(
+                "label-twice", Where(str(root / name)), f"{quoted_value(key)} has two label files", fix="Keep one."
+            )
         files[key] = root / name
     if not files:
         raise DataError.single("labels-missing", Where(str(root)), "no .xml files", fix="Pass the folder of them.")
@@ -111,7 +113,10 @@ def _files_of_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str
         Severity.ERROR,
         "split-unannotated",
         range(len(missing)),
-        lambda row: (Where(str(lists[name])), f"{shown(missing[row])} has no file {_ANNOTATIONS}/{missing[row]}.xml"),
+        lambda row: (
+            Where(str(lists[name])),
+            f"{quoted_value(missing[row])} has no file {_ANNOTATIONS}/{missing[row]}.xml",
+        ),
         fix="Add the files, or take the images off the list; pass the folder Annotations to read all that is there.",
     )
     chosen = {key: files[key] for key in distinct if key in files}
@@ -206,7 +211,7 @@ def _file_names(files: _Files, draft: Draft) -> list[str | None]:
         Severity.NOTE,
         "voc-filename",
         strange,
-        lambda row: (Where(str(files.paths[row]), field="filename"), f"is {shown(files.file_names[row])}"),
+        lambda row: (Where(str(files.paths[row]), field="filename"), f"is {quoted_value(files.file_names[row])}"),
         summary=f"filename is not the name of the XML file in {len(strange):,} files: the XML file's name counts",
     )
     claims = Counter(map(_stem, (*files.keys, *(files.file_names[row] for row in strange))))
@@ -229,7 +234,7 @@ def _sizes(files: _Files, draft: Draft) -> FloatArray:
 
     def describe(index: int) -> tuple[Where, str]:
         place = Where(str(files.paths[index // 2]), record="size", field=SIDES[index % 2])
-        return place, f"is {shown(files.sizes[index])}, expected a number of pixels"
+        return place, f"is {quoted_value(files.sizes[index])}, expected a number of pixels"
 
     draft.findings.add_rows(Severity.ERROR, "number-invalid", strange, describe, fix="Write the size of the picture.")
     sizes = numbers.reshape(-1, 2)
@@ -256,7 +261,7 @@ def _coords(files: _Files, draft: Draft) -> FloatArray:
         Severity.ERROR,
         "number-invalid",
         broken,
-        lambda index: (where(index), f"{shown(files.corners[index])} is not a plain finite number"),
+        lambda index: (where(index), f"{quoted_value(files.corners[index])} is not a plain finite number"),
         fix="Write plain decimal numbers with a point.",
     )
     return numbers.reshape(-1, 4)
@@ -268,7 +273,7 @@ def _flags(files: _Files, name: str, texts: Sequence[str], draft: Draft) -> Bool
         Severity.ERROR,
         "flag-value",
         bad,
-        lambda row: (files.where(row, name), f"is {shown(texts[row])}, expected 0 or 1"),
+        lambda row: (files.where(row, name), f"is {quoted_value(texts[row])}, expected 0 or 1"),
         fix="Write 0 or 1.",
     )
     return flags

@@ -23,7 +23,7 @@ from jaccard_eval.reading.writing import (
     require_file_names,
     require_pixels,
 )
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 RESULT_NAME = "comp4_det_test_{}.txt"  # competition 4: detection, trained on any data
 
@@ -53,7 +53,7 @@ def write_results(dataset: Dataset, path: Path, findings: FindingLog) -> None:
         Severity.ERROR,
         "write-name",
         bad,
-        lambda row: (Where(dataset.path, field="image"), f"{shown(stems[row])} cannot name an image in a line"),
+        lambda row: (Where(dataset.path, field="image"), f"{quoted_value(stems[row])} cannot name an image in a line"),
         fix="Rename the image: not empty, unlike all others, single blanks at most.",
     )
     findings.raise_errors()
@@ -128,6 +128,9 @@ def _refuse_class_names(dataset: Dataset, findings: FindingLog, *, as_file: bool
         Severity.ERROR,
         "write-name",
         bad,
-        lambda row: (Where(dataset.path, field="class"), f"{shown(names[row])} cannot be the name of a class here"),
+        lambda row: (
+            Where(dataset.path, field="class"),
+            f"{quoted_value(names[row])} cannot be the name of a class here",
+        ),
         fix="Rename the class: not empty, unlike all others, no blanks at its ends, no control characters or slashes.",
     )

@@ -15,7 +15,7 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.reading.files import decode, read_bytes, record_failures
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 IntArray = npt.NDArray[np.int64]
 
@@ -353,7 +353,7 @@ def named_columns(name: str) -> Columns:
     """Return the layout of a name."""
     if name not in COLUMNS:
         known = ", ".join(COLUMNS)
-        raise UsageError(f"unknown column layout {shown(name)}; known are {known}.{did_you_mean(name, COLUMNS)}")
+        raise UsageError(f"unknown column layout {quoted_value(name)}; known are {known}.{did_you_mean(name, COLUMNS)}")
     return COLUMNS[name]
 
 

@@ -42,7 +42,7 @@ from jaccard_eval.reading.draft import CodedKeys, Draft, RawBoxes
 from jaccard_eval.reading.images import ImageFolder
 from jaccard_eval.reading.lines import mention_other_files
 from jaccard_eval.reading.names import find_names, read_names, warn_repeated
-from jaccard_eval.text import counted, shown
+from jaccard_eval.text import pluralise, quoted_value
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "pipes"}
 _UNITS = {"norm": "normalised", "px": "pixels"}
@@ -112,7 +112,7 @@ def _pair(labels: list[str], folder: ImageFolder, role: str, findings: FindingLo
     found = zip(labels, folder.match(labels), strict=True)
     paired = {key: name for key, name in found if name is not None}
     if labels and not paired:
-        detail = f"none of the {len(labels):,} label files has a picture here; first: {shown(labels[0])}"
+        detail = f"none of the {len(labels):,} label files has a picture here; first: {quoted_value(labels[0])}"
         findings.error("images-mismatch", Where(str(folder.root)), detail, fix="Pass the images of these labels.")
     claimed = {without_suffix(name) for name in paired.values()}
     free = [name for name in folder.names if without_suffix(name) not in claimed]
@@ -201,7 +201,7 @@ class LineReporter:
     def word(self, line: int, position: int) -> str:
         """Return a field of a line as it was written, or as it was understood where only its value is known."""
         if line in self.lines.text:
-            return shown(self.lines.text[line].split(" ")[position])
+            return quoted_value(self.lines.text[line].split(" ")[position])
         return f"{self.lines.values[self.lines.first[line] + position]:g}"
 
 
@@ -222,7 +222,8 @@ def check_columns(reporter: LineReporter, columns: Columns, numbers: IntArray, *
 
     def detail(line: int) -> str:
         return (
-            f"expected {columns.describe()}, got {counted(int(lines.count[line]), 'column')}{_explain(reporter, line)}"
+            f"expected {columns.describe()}, got "
+            f"{pluralise(int(lines.count[line]), 'column')}{_explain(reporter, line)}"
         )
 
     fix = f"Give every line the same columns; where all have others, name them with --{reporter.role}-columns."
@@ -287,7 +288,7 @@ def check_units(reporter: LineReporter, boxes: LineBoxes) -> None:
         mixed = rows[is_normalised(coords) & (coords != np.floor(coords)).any(axis=1)]
         detail = "the box {} looks normalised, but the set is in pixels"
         fix = "Use the same units in all files."
-        reporter.report("units-mixed", mixed, lambda line: detail.format(shown(box(line).tolist())), fix)
+        reporter.report("units-mixed", mixed, lambda line: detail.format(quoted_value(box(line).tolist())), fix)
         return
     outside = ((coords < LOW) | (coords > HIGH)).any(axis=1)
     negative = (coords[:, 2:] < LOW).any(axis=1) & (boxes.encoding not in CORNER_ORDER)
@@ -304,7 +305,7 @@ def check_units(reporter: LineReporter, boxes: LineBoxes) -> None:
     fix = f"Mend the line, or pass --{reporter.role}-units px if the whole set is in pixels."
     reporter.report("coordinate-range", rows[far], describe, fix)
     near = rows[outside & ~far]
-    summary = f"{counted(len(near), 'box leaves its image', 'boxes leave their images')}; kept as written"
+    summary = f"{pluralise(len(near), 'box leaves its image', 'boxes leave their images')}; kept as written"
     reporter.warn("coordinate-range", near, describe, summary)
 
 
@@ -323,11 +324,11 @@ def _explain(reporter: LineReporter, line: int) -> str:
     text = reporter.lines.text.get(line, "")
     separator = next((name for mark, name in _SEPARATORS.items() if mark in text), "")
     if text.startswith(("#", "//")):
-        return f": {shown(text)}; comments are not part of the format"
+        return f": {quoted_value(text)}; comments are not part of the format"
     if separator:
-        return f": {shown(text)}; fields are separated by blanks, not by {separator}"
+        return f": {quoted_value(text)}; fields are separated by blanks, not by {separator}"
     if text:
-        return f": {shown(text)}"
+        return f": {quoted_value(text)}"
     return " (a polygon? a set has one layout)" if reporter.lines.count[line] >= 7 else ""
 
 

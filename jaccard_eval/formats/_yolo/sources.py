@@ -28,7 +28,7 @@ from jaccard_eval.reading.files import (
 from jaccard_eval.reading.images import ImageFolder
 from jaccard_eval.reading.names import names_of_yaml, read_names
 from jaccard_eval.reading.yaml import read_yaml_mapping
-from jaccard_eval.text import did_you_mean, shown
+from jaccard_eval.text import did_you_mean, quoted_value
 
 DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data set, in order of preference
 
@@ -86,7 +86,7 @@ def folder_source(root: Path, findings: FindingLog) -> LabelSource:
         key = name[: -len(".txt")]
         if key in files:
             fix = "Keep one of them."
-            findings.error("label-twice", Where(str(root / name)), f"{shown(key)} has two label files", fix=fix)
+            findings.error("label-twice", Where(str(root / name)), f"{quoted_value(key)} has two label files", fix=fix)
         files[key] = root / name
     other = tuple(name for name in names if name not in labels and _is_unusual(name))
     return LabelSource(root=root, files=dict(sorted(files.items())), other_files=other)
@@ -100,7 +100,10 @@ def _of_split(source: LabelSource, split: str, findings: FindingLog) -> LabelSou
     chosen = choose_split(split, there, Where(str(source.root)), findings)
     files = {key: path for key, path in source.files.items() if split_of(splits[key]) == chosen}
     n_others = len(source.files) - len(files)
-    detail = f"split {shown(chosen)} is read: {len(files):,} label files; {n_others:,} of other splits are passed over"
+    detail = (
+        f"split {quoted_value(chosen)} is read: {len(files):,} label files; {n_others:,} of other "
+        "splits are passed over"
+    )
     findings.note("split-chosen", Where(str(source.root)), detail, fix="Name another with --split.")
     return replace(source, files=files)
 
@@ -181,7 +184,9 @@ def described_paths(path: Path, split: str) -> list[Path]:
 def _described(path: Path, split: str, findings: FindingLog) -> tuple[_Description, list[str]]:
     split = split_of(split)
     if split not in SPLITS:
-        raise UsageError(f"unknown split {shown(split)}; known are {', '.join(SPLITS)}.{did_you_mean(split, SPLITS)}")
+        raise UsageError(
+            f"unknown split {quoted_value(split)}; known are {', '.join(SPLITS)}.{did_you_mean(split, SPLITS)}"
+        )
     read = _read_darknet if path.suffix.lower() == ".data" else _read_yaml
     description = read(path, findings)
     return description, _places(description, split, findings)
@@ -206,7 +211,9 @@ def _base_of_yaml(path: Path, written: Any, findings: FindingLog) -> Path:
     if files.is_folder(path.parent / written):
         return path.parent / written
     where = Where(str(path), field="path")
-    findings.warning("path-missing", where, f"there is no folder {shown(written)}; paths start from the file's folder")
+    findings.warning(
+        "path-missing", where, f"there is no folder {quoted_value(written)}; paths start from the file's folder"
+    )
     return path.parent
 
 
@@ -232,7 +239,9 @@ def _texts(path: Path, key: str, value: Any) -> list[str]:
     if all(isinstance(place, str) for place in places):
         return [place for place in places if place not in ("", "null", "~")]
     fix = "Give a folder of images, a list file, or a list of those."
-    raise DataError.single("split-invalid", Where(str(path), field=key), f"{shown(value)} names no images", fix=fix)
+    raise DataError.single(
+        "split-invalid", Where(str(path), field=key), f"{quoted_value(value)} names no images", fix=fix
+    )
 
 
 def _places(description: _Description, split: str, findings: FindingLog) -> list[str]:
@@ -242,11 +251,14 @@ def _places(description: _Description, split: str, findings: FindingLog) -> list
         return splits[split]
     where = Where(str(description.path), field=split)
     if description.path.suffix.lower() == ".data" and list(splits) == ["train"]:
-        findings.note("split-train", where, f"there is no split {shown(split)}; 'train', the only one, is read")
+        findings.note("split-train", where, f"there is no split {quoted_value(split)}; 'train', the only one, is read")
         return splits["train"]
     known = ", ".join(splits) or "none"
     raise DataError.single(
-        "split-missing", where, f"there is no split {shown(split)}; there are: {known}", fix="Name one with --split."
+        "split-missing",
+        where,
+        f"there is no split {quoted_value(split)}; there are: {known}",
+        fix="Name one with --split.",
     )
 
 
@@ -264,7 +276,7 @@ def _locate(description: _Description, places: list[str], findings: FindingLog) 
         if twin is not None and twin.is_dir():
             return folder_source(twin, findings)
         detail, fix = (
-            f"there is no folder {shown(places[0])} and no labels for it",
+            f"there is no folder {quoted_value(places[0])} and no labels for it",
             "Check 'path' and the split in the file.",
         )
         raise DataError.single("split-missing", Where(str(description.path)), detail, fix=fix)
@@ -292,7 +304,7 @@ def _listed_images(description: _Description, place: str, findings: FindingLog) 
     found = _existing(description.base, place) or _find_below(description.base, place)
     if found is None:
         where = Where(str(description.path))
-        raise DataError.single("split-missing", where, f"there is no {shown(place)}", fix="Check the path.")
+        raise DataError.single("split-missing", where, f"there is no {quoted_value(place)}", fix="Check the path.")
     if found.is_dir():
         yield from (f"{place}/{name}" for name in list_tree(found, findings) if is_image_name(name))
     else:

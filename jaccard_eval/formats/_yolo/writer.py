@@ -21,7 +21,7 @@ from jaccard_eval.reading.writing import (
     report_rounded,
     require_file_names,
 )
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 CLASSES_FILE = "classes.txt"
 CARRIED = ("sizes", "images", "names")  # sizes: fractions need none
@@ -77,7 +77,10 @@ def _classes(dataset: Dataset, path: Path, findings: FindingLog) -> _Classes:
         Severity.ERROR,
         "write-name",
         range(len(broken)),
-        lambda row: (Where(dataset.path, field="class"), f"{shown(broken[row])} cannot be a line of {CLASSES_FILE}"),
+        lambda row: (
+            Where(dataset.path, field="class"),
+            f"{quoted_value(broken[row])} cannot be a line of {CLASSES_FILE}",
+        ),
         fix="Rename the class: one line, no blanks at its ends.",
     )
     return _Classes(list(range(len(labels))), labels.names)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from jaccard_eval.data.signature import FINGERPRINT_DIGITS
 from jaccard_eval.findings import FindingLog, Where, as_settings
 from jaccard_eval.reading import files
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 IntArray = npt.NDArray[np.int64]
 
@@ -83,7 +83,7 @@ def read_color_table(path: Path) -> ColorTable:
         where = Where(str(path), line=number)
         parsed = _parse(line)
         if parsed is None:
-            findings.error("color-table", where, f"no colour in {shown(line)}", fix=_FIX)
+            findings.error("color-table", where, f"no colour in {quoted_value(line)}", fix=_FIX)
             continue
         code, name = parsed
         if codes.setdefault(code, number) != number:

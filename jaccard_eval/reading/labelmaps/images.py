@@ -23,7 +23,7 @@ import numpy.typing as npt
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.reading import files
 from jaccard_eval.reading.npz import read_header
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -148,11 +148,11 @@ def _npy_shape(data: bytes, where: Where) -> tuple[int, int]:
         detail = f"its header cannot be read: {' '.join(str(error).split())}"
         raise DataError.single("image-unreadable", where, detail, fix=_SAVE) from None
     if dtype.kind not in "biu":
-        detail = f"holds {shown(dtype)} values; a label map holds integers"
+        detail = f"holds {quoted_value(dtype)} values; a label map holds integers"
         advice = "Take the argmax over classes of scores; round labels. " if dtype.kind == "f" else ""
         raise DataError.single("map-type", where, detail, fix=f"{advice}{_SAVE}")
     if len(shape) != 2:
-        detail = f"has the shape {shown(shape)}; a label map has (height, width)"
+        detail = f"has the shape {quoted_value(shape)}; a label map has (height, width)"
         raise DataError.single("map-shape", where, detail, fix=_SAVE)
     return shape[0], shape[1]
 

@@ -16,7 +16,7 @@ from jaccard_eval.findings import FindingLog, Severity, Where, as_settings
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_readable
 from jaccard_eval.reading.labelmaps.images import SUFFIXES
-from jaccard_eval.text import counted, shown
+from jaccard_eval.text import pluralise, quoted_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def list_side(role: str, path: Path, findings: FindingLog) -> MapSide:
     names = tuple(name for name in files if name.lower().endswith(SUFFIXES))
     if not names:
         suffixes = " or ".join(SUFFIXES)
-        detail = f"there is no label map ({suffixes}) among the {counted(len(files), 'file')} of the folder"
+        detail = f"there is no label map ({suffixes}) among the {pluralise(len(files), 'file')} of the folder"
         findings.error("map-none", Where(str(path)), detail, fix="Pass the folder of the label maps.")
     return MapSide(role, path, names, others=len(files) - len(names))
 
@@ -124,7 +124,7 @@ def read_pairs(path: Path, gt: MapSide, pred: MapSide, findings: FindingLog) -> 
         names = _names_of(line, gt, pred)
         pair = _find_pair(names, gt, pred, Where(str(path), line=number), findings) if line else None
         if pair is not None and pairs.setdefault(pair, number) != number:
-            detail = f"{shown(names[0])} is listed on line {pairs[pair]} already"
+            detail = f"{quoted_value(names[0])} is listed on line {pairs[pair]} already"
             findings.error("map-list", Where(str(path), line=number), detail, fix="List each label map once.")
     if not any(lines):
         findings.error("map-list", Where(str(path)), "the list is empty", fix="Name one label map a line.")
@@ -151,9 +151,9 @@ def _find_pair(
         if len(found) == 1:
             rows.append(found[0])
             continue
-        several = " and ".join(shown(side.names[row]) for row in found[:2])
+        several = " and ".join(quoted_value(side.names[row]) for row in found[:2])
         what = f"can mean {several} in {side.root}" if found else f"is no label map in {side.root}"
-        findings.error("map-list", where, f"{shown(name)} {what}", fix=_FIX)
+        findings.error("map-list", where, f"{quoted_value(name)} {what}", fix=_FIX)
     return make_pair(gt, pred, rows[0], rows[1]) if len(rows) == 2 else None
 
 

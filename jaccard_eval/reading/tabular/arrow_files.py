@@ -23,7 +23,7 @@ from jaccard_eval.reading.tabular import ARROW_MAGIC, is_arrow, is_besides, is_p
 from jaccard_eval.reading.tabular.arrow_tables import EXTRA, ArrowColumn, Batch, flatten, is_wanted
 from jaccard_eval.reading.tabular.columns import count_known
 from jaccard_eval.reading.tabular.objects import OBJECTS, SINGULAR, Column, Table, ValueColumn, add_table
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 OWN_KEY = b"jaccard_eval"
 HUGGING_FACE_KEY = b"huggingface"
@@ -355,7 +355,7 @@ def _check_alike(parts: list[Part], contents: list[Content], draft: Draft) -> No
     names = [{name for batch in content.batches for name in batch.columns} for content in contents]
     every = set().union(*names)
     for part, own in zip(parts, names, strict=True):
-        missing = ", ".join(map(shown, sorted(every - own)))
+        missing = ", ".join(map(quoted_value, sorted(every - own)))
         if missing:
             detail = f"no column {missing}, which other files of the folder have"
             draft.findings.error("csv-column-missing", Where(str(part.path)), detail, fix="Write all files alike.")

@@ -27,7 +27,7 @@ from jaccard_eval.reading.tabular.objects import (
     read_key,
 )
 from jaccard_eval.reading.tabular.rows import Codes
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 EXTRA = "parquet"
 MAX_SHOWN_ENTRIES = 20  # of a list that a message repeats
@@ -87,7 +87,7 @@ class ArrowColumn:
         if is_list and len(cell.values) > MAX_SHOWN_ENTRIES:  # one of nulls claims billions in a few bytes
             return f"a list of {len(cell.values):,} entries ({self._plain.type})"
         value = cell.as_py()
-        return "null" if value is None else f"{shown(value)} ({self._plain.type})"
+        return "null" if value is None else f"{quoted_value(value)} ({self._plain.type})"
 
     @cached_property
     def _all_keys(self) -> tuple[CodedKeys, Codes]:

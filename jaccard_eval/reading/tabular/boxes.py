@@ -26,7 +26,7 @@ from jaccard_eval.reading.tabular.columns import (
     split_packed,
 )
 from jaccard_eval.reading.tabular.rows import Codes, Named, Rows, Sheet
-from jaccard_eval.text import counted, shown
+from jaccard_eval.text import pluralise, quoted_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,9 @@ class _NumberReader:
         def describe(index: int) -> tuple[Where, str]:
             cell = cells[index]
             comma = " (a decimal comma? read where half of all numbers have one)" if "," in cell else ""
-            detail = f"{shown(cell)} is not a plain finite number{comma}" if cell.strip() else "the cell is empty"
+            detail = (
+                f"{quoted_value(cell)} is not a plain finite number{comma}" if cell.strip() else "the cell is empty"
+            )
             return self.sheet.where(int(rows[index]), column), detail
 
         fix = "Write numbers like 12.5: ASCII digits and a point, no units, separators, nan or inf."
@@ -177,7 +179,7 @@ def _box_cells(sheet: Sheet, columns: Columns, rows: RowIndices, findings: Findi
         Severity.ERROR,
         "csv-bbox",
         bad,
-        lambda index: (sheet.where(int(rows[index]), column), f"{shown(cells[index])} is not four numbers"),
+        lambda index: (sheet.where(int(rows[index]), column), f"{quoted_value(cells[index])} is not four numbers"),
         fix='Write a packed box like "[10, 20, 100, 200]".',
     )
     return parts
@@ -217,7 +219,7 @@ def _read_flags(sheet: Sheet, column: int, rows: RowIndices, findings: FindingLo
         Severity.ERROR,
         "csv-flag",
         bad,
-        lambda index: (sheet.where(int(rows[index]), column), f"{shown(cells[index])} is neither 0 nor 1"),
+        lambda index: (sheet.where(int(rows[index]), column), f"{quoted_value(cells[index])} is neither 0 nor 1"),
         fix="Write 0, 1, true or false.",
     )
     return flags
@@ -243,7 +245,7 @@ def add_boxes(table: Rows, columns: Columns, cells: BoxCells, draft: Draft) -> N
             "csv-row-no-box",
             cells.without_box,
             lambda row: (table.where(row), "all box cells are empty"),
-            summary=counted(
+            summary=pluralise(
                 n_without,
                 "row names an image and no box: an image without boxes",
                 "rows name an image and no box: images without boxes",
@@ -399,7 +401,7 @@ def _warn_alike_images(images: list[str], draft: Draft) -> None:
         Severity.WARNING,
         "image-names-alike",
         range(len(alike)),
-        lambda group: (Where(draft.path), f"image names {', '.join(map(shown, alike[group]))} are kept apart"),
+        lambda group: (Where(draft.path), f"image names {', '.join(map(quoted_value, alike[group]))} are kept apart"),
         fix="If they are one image, write its name in one way (spreadsheets turn 001 into 1).",
     )
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.text import is_numeral, shown
+from jaccard_eval.text import is_numeral, quoted_value
 
 TextArray = npt.NDArray[np.object_]  # of str
 RowIndices = npt.NDArray[np.int64]
@@ -186,7 +186,7 @@ def is_keras_row(row: Sequence[str]) -> bool:
 def explain_no_header(first: Sequence[str]) -> str:
     """Say what a first line holds that has no known name."""
     if len(first) == 1:
-        return f"no header row: {shown(first[0])} is one column under each delimiter (, ; tab |)"
+        return f"no header row: {quoted_value(first[0])} is one column under each delimiter (, ; tab |)"
     return f"no header row with known column names; the first line has the columns {listed_names(first)}"
 
 
@@ -195,7 +195,7 @@ def resolve_columns(header: Sequence[str], options: ReadOptions, findings: Findi
     at = _positions(header)
     for positions in at.values():
         if len(positions) > 1:
-            names = " and ".join(shown(header[position]) for position in positions)
+            names = " and ".join(quoted_value(header[position]) for position in positions)
             findings.error("csv-column-duplicate", where, f"duplicate columns {names}", fix="Keep one of them.")
     image, label, box = _pick(at, IMAGE), _pick(at, CLASS), _pick_box(at, options.box)
     for position, what, aliases in ((image, "the image", IMAGE), (label, "the class", CLASS)):
@@ -211,7 +211,7 @@ def resolve_columns(header: Sequence[str], options: ReadOptions, findings: Findi
 
 def listed_names(header: Sequence[str]) -> str:
     """Return names of columns for a message, the first few of them."""
-    names = ", ".join(shown(name or "(unnamed)") for name in header[:MAX_LISTED])
+    names = ", ".join(quoted_value(name or "(unnamed)") for name in header[:MAX_LISTED])
     hidden = len(header) - MAX_LISTED
     return names if hidden <= 0 else f"{names} and {hidden:,} more"
 

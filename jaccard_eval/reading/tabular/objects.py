@@ -25,7 +25,7 @@ from jaccard_eval.reading.tabular.boxes import (
 )
 from jaccard_eval.reading.tabular.columns import CLASS, CLASS_IDS, IMAGE, SCORE, Columns, position_of, resolve_columns
 from jaccard_eval.reading.tabular.rows import Codes, Named, first_names, pair_names
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 _KINDS = {bool: "a boolean", int: "a number", float: "a number", str: "text", dict: "an object", list: "a list"}
 _INT64 = range(-(2**63), 2**63)
@@ -103,7 +103,7 @@ class ValueColumn:
     def shown(self, row: int) -> str:
         """Return a cell for a message."""
         value = self.values[row]
-        return "null" if value is None else f"{shown(value)} ({_KINDS.get(type(value), type(value).__name__)})"
+        return "null" if value is None else f"{quoted_value(value)} ({_KINDS.get(type(value), type(value).__name__)})"
 
 
 def flags_of(numbers: FloatArray, bad: Codes) -> tuple[BoolArray, Codes]:

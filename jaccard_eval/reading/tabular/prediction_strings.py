@@ -19,7 +19,7 @@ from jaccard_eval.reading.tabular.columns import (
     position_of_strings,
 )
 from jaccard_eval.reading.tabular.rows import Sheet
-from jaccard_eval.text import is_numeral, shown
+from jaccard_eval.text import is_numeral, quoted_value
 
 GROUPS = {
     6: ("class", "confidence", "xmin", "ymin", "xmax", "ymax"),  # VinBigData, SIIM-COVID-19, Open Images
@@ -118,7 +118,7 @@ def _report_uneven(sheet: Sheet, at: int, strings: list[list[str]], size: int, d
         lambda row: (
             sheet.where(row, at),
             f"has {len(strings[row])} fields, no multiple of {size} ({' '.join(GROUPS[size])}):"
-            f" {shown(' '.join(strings[row]))}",
+            f" {quoted_value(' '.join(strings[row]))}",
         ),
         fix="Write groups of class confidence x1 y1 x2 y2, or of confidence x y width height, separated by blanks.",
     )

@@ -33,7 +33,7 @@ from jaccard_eval.reading.tabular.columns import (
     parse_integers,
     position_of,
 )
-from jaccard_eval.text import shown
+from jaccard_eval.text import quoted_value
 
 Codes = npt.NDArray[np.int64]
 
@@ -242,7 +242,7 @@ def _without_comments(text: str, where: Where, findings: FindingLog) -> str:
         Severity.NOTE,
         "csv-comment",
         comments,
-        lambda row: (Where(where.path, line=row + 1), shown(lines[row])),
+        lambda row: (Where(where.path, line=row + 1), quoted_value(lines[row])),
         summary=f"lines that start with # were passed over as comments: {len(comments):,}",
     )
     left = {*comments}
@@ -364,7 +364,7 @@ def _shape_error(path: Path, data: bytes, delimiter: str, reason: str) -> DataEr
     def describe(row: int) -> tuple[Where, str]:
         line, fields = records[row]
         others = [mark for mark in DELIMITERS if fields[0].count(mark) == expected - 1]
-        hint = f" (delimited by {shown(others[0])}, unlike the first line?)" if others else ""
+        hint = f" (delimited by {quoted_value(others[0])}, unlike the first line?)" if others else ""
         return Where(str(path), line=line), f"expected {expected} fields, got {len(fields)}{hint}"
 
     log = FindingLog()

@@ -18,7 +18,7 @@ from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.reading.tabular.boxes import looks_normalised
 from jaccard_eval.reading.tabular.columns import parse_integers
 from jaccard_eval.reading.writing import encodable, exact_coords, report_escaped, report_losses
-from jaccard_eval.text import inert, is_formula, quoted, shown
+from jaccard_eval.text import inert, is_formula, quoted, quoted_value
 
 BOX_COLUMNS = {
     "xywh": ("left", "top", "width", "height"),
@@ -112,7 +112,7 @@ def report_texts(images: Sequence[str], classes: Sequence[str], path: Path, find
         Severity.ERROR,
         "write-name",
         range(len(broken)),
-        lambda row: (Where(str(path)), f"{shown(broken[row])} holds a NUL, which no table can have"),
+        lambda row: (Where(str(path)), f"{quoted_value(broken[row])} holds a NUL, which no table can have"),
         fix="Rename the image or class.",
     )
     changed = [text for text in (*images, *classes) if is_formula(text)]
@@ -120,7 +120,7 @@ def report_texts(images: Sequence[str], classes: Sequence[str], path: Path, find
         Severity.WARNING,
         "write-formula",
         range(len(changed)),
-        lambda row: (Where(str(path)), shown(changed[row])),
+        lambda row: (Where(str(path)), quoted_value(changed[row])),
         summary=f"names that a spreadsheet would run, now led by an apostrophe: {len(changed):,}",
     )
 

@@ -8,7 +8,7 @@ from jaccard_eval.data.verdict import Status
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.checks import GATES, checks_of, overall
 from jaccard_eval.report.numbers import fixed, measures_of
-from jaccard_eval.text import counted, printable
+from jaccard_eval.text import pluralise, printable
 
 UNJUDGED = "blue"  # a number is neither good nor bad without a gate
 COLORS = {Status.PASS: "brightgreen", Status.WARN: "yellow", Status.FAIL: "red"}
@@ -30,7 +30,7 @@ def _words(result: Reportable, verdict: Status | None) -> tuple[str, str]:
         return printable(name), fixed(value)
     if verdict is not None:
         return "quality gates", WORDS[verdict]
-    return result.kind, counted(len(checks_of(result)), "finding")
+    return result.kind, pluralise(len(checks_of(result)), "finding")
 
 
 REPORTERS = (Reporter(names=("badge.json",), render=render),)

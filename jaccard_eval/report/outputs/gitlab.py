@@ -30,7 +30,7 @@ def render(result: Reportable, options: ReportOptions) -> str:
 
 def render_checks(checks: Iterable[Check]) -> str:
     """Return the array of issues of some checks."""
-    issues = list(_issues(one for one in checks if (one.group, one.status) in SEVERITIES))
+    issues = list(_issues(check for check in checks if (check.group, check.status) in SEVERITIES))
     return json.dumps(issues, indent=2, ensure_ascii=True) + "\n"
 
 

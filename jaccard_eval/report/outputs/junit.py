@@ -42,17 +42,17 @@ def render(result: Reportable, options: ReportOptions) -> str:
     computed = _case("result", result.kind, _output(_headline(measures_of(result))))
     suites = [_suite(result.kind, (), [computed])]
     for group in (GATES, FINDINGS):
-        chosen = [one for one in checks if one.group == group]
+        chosen = [check for check in checks if check.group == group]
         suites += [_suite(group, chosen, [_of_check(one) for one in chosen])] if chosen else []
-    failures = sum(one.status is Status.FAIL for one in checks)
+    failures = sum(check.status is Status.FAIL for check in checks)
     counts = xml_attributes(name=PROGRAM, tests=len(checks) + 1, failures=failures, errors=0)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites{counts}>", *suites, "</testsuites>"]
     return "\n".join(lines) + "\n"
 
 
 def _suite(name: str, checks: Sequence[Check], cases: Sequence[str]) -> str:
-    failures = sum(one.status is Status.FAIL for one in checks)
-    skipped = sum(one.status is Status.SKIP for one in checks)
+    failures = sum(check.status is Status.FAIL for check in checks)
+    skipped = sum(check.status is Status.SKIP for check in checks)
     counts = xml_attributes(name=name, tests=len(cases), failures=failures, errors=0, skipped=skipped)
     return "\n".join([f"  <testsuite{counts}>", *cases, "  </testsuite>"])
 

@@ -60,11 +60,11 @@ def _measure(prefix: str, name: str, labels: tuple[tuple[str, str], ...], value:
 
 def _of_checks(result: Reportable) -> Iterable[_Sample]:
     checks = checks_of(result)
-    verdicts = [one.status for one in checks if one.group == GATES]
+    verdicts = [check.status for check in checks if check.group == GATES]
     for status in Status if verdicts else ():
         count = str(verdicts.count(status))
         yield _Sample(f"{PREFIX}_gates", (("status", str(status)),), count, "Verdicts of gates by status")
-    findings = [one.key for one in checks if one.group != GATES]
+    findings = [check.key for check in checks if check.group != GATES]
     for code in sorted(set(findings)):
         yield _Sample(f"{PREFIX}_findings", (("code", code),), str(findings.count(code)), "Findings by code")
 
