@@ -134,7 +134,8 @@ def detect_format(path: Path) -> str:
         )
     from jaccard_eval.formats._unrecognised import explain_unknown
 
-    raise explain_unknown(path, format_names())
+    known = format_names()
+    raise explain_unknown(path, known, lambda entry: [name for name in known if format_module(name).sniff(entry)])
 
 
 def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None = None) -> Dataset:
