@@ -20,8 +20,6 @@ from jaccard_eval.errors import ExitCode, JaccardEvalError, UsageError
 from jaccard_eval.text import Rows, aligned, printable
 
 MAX_EXAMPLES = 20  # examples kept per finding; the count goes on
-
-
 SHOWN_EXAMPLES = 5  # of these, a text shows the first few
 
 

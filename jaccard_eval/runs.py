@@ -346,20 +346,10 @@ def _problems(arrays: Arrays, protocol: Protocol, run: Run) -> Iterator[str]:
 
 
 _READERS = {1: _read_first, RUN_SCHEMA: _read_second}
-
-
 Number = int | float
-
-
 Record = TypeVar("Record")
-
-
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
-
-
 _QUOTED = re.compile(r"`([^`]+)`")
-
-
 _WORDS = {
     "int": "a whole number",
     "float": "a number",

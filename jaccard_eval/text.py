@@ -10,8 +10,6 @@ from itertools import islice
 from typing import Any
 
 SHOWN_VALUE_LENGTH = 80  # characters of a user's value repeated in a message
-
-
 Rows = tuple[tuple[str, ...], ...]  # of text, the first one the header
 
 

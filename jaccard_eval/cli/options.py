@@ -310,8 +310,6 @@ FINDING_OPTIONS: list[click.Parameter] = [
     ),
     _find("-q", "--quiet", is_flag=True, help="Leave out the notes on what was decided."),
 ]
-
-
 FIELDS = {  # by the names of the options
     "bootstrap": "n_resamples",
     "confidence": "confidence_level",
@@ -453,8 +451,6 @@ def _parsed(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) 
 
 
 _option = section("Slices")
-
-
 SLICE_OPTIONS: list[click.Parameter] = [
     _option(
         "--slice",

@@ -169,8 +169,6 @@ _TEXTS = {
     "images": "images without boxes",
     "names": "classes without boxes",
 }
-
-
 RESERVED = frozenset('<>:"|?*\\\0')  # in no file name of Windows
 
 # Windows opens the device whatever follows a dot, and drops dots and blanks at the end of a name.

@@ -167,8 +167,6 @@ OF_THE_SIDES = (
     *INPUT_OPTIONS,
     *PAIR_OPTIONS,
 )
-
-
 COMMAND = SectionedCommand(
     "explain",
     callback=explain,

@@ -97,8 +97,6 @@ def _four_numbers(text: str) -> tuple[float, ...]:
 
 
 _option = section("Boxes")
-
-
 _INDEX: dict[str, Any] = {"metavar": "N", "callback": parsed_by(parse_whole)}
 
 COMMAND = SectionedCommand(
