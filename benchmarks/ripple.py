@@ -214,12 +214,12 @@ OPTION = Addition(
             "    score_min : float, optional\n        Leave out predictions below this score; average",
         ),
         (
-            "    if options.nms is not None:\n        theirs = ",
-            "    if options.score_max is not None and theirs.boxes.score is not None:\n"
-            "        kept = theirs.boxes.score <= options.score_max\n"
-            '        ignored = {**theirs.ignored, "score-max": int(np.count_nonzero(~kept))}\n'
-            "        theirs = replace(theirs, boxes=theirs.boxes.take(kept), ignored=ignored)\n"
-            "    if options.nms is not None:\n        theirs = ",
+            "    if options.nms is not None:\n        pred_side = ",
+            "    if options.score_max is not None and pred_side.boxes.score is not None:\n"
+            "        kept = pred_side.boxes.score <= options.score_max\n"
+            '        ignored = {**pred_side.ignored, "score-max": int(np.count_nonzero(~kept))}\n'
+            "        pred_side = replace(pred_side, boxes=pred_side.boxes.take(kept), ignored=ignored)\n"
+            "    if options.nms is not None:\n        pred_side = ",
         ),
         (
             '        "score_min": "" if options.score_min is None',

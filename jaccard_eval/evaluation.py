@@ -184,21 +184,21 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
     UsageError
         When an option names what does not exist.
     """
-    ours, theirs = load_both(
+    gt_side, pred_side = load_both(
         Input(gt, options.gt_format, options.gt_options), Input(pred, options.pred_format, options.pred_options)
     )
     if options.drop_duplicates:
-        ours, theirs = _without_repeats(ours), _without_repeats(theirs)
+        gt_side, pred_side = _without_repeats(gt_side), _without_repeats(pred_side)
     if options.score_min is not None:
-        theirs = _above(theirs, options.score_min)
+        pred_side = _above(pred_side, options.score_min)
     if options.nms is not None:
-        theirs = _without_rivals(theirs, options.nms)
-    aligned = align_datasets(ours, theirs, options)
+        pred_side = _without_rivals(pred_side, options.nms)
+    aligned = align_datasets(gt_side, pred_side, options)
     gt_rows, pred_rows = (
         row_hashes(boxes, aligned.image_names, aligned.class_names) for boxes in (aligned.gt, aligned.pred)
     )
     rule = aligned.classes.strategy if isinstance(options.class_map, str) else ""
-    return Sides(ours, theirs, aligned, _selection(options, rule), (gt_rows, pred_rows))
+    return Sides(gt_side, pred_side, aligned, _selection(options, rule), (gt_rows, pred_rows))
 
 
 def align_datasets(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:

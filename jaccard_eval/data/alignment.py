@@ -110,12 +110,12 @@ def _forced(gt: Dataset, pred: Dataset, strategy: str) -> ImageMatch:
 
 def _note_adapted(gt: Dataset, pred: Dataset, match: ImageMatch, findings: FindingLog) -> None:
     row = int(np.flatnonzero(match.rows >= 0)[0])
-    ours, theirs = gt.images.name(int(match.rows[row])), pred.images.name(row)
+    gt_name, pred_name = gt.images.name(int(match.rows[row])), pred.images.name(row)
     detail = f"images correspond by {match.strategy}, overlooking {OVERLOOKED[match.strategy]}: "
     findings.note(
         "image-names-adapted",
         Where(pred.path, field="image"),
-        f"{detail}{quoted_value(theirs)} is taken for {quoted_value(ours)}",
+        f"{detail}{quoted_value(pred_name)} is taken for {quoted_value(gt_name)}",
     )
 
 
@@ -137,8 +137,8 @@ def _no_correspondence(gt: Dataset, pred: Dataset, used: BoolArray, best: ImageM
         reason = f"not one to one: several images share one {best.strategy}"
         detail += f", but {'the file names of equal ids differ' if best.strategy == 'id' else reason}"
     detail += f"; prediction image ids are {example_keys(unknown or pred.images.keys)}{_kind(pred.images)}"
-    ours = f"those of the ground truth {example_keys(_gt_examples(gt))}{_kind(gt.images)}"
-    detail += f", {ours if len(gt.images) else 'the ground truth holds none'}"
+    gt_keys = f"those of the ground truth {example_keys(_gt_examples(gt))}{_kind(gt.images)}"
+    detail += f", {gt_keys if len(gt.images) else 'the ground truth holds none'}"
     return DataError.single(
         "image-unknown",
         Where(pred.path, field="image"),
@@ -185,8 +185,8 @@ def _lookalike(gt: Dataset, pred: Dataset, extra: IntArray) -> str:
         rows = match_by(strategy, gt.images, pred.images).rows
         found = extra[rows[extra] >= 0]
         if len(found):
-            ours, theirs = gt.images.name(int(rows[found[0]])), pred.images.name(int(found[0]))
-            return f"; {quoted_value(theirs)} would match {quoted_value(ours)} by {strategy}"
+            gt_name, pred_name = gt.images.name(int(rows[found[0]])), pred.images.name(int(found[0]))
+            return f"; {quoted_value(pred_name)} would match {quoted_value(gt_name)} by {strategy}"
     return ""
 
 
@@ -376,9 +376,9 @@ def _common_units(
 def common_sizes(pred: Dataset, images: CommonImages) -> FloatArray:
     """Return width and height of the common images (n, 2), from whichever side knows them; NaN where neither does."""
     matched = images.pred_rows >= 0
-    theirs = np.full_like(images.table.sizes, np.nan)
-    theirs[images.pred_rows[matched]] = pred.images.sizes[matched]
-    return np.where(np.isnan(images.table.sizes), theirs, images.table.sizes)
+    pred_sizes = np.full_like(images.table.sizes, np.nan)
+    pred_sizes[images.pred_rows[matched]] = pred.images.sizes[matched]
+    return np.where(np.isnan(images.table.sizes), pred_sizes, images.table.sizes)
 
 
 def _unsized(boxes: BoxTable, sizes: FloatArray) -> RowArray:

@@ -176,10 +176,10 @@ def _by_decorated(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
 
 def _by_number(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
     """Match names that are one number, however padded; only where every prediction image is called by a number."""
-    theirs = [number_text(name) for name in _names(pred)]
-    if None in theirs:
-        return np.full(len(theirs), NOWHERE, dtype=np.int32), True
-    return _match_texts([number_text(name) for name in _names(gt)], theirs)
+    pred_numbers = [number_text(name) for name in _names(pred)]
+    if None in pred_numbers:
+        return np.full(len(pred_numbers), NOWHERE, dtype=np.int32), True
+    return _match_texts([number_text(name) for name in _names(gt)], pred_numbers)
 
 
 STRATEGIES: dict[str, Matcher] = {
@@ -205,30 +205,34 @@ OVERLOOKED = {
 }
 
 
-def _match_texts(ours: Sequence[str | None], theirs: Sequence[str | None]) -> tuple[RowArray, bool]:
+def _match_texts(gt_texts: Sequence[str | None], pred_texts: Sequence[str | None]) -> tuple[RowArray, bool]:
     """Match equal texts; None matches nothing."""
-    at, ambiguous = _index((text, row) for row, text in enumerate(ours) if text is not None)
-    return _rows(NOWHERE if text is None else at.get(text, NOWHERE) for text in theirs), ambiguous.isdisjoint(theirs)
+    at, ambiguous = _index((text, row) for row, text in enumerate(gt_texts) if text is not None)
+    return _rows(NOWHERE if text is None else at.get(text, NOWHERE) for text in pred_texts), ambiguous.isdisjoint(
+        pred_texts
+    )
 
 
 def _match_shifted_ids(gt: ImageTable, pred: ImageTable, step: int) -> tuple[RowArray, bool]:
     return _match_texts([_moved(key, 0) for key in gt.keys], [_moved(key, step) for key in pred.keys])
 
 
-def _match_spellings(ours: list[str], theirs: list[str], forms: Callable[[str], list[str]]) -> tuple[RowArray, bool]:
+def _match_spellings(
+    gt_paths: list[str], pred_paths: list[str], forms: Callable[[str], list[str]]
+) -> tuple[RowArray, bool]:
     """Match paths of which one is a form of the other, else names without their folders."""
-    rows, clear = _match_forms([forms(path) for path in ours], [forms(path) for path in theirs])
+    rows, clear = _match_forms([forms(path) for path in gt_paths], [forms(path) for path in pred_paths])
     if clear and (rows >= 0).all():
         return rows, clear
-    return _match_forms([forms(last_part(path)) for path in ours], [forms(last_part(path)) for path in theirs])
+    return _match_forms([forms(last_part(path)) for path in gt_paths], [forms(last_part(path)) for path in pred_paths])
 
 
-def _match_forms(ours: list[list[str]], theirs: list[list[str]]) -> tuple[RowArray, bool]:
+def _match_forms(gt_forms: list[list[str]], pred_forms: list[list[str]]) -> tuple[RowArray, bool]:
     """Match names of which one, whole, is a form of the other; the forms of each start with the whole name."""
-    whole, twice = _index((forms[0], row) for row, forms in enumerate(ours))
-    part, shared = _index((form, row) for row, forms in enumerate(ours) for form in forms)
+    whole, twice = _index((forms[0], row) for row, forms in enumerate(gt_forms))
+    part, shared = _index((form, row) for row, forms in enumerate(gt_forms) for form in forms)
     rows, clear = [], True
-    for forms in theirs:
+    for forms in pred_forms:
         if forms[0] in part and forms[0] not in whole:
             rows.append(part[forms[0]])
             clear &= forms[0] not in shared

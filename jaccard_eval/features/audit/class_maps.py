@@ -179,10 +179,10 @@ def _free_candidate(gt: LabelMap, pred: LabelMap, confusion: Confusion) -> Candi
     taken: set[int] = set()
     order = np.argsort(-confusion.count, kind="stable")
     cells = zip(confusion.pred[order].tolist(), confusion.gt[order].tolist(), confusion.count[order], strict=True)
-    for ours, theirs, count in cells:
-        if count > 1 and rows[ours] == NOWHERE and theirs not in taken:
-            rows[ours] = theirs
-            taken.add(theirs)
+    for pred_label, gt_label, count in cells:
+        if count > 1 and rows[pred_label] == NOWHERE and gt_label not in taken:
+            rows[pred_label] = gt_label
+            taken.add(gt_label)
     pairs = _pairs_of(rows, gt, pred)
     rows = rows_of_pairs(gt, pred, pairs)
     return Candidate(pairs, rows, confusion.agreement(rows))
@@ -217,11 +217,11 @@ def _swapped(confusion: Confusion, given: RowArray, gt: LabelMap, pred: LabelMap
     is_own = given[confusion.pred] == confusion.gt
     own = np.bincount(confusion.pred[is_own], weights=share[is_own], minlength=len(given))
     mistaken = (total >= SWAP_PAIRS) & ~is_own & (share >= SWAP_OTHER) & (own[confusion.pred] <= SWAP_OWN)
-    ours, theirs = confusion.pred[mistaken], confusion.gt[mistaken]
-    if len(ours) < 2 or sorted(given[ours].tolist()) != sorted(theirs.tolist()):
+    pred_rows, gt_rows = confusion.pred[mistaken], confusion.gt[mistaken]
+    if len(pred_rows) < 2 or sorted(given[pred_rows].tolist()) != sorted(gt_rows.tolist()):
         return []
     rows = given.copy()
-    rows[ours] = theirs
+    rows[pred_rows] = gt_rows
     return [Candidate(_pairs_of(rows, gt, pred), rows, confusion.agreement(rows))]
 
 
@@ -232,12 +232,12 @@ def option_text(class_map: ClassMap) -> str:
     plain = all(_PLAIN_NAME.fullmatch(text) for pair in class_map.items() for text in pair)
     if not plain or len(class_map) > PASTED:
         return "auto"
-    return "'" + ",".join(f"{ours}={theirs}" for ours, theirs in class_map.items()) + "'"
+    return "'" + ",".join(f"{pred}={gt}" for pred, gt in class_map.items()) + "'"
 
 
 def _short_text(class_map: ClassMap) -> str:
     if isinstance(class_map, str):
         return class_map
     if len(class_map) <= NAMED_PAIRS:
-        return ", ".join(f"{ours} = {theirs}" for ours, theirs in class_map.items())
+        return ", ".join(f"{pred} = {gt}" for pred, gt in class_map.items())
     return f"{len(class_map):,} pairs"

@@ -130,10 +130,12 @@ def paired_deltas(base: Resamples, other: Resamples) -> tuple[PairedDelta, ...]:
     UsageError
         When they were not drawn alike.
     """
-    ours, theirs = other.to_document(), base.to_document()
-    differing = [name for name in theirs if ours[name] != theirs[name]]
+    other_settings, base_settings = other.to_document(), base.to_document()
+    differing = [name for name in base_settings if other_settings[name] != base_settings[name]]
     if differing:
-        listed = ", ".join(f"{name} {quoted_value(theirs[name])} and {quoted_value(ours[name])}" for name in differing)
+        listed = ", ".join(
+            f"{name} {quoted_value(base_settings[name])} and {quoted_value(other_settings[name])}" for name in differing
+        )
         raise UsageError(f"resamples are not paired: {listed}")
     column = {ref: i for i, ref in enumerate(other.refs)}
     return tuple(_paired(base, i, other, column[ref]) for i, ref in enumerate(base.refs) if ref in column)

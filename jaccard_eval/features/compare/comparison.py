@@ -131,17 +131,17 @@ def require_two(count: int) -> None:
 def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationResult]) -> None:
     """Raise a DataError unless all results rest on one ground truth and on the same rules."""
     findings = FindingLog()
-    ours = signature_fields(baseline.signature)
+    base_fields = signature_fields(baseline.signature)
     for one in others:
-        theirs = signature_fields(one.signature)
-        names = [name for name in dict.fromkeys([*ours, *theirs]) if name not in PER_RUN_FIELDS]
+        other_fields = signature_fields(one.signature)
+        names = [name for name in dict.fromkeys([*base_fields, *other_fields]) if name not in PER_RUN_FIELDS]
         for name in names:
-            if ours.get(name) != theirs.get(name):
+            if base_fields.get(name) != other_fields.get(name):
                 findings.error(
                     "comparison-unequal",
                     Where(one.pred.path, field=name),
-                    f"{_what(name)} is {quoted_value(theirs.get(name, 'not set'))}, and "
-                    f"{quoted_value(ours.get(name, 'not set'))} for"
+                    f"{_what(name)} is {quoted_value(other_fields.get(name, 'not set'))}, and "
+                    f"{quoted_value(base_fields.get(name, 'not set'))} for"
                     f" the baseline {baseline.pred.path}",
                     fix="Compare results of one ground truth by the same rules: evaluate again where they differ.",
                 )
@@ -151,8 +151,8 @@ def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationR
 
 def _require_same_rows(baseline: EvaluationResult, other: EvaluationResult, findings: FindingLog) -> None:
     """Refuse ground truth in another order: boxes are compared by their row, classes by their place."""
-    ours, theirs = detection_metrics(baseline), detection_metrics(other)
-    what = "classes" if ours.class_names != theirs.class_names else "boxes"
+    base_metrics, other_metrics = detection_metrics(baseline), detection_metrics(other)
+    what = "classes" if base_metrics.class_names != other_metrics.class_names else "boxes"
     if what == "classes" or not _has_equal_rows(baseline, other):
         findings.error(
             "comparison-unequal",
@@ -167,12 +167,12 @@ def _has_equal_rows(baseline: EvaluationResult, other: EvaluationResult) -> bool
     """Whether the ground truth is the same row by row; images may be in any order."""
     if baseline.boxes is None or other.boxes is None:
         return False
-    ours, theirs = detection_metrics(baseline), detection_metrics(other)
+    base_metrics, other_metrics = detection_metrics(baseline), detection_metrics(other)
     (before, _), (after, _) = baseline.boxes, other.boxes
-    row = {name: i for i, name in enumerate(ours.image_names)}
-    place = np.array([row.get(name, -1) for name in theirs.image_names], dtype=np.int64)
+    row = {name: i for i, name in enumerate(base_metrics.image_names)}
+    place = np.array([row.get(name, -1) for name in other_metrics.image_names], dtype=np.int64)
     pairs: list[tuple[Any, Any]] = [
-        (ours.table.gt_label, theirs.table.gt_label),
+        (base_metrics.table.gt_label, other_metrics.table.gt_label),
         (before.xywh, after.xywh),
         (before.image, place[after.image]),
     ]

@@ -128,11 +128,11 @@ def box_changes(
         A box that both find can be both duplicated and moved.
     """
     truth, table = baseline.table, other.table
-    ours, theirs = BoxStates.of(baseline, threshold), BoxStates.of(other, threshold)
+    base_states, other_states = BoxStates.of(baseline, threshold), BoxStates.of(other, threshold)
     counts = ~truth.gt_ignored[ALL_SIZES]
-    labels = _labels(truth, ours), _labels(table, theirs)
+    labels = _labels(truth, base_states), _labels(table, other_states)
     changes = []
-    for rank, (kind, chosen) in enumerate(_kinds(ours, theirs, *labels, moved_iou)):
+    for rank, (kind, chosen) in enumerate(_kinds(base_states, other_states, *labels, moved_iou)):
         for row in np.flatnonzero(chosen & counts).tolist():
             x, y, width, height = baseline.gt.xywh[row].tolist()
             change = Change(
@@ -141,8 +141,8 @@ def box_changes(
                 class_name=class_names[truth.gt_label[row]],
                 row=int(truth.gt_source[row]),
                 xywh=(x, y, width, height),
-                before=ours.describe(row, truth, class_names),
-                after=theirs.describe(row, table, class_names),
+                before=base_states.describe(row, truth, class_names),
+                after=other_states.describe(row, table, class_names),
             )
             changes.append((change.image, rank, change.row, change))
     return tuple(change[-1] for change in sorted(changes, key=lambda change: change[:-1]))
@@ -277,20 +277,20 @@ def versus(
     UsageError
         When a slice has no image.
     """
-    ours, theirs = detection_metrics(baseline), detection_metrics(other)
+    base_metrics, other_metrics = detection_metrics(baseline), detection_metrics(other)
     changes = box_changes(
         Judged.of(baseline, names[0].score),
         Judged.of(other, names[1].score),
         threshold=threshold,
-        image_names=ours.image_names,
-        class_names=ours.class_names,
+        image_names=base_metrics.image_names,
+        class_names=base_metrics.class_names,
         moved_iou=moved_iou,
     )
     return Versus(
         contender=names[1],
         deltas=tuple(_deltas(baseline, other)),
         changes=changes,
-        slices=tuple(_slice_deltas(ours, theirs, slices)),
+        slices=tuple(_slice_deltas(base_metrics, other_metrics, slices)),
     )
 
 
@@ -318,20 +318,22 @@ def _with_interval(delta: Delta, found: PairedDelta | None) -> Delta:
 
 def _deltas(baseline: EvaluationResult, other: EvaluationResult) -> Iterator[Delta]:
     yield from _pairs(None, baseline.metrics, other.metrics)
-    for ours, theirs in zip(baseline.per_class, other.per_class, strict=True):
-        yield from _pairs(ours.name, ours.values, theirs.values)
+    for base_row, other_row in zip(baseline.per_class, other.per_class, strict=True):
+        yield from _pairs(base_row.name, base_row.values, other_row.values)
 
 
 def _slice_deltas(
     baseline: DetectionMetrics, other: DetectionMetrics, slices: Sequence[Slice]
 ) -> Iterator[SliceDeltas]:
     sides = (measure_slices(one, slices, one.protocol) for one in (baseline, other))
-    for ours, theirs in zip(*sides, strict=True):
-        deltas = tuple(_pairs(None, ours.values, theirs.values))
-        yield SliceDeltas(name=ours.name, digest=ours.digest, images=ours.images, deltas=deltas)
+    for base_row, other_row in zip(*sides, strict=True):
+        deltas = tuple(_pairs(None, base_row.values, other_row.values))
+        yield SliceDeltas(name=base_row.name, digest=base_row.digest, images=base_row.images, deltas=deltas)
 
 
-def _pairs(name: str | None, ours: Mapping[str, MetricValue], theirs: Mapping[str, MetricValue]) -> Iterator[Delta]:
-    for metric, one in ours.items():
-        value = theirs[metric].value if metric in theirs else math.nan
+def _pairs(
+    name: str | None, base_values: Mapping[str, MetricValue], other_values: Mapping[str, MetricValue]
+) -> Iterator[Delta]:
+    for metric, one in base_values.items():
+        value = other_values[metric].value if metric in other_values else math.nan
         yield Delta(metric=metric, class_name=name, baseline=one.value, value=value, n=one.n)

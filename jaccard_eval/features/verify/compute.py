@@ -80,10 +80,14 @@ def differences(saved: Mapping[str, Any], again: Mapping[str, Any]) -> tuple[int
     points, slices, and all intervals with how they were found. Paths, formats and findings are not: they change no
     number.
     """
-    ours, theirs = compared_values(saved), compared_values(again)
-    names = list(dict.fromkeys([*theirs, *ours]))
-    unequal = (name for name in names if name not in ours or name not in theirs or ours[name] != theirs[name])
-    return len(names), tuple(Difference(name, ours.get(name), theirs.get(name)) for name in unequal)
+    saved_values, new_values = compared_values(saved), compared_values(again)
+    names = list(dict.fromkeys([*new_values, *saved_values]))
+    unequal = (
+        name
+        for name in names
+        if name not in saved_values or name not in new_values or saved_values[name] != new_values[name]
+    )
+    return len(names), tuple(Difference(name, saved_values.get(name), new_values.get(name)) for name in unequal)
 
 
 def compared_values(document: Mapping[str, Any]) -> dict[str, Value]:
