@@ -137,7 +137,8 @@ def _no_correspondence(gt: Dataset, pred: Dataset, used: BoolArray, best: ImageM
         reason = f"not one to one: several images share one {best.strategy}"
         detail += f", but {'the file names of equal ids differ' if best.strategy == 'id' else reason}"
     detail += f"; prediction image ids are {example_keys(unknown or pred.images.keys)}{_kind(pred.images)}"
-    gt_keys = f"those of the ground truth {example_keys(_gt_examples(gt))}{_kind(gt.images)}"
+    named = (f"{key} ({name})" if name else key for key, name in zip(gt.images.keys, gt.images.file_names, strict=True))
+    gt_keys = f"those of the ground truth {example_keys(named)}{_kind(gt.images)}"
     detail += f", {gt_keys if len(gt.images) else 'the ground truth holds none'}"
     return DataError.single(
         "image-unknown",
@@ -152,10 +153,6 @@ def _kind(images: ImageTable) -> str:
     """Say whether keys are text, where that may be why nothing matches."""
     texts = sum(isinstance(key, str) for key in images.keys)
     return " (string ids)" if texts == len(images) else " (integer ids)" if texts == 0 else ""
-
-
-def _gt_examples(gt: Dataset) -> list[str | int]:
-    return [f"{key} ({name})" if name else key for key, name in zip(gt.images.keys, gt.images.file_names, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -137,10 +137,11 @@ def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationR
         names = [name for name in dict.fromkeys([*base_fields, *other_fields]) if name not in PER_RUN_FIELDS]
         for name in names:
             if base_fields.get(name) != other_fields.get(name):
+                what = "the fingerprint of the ground truth" if name == "gt" else f"the rule {name}"
                 findings.error(
                     "comparison-unequal",
                     Where(one.pred.path, field=name),
-                    f"{_what(name)} is {quoted_value(other_fields.get(name, 'not set'))}, and "
+                    f"{what} is {quoted_value(other_fields.get(name, 'not set'))}, and "
                     f"{quoted_value(base_fields.get(name, 'not set'))} for"
                     f" the baseline {baseline.pred.path}",
                     fix="Compare results of one ground truth by the same rules: evaluate again where they differ.",
@@ -179,7 +180,3 @@ def _has_equal_rows(baseline: EvaluationResult, other: EvaluationResult) -> bool
     if before.shapes is not None and after.shapes is not None:
         pairs.append((before.shapes.hashes(), after.shapes.hashes()))
     return all(np.array_equal(first, second) for first, second in pairs)
-
-
-def _what(name: str) -> str:
-    return "the fingerprint of the ground truth" if name == "gt" else f"the rule {name}"

@@ -11,10 +11,10 @@ import numpy as np
 from jaccard_eval.data.alignment import Alignment, common_sizes, summarise
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, from_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, Reading
-from jaccard_eval.data.protocol import COCO, COCO_AREAS, AreaRange, Protocol
+from jaccard_eval.data.protocol import COCO, COCO_AREAS, Protocol
 from jaccard_eval.data.result import InputSummary
 from jaccard_eval.data.signature import digest_rows, row_hashes
-from jaccard_eval.features.audit.agreement import Sample, take_sample
+from jaccard_eval.features.audit.agreement import take_sample
 from jaccard_eval.features.audit.box_places import leaving
 from jaccard_eval.features.audit.compute import audit, audit_alone
 from jaccard_eval.features.inspect.result import (
@@ -111,6 +111,13 @@ def count_boxes(view: BoxView, reading: Reading) -> BoxCounts:
     left, top, width, height = boxes.xywh.T
     solid = (width > 0) & (height > 0)
     image = view.size if in_pixels else np.ones_like(view.size)
+    with np.errstate(over="ignore"):  # a height that is rounded to nothing
+        ratios = width[solid] / height[solid]
+    # An area that lies on the shared end of two ranges counts in both, as COCO's evaluation has it.
+    ranges = COCO_AREAS[1:] if in_pixels else ()
+    buckets = {
+        area.name: int(np.count_nonzero((boxes.area >= area.low) & (boxes.area <= area.high))) for area in ranges
+    }
     return BoxCounts(
         total=len(boxes),
         units=view.units,
@@ -121,8 +128,8 @@ def count_boxes(view: BoxView, reading: Reading) -> BoxCounts:
         width=spread(width),
         height=spread(height),
         area=spread(boxes.area),
-        aspect=spread(_ratios(width[solid], height[solid])),
-        buckets=_buckets(boxes.area, COCO_AREAS[1:]) if in_pixels else {},
+        aspect=spread(ratios[np.isfinite(ratios)]),
+        buckets=buckets,
         decimals=decimals(_as_written(view, reading)),
         sized=int(np.count_nonzero(np.isfinite(image).all(axis=1))),
         outside=int(np.count_nonzero(leaving(boxes.xywh, image, view.units).any(axis=1))),
@@ -163,13 +170,6 @@ def decimals(values: FloatArray) -> int | None:
     return next((d for d in range(MAX_DECIMALS + 1) if (np.abs(np.round(values, d) - values) <= slack).all()), None)
 
 
-def _ratios(width: FloatArray, height: FloatArray) -> FloatArray:
-    """Return width by height, without what overflows for a height that is rounded to nothing."""
-    with np.errstate(over="ignore"):
-        ratios = width / height
-    return np.asarray(ratios[np.isfinite(ratios)])
-
-
 def _as_written(view: BoxView, reading: Reading) -> FloatArray:
     """Return the numbers of the first boxes as the file has them."""
     xywh = view.boxes.xywh[:DECIMALS_ROWS]
@@ -181,11 +181,6 @@ def _as_written(view: BoxView, reading: Reading) -> FloatArray:
 def _reach(low: FloatArray, high: FloatArray) -> tuple[float, float]:
     both = np.concatenate((low, high))
     return (float(both.min()), float(both.max())) if len(both) else (np.nan, np.nan)
-
-
-def _buckets(area: FloatArray, ranges: Sequence[AreaRange]) -> dict[str, int]:
-    """Count areas per range; one that lies on a shared end counts in both, as COCO's evaluation has it."""
-    return {one.name: int(np.count_nonzero((area >= one.low) & (area <= one.high))) for one in ranges}
 
 
 def describe_pair(aligned: Alignment, protocol: Protocol) -> Pairing:
@@ -202,7 +197,9 @@ def describe_pair(aligned: Alignment, protocol: Protocol) -> Pairing:
     cap = protocol.max_dets[-1] if protocol.max_dets else None
     beyond, in_images = _beyond(aligned, cap)
     located, objects = sample.located()
-    same, compared = _same_class(sample, aligned)
+    # Objects with a prediction in their place: of how many has that prediction their class?
+    pred_row, gt_row = sample.objects()
+    same = aligned.classes.rows[sample.pred.label[pred_row]] == sample.gt.label[gt_row]
     return Pairing(
         correspondence=aligned.correspondence,
         cap=cap,
@@ -210,8 +207,8 @@ def describe_pair(aligned: Alignment, protocol: Protocol) -> Pairing:
         images_beyond_cap=in_images,
         objects=objects,
         located=located,
-        compared=compared,
-        same_class=same,
+        compared=len(same),
+        same_class=int(np.count_nonzero(same)),
         sampled=sample.share,
     )
 
@@ -225,13 +222,6 @@ def _beyond(aligned: Alignment, cap: int | None) -> tuple[int, int]:
     cell, count = np.unique(cells, return_counts=True)
     over = count > cap
     return int((count[over] - cap).sum()), len(np.unique(cell[over] // n_labels))
-
-
-def _same_class(sample: Sample, aligned: Alignment) -> tuple[int, int]:
-    """Count the objects whose prediction has their class, and all that have a prediction in their place."""
-    pred_row, gt_row = sample.objects()
-    same = aligned.classes.rows[sample.pred.label[pred_row]] == sample.gt.label[gt_row]
-    return int(np.count_nonzero(same)), len(same)
 
 
 def inspect_sides(

@@ -206,7 +206,8 @@ def tolerance_rows(scene: Scene, pixels: Sequence[float], ious: Sequence[float])
     for displacement, k in itertools.product(MOVES, pixels):
         left = displaced_box_iou(boxes.xywh, k, displacement)
         for area, inside in zip(scene.protocol.areas, chosen, strict=True):
-            side = _median_side(boxes.area[inside])
+            # The typical object of a size is the square that has the median side.
+            side = float(np.median(np.sqrt(boxes.area[inside]))) if inside.any() else math.nan
             rows.append(
                 ToleranceRow(
                     size=area.name,
@@ -226,10 +227,6 @@ def survivor_rows(pixels: Sequence[float], ious: Sequence[float]) -> tuple[Survi
         SurvivorRow(pixels=k, iou=iou, side={name: smallest_side(k, iou, name) for name in SURVIVABLE})
         for k, iou in itertools.product(pixels, ious)
     )
-
-
-def _median_side(areas: FloatArray) -> float:
-    return float(np.median(np.sqrt(areas))) if len(areas) else math.nan
 
 
 def _share(left: FloatArray, iou: float) -> float:

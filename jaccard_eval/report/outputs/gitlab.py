@@ -39,19 +39,15 @@ def _issues(checks: Iterable[Check]) -> Iterator[dict[str, Any]]:
     seen: dict[str, int] = {}
     for check in checks:
         seen[check.name] = seen.get(check.name, 0) + 1
+        # Of what is asked, never of what was measured: GitLab would take another value for another issue.
+        identity = "\0".join((check.group, check.name, str(seen[check.name])))
         yield {
             "description": check.message,
             "check_name": f"jaccard-eval/{check.key}",
-            "fingerprint": _fingerprint(check, seen[check.name]),
+            "fingerprint": hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest(),
             "severity": SEVERITIES[check.group, check.status],
             "location": {"path": _path(check), "lines": {"begin": _line(check)}},
         }
-
-
-def _fingerprint(check: Check, occurrence: int) -> str:
-    """Digest what is asked, never what was measured: GitLab would take another value for another issue."""
-    identity = "\0".join((check.group, check.name, str(occurrence)))
-    return hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _path(check: Check) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from jaccard_eval.data.verdict import Status
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.checks import FINDINGS, GATES, Check, checks_of
-from jaccard_eval.report.numbers import Measures, fixed, measures_of
+from jaccard_eval.report.numbers import fixed, measures_of
 
 # All but the characters of production [2] of XML 1.0, fifth edition: most control characters, and lone surrogates.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -39,7 +39,10 @@ _FAILURE_TYPES = {GATES: "GateFailed", FINDINGS: "DataError"}
 def render(result: Reportable, options: ReportOptions) -> str:
     """Return the document; `options` change nothing, and no time is in it."""
     checks = checks_of(result)
-    computed = _case("result", result.kind, _output(_headline(measures_of(result))))
+    measures = measures_of(result)
+    lines = [f"{name} {fixed(value)}" for name, value in measures.overall.items()]
+    lines += [f"signature {measures.signature}"] if measures.signature else []
+    computed = _case("result", result.kind, _output("\n".join(lines)))
     suites = [_suite(result.kind, (), [computed])]
     for group in (GATES, FINDINGS):
         chosen = [check for check in checks if check.group == group]
@@ -75,11 +78,6 @@ def _case(group: str, name: str, content: str) -> str:
 
 def _output(text: str) -> str:
     return f"<system-out>{xml_text(text)}</system-out>" if text else ""
-
-
-def _headline(measures: Measures) -> str:
-    signature = [f"signature {measures.signature}"] if measures.signature else []
-    return "\n".join([*(f"{name} {fixed(value)}" for name, value in measures.overall.items()), *signature])
 
 
 REPORTERS = (Reporter(suffixes=(".xml",), about="JUnit", render=render),)
