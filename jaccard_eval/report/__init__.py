@@ -22,26 +22,17 @@ EXTRA = "report"  # of the package: installs what reporters require
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
-    """What a report shows, and what its medium can show.
+    """What a report shows, and what its medium can show."""
 
-    Parameters
-    ----------
-    per_class : bool
-        Whether summaries list every class. Tables made for machines (JSON, CSV) always do.
-    sort : str, optional
-        Order of the classes: "name", "gt", "pred" or a metric of the table; None keeps the ground truth's order.
-    color : bool
-        Whether terminal escapes may be used.
-    width : int
-        Columns of a text report; wider when numbers need it.
-    encoding : str
-        Of the stream that a text report is for; what it cannot hold is escaped.
-    """
-
+    # Whether summaries list every class. Tables made for machines (JSON, CSV) always do.
     per_class: bool = False
+    # Order of the classes: "name", "gt", "pred" or a metric of the table; None keeps the ground truth's order
     sort: str | None = None
+    # Whether terminal escapes may be used
     color: bool = False
+    # Columns of a text report; wider when numbers need it
     width: int = 80
+    # Of the stream that a text report is for; what it cannot hold is escaped
     encoding: str = "utf-8"
 
 
@@ -66,43 +57,21 @@ class Reportable(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reporter:
-    """A way to write a result of any kind down.
+    """A way to write a result of any kind down."""
 
-    Parameters
-    ----------
-    render : function of a result and ReportOptions
-        Returns the whole report, as text or as bytes.
-    suffixes : tuple of str
-        With the dot, in lower case.
-    names : tuple of str
-        Whole names of files, in lower case: these come before all suffixes, for programs that look for ``badge.json``
-        and the like.
-    about : str
-        What the help adds where the suffix does not say it all.
-    requires : tuple of str
-        Libraries that the extra "report" installs.
-    errors : bool
-        Whether reports of evaluations say what kinds of errors there are: whoever writes them finds these first.
-    """
-
-    render: Callable[[Reportable, ReportOptions], str | bytes]
-    suffixes: tuple[str, ...] = ()
+    render: Callable[[Reportable, ReportOptions], str | bytes]  # returns the whole report, as text or as bytes
+    suffixes: tuple[str, ...] = ()  # with the dot, in lower case
+    # Whole names of files, in lower case: these come before all suffixes, for programs that look for ``badge.json``
+    # and the like
     names: tuple[str, ...] = ()
-    about: str = ""
-    requires: tuple[str, ...] = ()
+    about: str = ""  # what the help adds where the suffix does not say it all
+    requires: tuple[str, ...] = ()  # libraries that the extra "report" installs
+    # Whether reports of evaluations say what kinds of errors there are: whoever writes them finds these first
     errors: bool = False
 
 
 def reporter_for(name: str) -> Reporter:
-    """Return the reporter of a file name such as "report.json", or of a suffix such as ".json".
-
-    Raises
-    ------
-    UsageError
-        When no reporter claims the name or its suffix, naming those that exist.
-    MachineError
-        When a library that it needs is not installed.
-    """
+    """Return the reporter of a file name such as "report.json", or of a suffix such as ".json"."""
     reporters = all_reporters()
     _, dot, end = name.rpartition(".")
     suffix = f"{dot}{end}".lower() if dot else ""

@@ -28,28 +28,14 @@ _OF_FINDING = {Severity.ERROR: Status.FAIL, Severity.WARNING: Status.WARN, Sever
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that holds or does not.
+    """One thing that holds or does not."""
 
-    Parameters
-    ----------
-    group : {"gates", "findings"}
-    key : str
-        Id of the rule, or code of the finding.
-    name : str
-        What is asked, without anything measured: the same in every run.
-    status : Status
-    message : str
-        What was found, escaped; may have several lines.
-    where : Where, optional
-        The line of the rule, or the first place of the finding.
-    """
-
-    group: str
-    key: str
-    name: str
+    group: str  # {"gates", "findings"}
+    key: str  # id of the rule, or code of the finding
+    name: str  # what is asked, without anything measured: the same in every run
     status: Status
-    message: str
-    where: Where | None
+    message: str  # what was found, escaped; may have several lines
+    where: Where | None  # the line of the rule, or the first place of the finding
 
 
 def checks_of(result: Reportable) -> tuple[Check, ...]:

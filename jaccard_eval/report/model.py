@@ -200,13 +200,7 @@ def feature_of(result: Reportable) -> Feature:
 
 
 def build_report(result: Reportable, options: ReportOptions) -> Report:
-    """Return what a summary for people says about `result`.
-
-    Raises
-    ------
-    UsageError
-        When `options.sort` names no column of the table that it sorts.
-    """
+    """Return what a summary for people says about `result`."""
     return feature_of(result).build_report(result, options)
 
 

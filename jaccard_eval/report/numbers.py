@@ -19,8 +19,6 @@ EXACT = 1e-12  # pycocotools adds 2.2e-16 to the number of detections, so that a
 def metric_text(value: float, decimals: int = DECIMALS) -> str:
     """Return a metric with fixed decimals; ``1.0000`` and ``0.0000`` are shown only when exact, as coverage.py does.
 
-    Examples
-    --------
     >>> metric_text(0.99996), metric_text(1.0), metric_text(0.00001), metric_text(float("nan"))
     ('0.9999', '1.0000', '0.0001', 'n/a')
     """
@@ -35,8 +33,6 @@ def metric_text(value: float, decimals: int = DECIMALS) -> str:
 def value_text(value: float, limit: float = math.nan) -> str:
     """Return a value with four decimals, and with more where it takes them to be told from a limit.
 
-    Examples
-    --------
     >>> value_text(0.5, 0.45), value_text(0.44999, 0.45), value_text(12.3), value_text(3.0, 2.0)
     ('0.5000', '0.44999', '12.3', '3')
     """
@@ -51,8 +47,6 @@ def value_text(value: float, limit: float = math.nan) -> str:
 def signed_text(change: float) -> str:
     """Return a difference with its sign, and never as zero unless it is a rounding error.
 
-    Examples
-    --------
     >>> signed_text(0.05), signed_text(-0.00001), signed_text(-4e-16), signed_text(-2.7)
     ('+0.0500', '-1.0e-05', '0.0000', '-2.7')
     """
@@ -68,8 +62,6 @@ def signed_text(change: float) -> str:
 def threshold_text(value: float) -> str:
     """Return an IoU or score with two decimals, or with as many as it takes to be told apart.
 
-    Examples
-    --------
     >>> threshold_text(0.5), threshold_text(0.375)
     ('0.50', '0.375')
     """
@@ -81,8 +73,6 @@ def threshold_text(value: float) -> str:
 def thresholds_text(values: Sequence[float]) -> str:
     """Return a list of thresholds: itself when short, ``first:last`` when evenly spaced, else ends and count.
 
-    Examples
-    --------
     >>> thresholds_text((0.5, 0.75)), thresholds_text((0.3, 0.5, 0.7, 0.9))
     ('0.50, 0.75', '0.30:0.90')
     """
@@ -97,8 +87,6 @@ def thresholds_text(values: Sequence[float]) -> str:
 def delta_text(delta: float) -> str:
     """Return a difference of metrics with its sign; ``0.0000`` only when there is none beyond rounding errors.
 
-    Examples
-    --------
     >>> delta_text(0.0125), delta_text(-0.00001), delta_text(0.0), delta_text(float("nan"))
     ('+0.0125', '-0.0001', '0.0000', 'n/a')
     """
@@ -117,8 +105,6 @@ def size_text(size: float) -> str:
 def side_text(side: float) -> str:
     """Return a coordinate or side of a box as it is read at a glance; files for machines have all digits.
 
-    Examples
-    --------
     >>> side_text(427.12), side_text(96.74), side_text(0.12345)
     ('427', '96.7', '0.123')
     """

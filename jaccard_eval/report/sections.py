@@ -78,23 +78,7 @@ def joined_names(names: Sequence[str], count: int) -> str:
 def sorted_rows(
     rows: Sequence[Row], sort: str | None, counts: Mapping[str, str], metrics: Iterable[str]
 ) -> tuple[Row, ...]:
-    """Return the rows of classes by "name" ascending, by a count or a metric descending; as they are without `sort`.
-
-    Parameters
-    ----------
-    rows : sequence of rows of a table of classes
-        Equal ones keep their order; those whose metric is undefined come last.
-    sort : str, optional
-    counts : mapping of str to str
-        Field of a row by the word to sort by.
-    metrics : iterable of str
-        Names of the metrics.
-
-    Raises
-    ------
-    UsageError
-        When `sort` is none of these.
-    """
+    """Return the rows of classes by "name" ascending, by a count or a metric descending; as they are without `sort`."""
     if sort is None:
         return tuple(rows)
     known = ("name", *counts, *metrics)

@@ -28,15 +28,7 @@ class Output:
 
 
 def plan_outputs(paths: Sequence[Path]) -> list[Output]:
-    """Check, before anything is computed, that all outputs can be written.
-
-    Raises
-    ------
-    UsageError
-        When a suffix is unknown or a path is given twice.
-    MachineError
-        When a folder is missing or read-only, or a path is a folder or a read-only file.
-    """
+    """Check, before anything is computed, that all outputs can be written."""
     outputs = [_plan(path) for path in paths]
     seen: set[Path] = set()
     for output in outputs:
@@ -50,13 +42,7 @@ def plan_outputs(paths: Sequence[Path]) -> list[Output]:
 
 
 def write_outputs(documents: Sequence[tuple[Output, str | bytes]]) -> None:
-    """Write all documents aside, then rename all; when anything fails, files that stood there before are intact.
-
-    Raises
-    ------
-    MachineError
-        With the path and the reason of the system.
-    """
+    """Write all documents aside, then rename all; when anything fails, files that stood there before are intact."""
     with contextlib.ExitStack() as cleanup:
         written = [(output, _aside(output, text, cleanup)) for output, text in documents if not output.is_device]
         for output, text in documents:

@@ -42,34 +42,7 @@ def resample(
     unit: str = "image",
     run: Run = map,
 ) -> Resamples:
-    """Measure the summary and every class, or some metrics, at each resample.
-
-    Parameters
-    ----------
-    metrics : DetectionMetrics
-    settings : Bootstrap
-    refs : sequence of MetricRef, optional
-        What to measure instead of the summary and every class: anything but what takes the score of the best F1.
-    groups : sequence of str, optional
-        Group of each image; groups are drawn as a whole.
-    order : sequence of str, optional
-        Names of the same images in the order that they are drawn in: two runs are paired by it, however each of them
-        lists its images.
-    unit : str
-        What to call what is drawn.
-    run : callable
-        As `map`; may compute in any number of threads, the result is the same.
-
-    Returns
-    -------
-    Resamples
-        The metrics of the summary, then those of each class; or those that were named.
-
-    Raises
-    ------
-    UsageError
-        When there are fewer than two units to draw from.
-    """
+    """Measure the summary and every class, or some metrics, at each resample."""
     units = _units(groups, metrics.image_names, order)
     n_units = int(units.max(initial=-1)) + 1
     if n_units < 2:
@@ -113,23 +86,7 @@ def percentile_interval(values: FloatArray, confidence_level: float) -> Interval
 
 
 def paired_deltas(base: Resamples, other: Resamples) -> tuple[PairedDelta, ...]:
-    """Compare two models, metric by metric, over the same resamples of the same images.
-
-    Parameters
-    ----------
-    base, other : Resamples
-        Of two predictions on the same ground truth, with the same settings and groups.
-
-    Returns
-    -------
-    tuple of PairedDelta
-        In the order of `base`; metrics that `other` lacks are left out.
-
-    Raises
-    ------
-    UsageError
-        When they were not drawn alike.
-    """
+    """Compare two models, metric by metric, over the same resamples of the same images."""
     other_settings, base_settings = other.to_document(), base.to_document()
     differing = [name for name in base_settings if other_settings[name] != base_settings[name]]
     if differing:

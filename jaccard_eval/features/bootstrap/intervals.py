@@ -32,26 +32,7 @@ _GROUP_FIX = "Give every image a row of its name and its group, such as a/001.jp
 
 
 def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: int | None = None) -> EvaluationResult:
-    """Return a result whose summary and classes have intervals, by resampling its images.
-
-    Parameters
-    ----------
-    result : EvaluationResult
-    settings : Bootstrap
-    workers : int, optional
-        Threads; as many as there are processors when left out. The result does not depend on it.
-
-    Returns
-    -------
-    EvaluationResult
-
-    Raises
-    ------
-    SettingsError
-        When the file of groups lacks images.
-    UsageError
-        When there are fewer than two images or groups.
-    """
+    """Return a result whose summary and classes have intervals, by resampling its images."""
     metrics = result.measured
     if not isinstance(metrics, DetectionMetrics):
         raise UsageError("intervals need the match table of the evaluation, which saved results lack")
@@ -69,28 +50,7 @@ def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: in
 def with_slices(
     result: EvaluationResult, slices: Sequence[Slice], settings: Bootstrap | None = None, *, workers: int | None = None
 ) -> EvaluationResult:
-    """Return a result with a row for each slice.
-
-    Parameters
-    ----------
-    result : EvaluationResult
-    slices : sequence of Slice
-    settings : Bootstrap, optional
-        How to resample the images of each slice, for intervals. A slice of fewer than two images or groups has none.
-    workers : int, optional
-        Threads; as many as there are processors when left out. The result does not depend on it.
-
-    Returns
-    -------
-    EvaluationResult
-
-    Raises
-    ------
-    DataError
-        When the file of groups lacks images.
-    UsageError
-        When a name or glob matches no image, or two slices have one name.
-    """
+    """Return a result with a row for each slice."""
     n_units: list[int] = []
 
     def intervals_of(part: DetectionMetrics, refs: Sequence[MetricRef]) -> dict[str, Interval | None]:
@@ -128,13 +88,6 @@ def resample_alike(
     """Resample the images of all runs in the same way, or their groups; the runs have the same images, in any order.
 
     The summary and every class are measured, or the averages `refs` alone.
-
-    Raises
-    ------
-    SettingsError
-        When the file of groups lacks images.
-    UsageError
-        When they have not the same images, or there are fewer than two images or groups.
     """
     names = runs[0].image_names
     odd = sorted({name for run in runs for name in set(names) ^ set(run.image_names)})
@@ -161,13 +114,7 @@ def count_units(names: Sequence[str], settings: Bootstrap) -> int:
 
 @as_settings()
 def image_groups(names: Sequence[str], group_by: str) -> list[str]:
-    """Return the group of each image: its folder, or what a file of ``image,group`` rows says.
-
-    Raises
-    ------
-    SettingsError
-        With the images that the file lacks.
-    """
+    """Return the group of each image: its folder, or what a file of ``image,group`` rows says."""
     if group_by == BY_FOLDER:
         return [str(PurePosixPath(name).parent) for name in names]
     path = Path(group_by)

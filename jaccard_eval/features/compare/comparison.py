@@ -67,25 +67,7 @@ class CompareOptions:
 def compare_results(
     results: Sequence[EvaluationResult], options: CompareOptions, *, version: str, run: Run = map
 ) -> ComparisonResult:
-    """Compare results with the first of them.
-
-    Parameters
-    ----------
-    results : sequence of EvaluationResult
-    options : CompareOptions
-    version : str
-        Of the tool.
-    run : callable
-        As `map`; may resample in several threads.
-
-    Raises
-    ------
-    DataError
-        When their ground truths or rules are not the same, with all that differs.
-    UsageError
-        When there are fewer than two, an IoU is not a threshold of the protocol, a slice has no image, or there
-        are too few images to draw from.
-    """
+    """Compare results with the first of them."""
     require_two(len(results))
     baseline, *others = results
     _require_same_rules(baseline, others)

@@ -31,25 +31,14 @@ NONE = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoxStates:
-    """What one set of predictions makes of each ground-truth box.
+    """What one set of predictions makes of each ground-truth box."""
 
-    Parameters
-    ----------
-    detection : ndarray of int64, shape (m,)
-        Row in the match table of the detection at the box: that which matches it, else one of another class; -1 for
-        none.
-    found : ndarray of bool, shape (m,)
-        Whether that detection is of the box's own class.
-    iou : ndarray of float64, shape (m,)
-        Of that detection; NaN without one.
-    duplicates : ndarray of int64, shape (m,)
-        Further detections of the own class on a box that is found.
-    """
-
+    # Shape (m,): row in the match table of the detection at the box: that which matches it, else one of another
+    # class; -1 for none
     detection: IntArray
-    found: BoolArray
-    iou: FloatArray
-    duplicates: IntArray
+    found: BoolArray  # shape (m,): whether that detection is of the box's own class
+    iou: FloatArray  # shape (m,): of that detection; NaN without one
+    duplicates: IntArray  # shape (m,): further detections of the own class on a box that is found
 
     @classmethod
     def of(cls, judged: Judged, threshold: int) -> BoxStates:
@@ -110,23 +99,7 @@ def box_changes(
     class_names: Sequence[str],
     moved_iou: float = MOVED_IOU,
 ) -> tuple[Change, ...]:
-    """Return every ground-truth box that counts and is treated differently, by image, kind and row.
-
-    Parameters
-    ----------
-    baseline, other : Judged
-        Of one ground truth, whose rows are the same.
-    threshold : int
-        Index of the IoU threshold from which a detection finds a box.
-    image_names, class_names : sequence of str
-    moved_iou : float
-        Least change of IoU that is a move.
-
-    Returns
-    -------
-    tuple of Change
-        A box that both find can be both duplicated and moved.
-    """
+    """Return every ground-truth box that counts and is treated differently, by image, kind and row."""
     truth, table = baseline.table, other.table
     base_states, other_states = BoxStates.of(baseline, threshold), BoxStates.of(other, threshold)
     counts = ~truth.gt_ignored[ALL_SIZES]
@@ -228,13 +201,7 @@ def _level(table: MatchTable, threshold: int) -> float:
 
 
 def box_threshold(metrics: DetectionMetrics, iou: float | None) -> int:
-    """Return the index of the IoU threshold for boxes: the one that is asked for, else 0.5, else the lowest.
-
-    Raises
-    ------
-    UsageError
-        When it is not a threshold of the protocol.
-    """
+    """Return the index of the IoU threshold for boxes: the one that is asked for, else 0.5, else the lowest."""
     if iou is None:
         return metrics.protocol.judged_threshold
     try:
@@ -258,25 +225,7 @@ def versus(
     moved_iou: float,
     slices: Sequence[Slice] = (),
 ) -> Versus:
-    """Compare two results on one ground truth.
-
-    Parameters
-    ----------
-    baseline, other : EvaluationResult
-    names : tuple of Contender
-        Their names, and the score from which detections count.
-    threshold : int
-        Index of the IoU threshold for boxes.
-    moved_iou : float
-        Least change of IoU that is a move.
-    slices : sequence of Slice
-        Parts of the images to compare as well.
-
-    Raises
-    ------
-    UsageError
-        When a slice has no image.
-    """
+    """Compare two results on one ground truth."""
     base_metrics, other_metrics = detection_metrics(baseline), detection_metrics(other)
     changes = box_changes(
         Judged.of(baseline, names[0].score),

@@ -41,27 +41,7 @@ def resample_comparison(
     *,
     run: Run = map,
 ) -> Noise:
-    """Give every difference its interval.
-
-    Parameters
-    ----------
-    others : tuple of Versus
-        The contenders beside the baseline.
-    results : sequence of EvaluationResult
-        The baseline, then the contenders.
-    slices : sequence of Slice
-        Those of the contenders. Each draws from its own images; of fewer than two images or groups it has no interval.
-    settings : Bootstrap
-    run : callable
-        As `map`; may resample in several threads.
-
-    Raises
-    ------
-    DataError
-        When the file of groups lacks images.
-    UsageError
-        When there are fewer than two images or groups.
-    """
+    """Give every difference its interval."""
     runs, findings = [detection_metrics(result) for result in results], FindingLog()
     drawn = resample_alike(runs, settings, run=run)
     weighed = [with_intervals(one, paired) for one, paired in zip(others, _paired(drawn), strict=True)]

@@ -31,32 +31,20 @@ class ChangeKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """One metric of two predictions; NaN where undefined.
+    """One metric of two predictions; NaN where undefined."""
 
-    Parameters
-    ----------
-    metric : str
-        As the summary and the table of classes name it.
-    class_name : str or None
-        None: over all classes.
-    baseline, value : float
-    n : int
-        Ground-truth boxes that it rests on.
-    interval : (float, float), optional
-        Of the difference, by resampling the images; None when not asked for, or undefined.
-    probability, detectable : float
-        How sure it is that the difference is not chance, and the smallest one that this set would show; see
-        `bootstrap.PairedDelta`. NaN without an interval.
-    """
-
-    metric: str
+    metric: str  # as the summary and the table of classes name it
+    # None: over all classes
     class_name: str | None = field(
         metadata=written_as(None)
     )  # the table that a row stands in has the class where it has one
     baseline: float
     value: float
-    n: int
+    n: int  # ground-truth boxes that it rests on
+    # Of the difference, by resampling the images; None when not asked for, or undefined
     interval: Interval | None = None
+    # probability, detectable: how sure it is that the difference is not chance, and the smallest one that this set
+    # would show; see `bootstrap.PairedDelta`. NaN without an interval.
     probability: float = math.nan
     detectable: float = math.nan
 
@@ -72,16 +60,9 @@ class Delta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceDeltas:
-    """The metrics of two predictions on some of the images.
+    """The metrics of two predictions on some of the images."""
 
-    Parameters
-    ----------
-    name, digest : str
-        Name of the slice, and a digest of what it is made of.
-    images : int
-    deltas : tuple of Delta
-    """
-
+    # name, digest: name of the slice, and a digest of what it is made of
     name: str = field(metadata=written_as("slice"))
     digest: str
     images: int
@@ -90,21 +71,14 @@ class SliceDeltas:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxState:
-    """What predictions make of a ground-truth box.
+    """What predictions make of a ground-truth box."""
 
-    Parameters
-    ----------
-    predicted : str
-        Class of the detection at its place: its own when found, another when taken for that, empty when missed.
-    score, iou : float
-        Of that detection; NaN without one.
-    duplicates : int
-        Further detections of its class on a box that is found.
-    """
-
+    # Class of the detection at its place: its own when found, another when taken for that, empty when missed
     predicted: str = ""
+    # score, iou: of that detection; NaN without one
     score: float = math.nan
     iou: float = math.nan
+    # Further detections of its class on a box that is found
     duplicates: int = 0
 
     def to_document(self) -> dict[str, Any]:
@@ -114,45 +88,25 @@ class BoxState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One ground-truth box that two predictions treat differently.
-
-    Parameters
-    ----------
-    kind : ChangeKind
-    image, class_name : str
-    row : int
-        Of the box in the ground truth, from 0.
-    xywh : tuple of 4 floats
-        Left, top, width and height.
-    before, after : BoxState
-        By the baseline, and by what is compared with it.
-    """
+    """One ground-truth box that two predictions treat differently."""
 
     kind: ChangeKind
     image: str
     class_name: str = field(metadata=written_as("class"))
-    row: int
-    xywh: tuple[float, float, float, float]
+    row: int  # of the box in the ground truth, from 0
+    xywh: tuple[float, float, float, float]  # left, top, width and height
+    # before, after: by the baseline, and by what is compared with it
     before: BoxState
     after: BoxState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """Predictions as a comparison names them.
+    """Predictions as a comparison names them."""
 
-    Parameters
-    ----------
-    path : str
-        As the user named it.
-    fingerprint : str
-    score : float
-        Detections of at least this score were compared box by box; NaN when there were none.
-    """
-
-    path: str
+    path: str  # as the user named it
     fingerprint: str
-    score: float
+    score: float  # detections of at least this score were compared box by box; NaN when there were none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

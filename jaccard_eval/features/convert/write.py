@@ -15,33 +15,17 @@ from jaccard_eval.text import quoted_value
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Conversion:
-    """What was written.
+    """What was written."""
 
-    Parameters
-    ----------
-    dataset : Dataset
-        As it was read.
-    path : Path
-    format : str
-        Name of the target's format.
-    findings : tuple of Finding
-        What the target does not carry, and what else is to be known about it.
-    """
-
+    # As it was read
     dataset: Dataset
     path: Path
-    format: str
-    findings: tuple[Finding, ...]
+    format: str  # name of the target's format
+    findings: tuple[Finding, ...]  # what the target does not carry, and what else is to be known about it
 
 
 def target_format(path: Path, name: str | None = None) -> str:
-    """Return the name of the format to write: as given, else by the suffix of the path.
-
-    Raises
-    ------
-    UsageError
-        When the format cannot be written, or the suffix does not tell it.
-    """
+    """Return the name of the format to write: as given, else by the suffix of the path."""
     name = name or format_for_path(path)
     if name is None:
         raise UsageError(

@@ -35,15 +35,6 @@ def confusion_matrix(
 
     Detections with at least `score` are matched by the rules of the protocol, by descending score, as if there were one
     class. Ground truth that is ignored, and what matches it, is left out.
-
-    Parameters
-    ----------
-    gt, pred : BoxTable
-        With common image and class rows; `pred` as far as its caps on detections go.
-    protocol : Protocol
-    names : tuple of str, length K
-    score, iou : float
-    n_images : int
     """
     n = len(names)
     above = pred if pred.score is None else pred.take(pred.score >= score)
@@ -70,23 +61,7 @@ GRID = np.arange(101) / 100
 
 
 def confidence_curve(score: FloatArray, hit: BoolArray, positives: int, at: FloatArray = GRID) -> ConfidenceCurve:
-    """Return precision, recall and F1 of the detections with at least each score of `at`.
-
-    Parameters
-    ----------
-    score : ndarray of float64, shape (n,)
-        Descending.
-    hit : ndarray of bool, shape (n,)
-    positives : int
-        Ground-truth boxes.
-    at : ndarray of float64, shape (S,)
-
-    Returns
-    -------
-    ConfidenceCurve
-        Exact: steps are counted, nothing is interpolated. Precision is undefined without detections, recall without
-        ground truth, F1 without either.
-    """
+    """Return precision, recall and F1 of the detections with at least each score of `at`."""
     kept = np.searchsorted(-score, -at, side="right")  # (S,) detections with at least the score
     tp = np.append(0, np.cumsum(hit))[kept]
     return ConfidenceCurve(
@@ -116,23 +91,6 @@ def optimal_lrp(
 
     LRP(s) = (sum over true positives of (1 - IoU) / (1 - tau) + FP + FN) / (TP + FP + FN), of the detections with at
     least the score s. Of equal errors that of the highest score counts; leaving out all detections gives 1.
-
-    Parameters
-    ----------
-    score : ndarray of float64, shape (n,)
-        Descending.
-    hit : ndarray of bool, shape (n,)
-    overlap : ndarray of float64, shape (n,)
-        IoU of the true positives; the others are not read.
-    positives : int
-        Ground-truth boxes.
-    iou : float
-        The threshold tau.
-
-    Notes
-    -----
-    Source: Oksuz et al. (2018), "Localization recall precision (LRP): a new performance metric for object detection",
-    and Oksuz et al. (2021), "One metric to measure them all", equations 4 and 8 there.
     """
     if positives == 0:
         return _lrp(np.nan, np.nan, np.nan, np.nan, np.nan)
@@ -195,36 +153,23 @@ NO_BOX = -1
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Errors:
-    """Every detection and every box of an evaluation at one threshold, and what is wrong with it.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    label : ndarray of int64, shape (n,)
-    score, overlap : ndarray of float64, shape (n,)
-        Overlap with the matched box, NaN for none.
-    hit, counts : ndarray of bool, shape (n,)
-        True positives, and those that are true or false positives.
-    kind : ndarray of int8, shape (n,)
-        Place in `TYPES` of each false positive, `NO_ERROR` for the others.
-    target : ndarray of int64, shape (n,)
-        The box that a repaired detection would match, of errors of classification and localisation; `NO_BOX` where
-        that is matched already or a better detection is repaired to match it.
-    gt_label : ndarray of int64, shape (m,)
-    counted, found, missed : ndarray of bool, shape (m,)
-        Boxes that can be found, those that are, and those that no repaired detection would match either.
-    n_labels : int
-    """
+    """Every detection and every box of an evaluation at one threshold, and what is wrong with it."""
 
     protocol: Protocol
-    label: IntArray
+    label: IntArray  # shape (n,)
+    # shape (n,) each: overlap with the matched box, NaN for none
     score: FloatArray
     overlap: FloatArray
+    # shape (n,) each: true positives, and those that are true or false positives
     hit: BoolArray
     counts: BoolArray
-    kind: npt.NDArray[np.int8]
+    kind: npt.NDArray[np.int8]  # shape (n,): place in `TYPES` of each false positive, `NO_ERROR` for the others
+    # Shape (n,): the box that a repaired detection would match, of errors of classification and localisation;
+    # `NO_BOX` where that is matched already or a better detection is repaired to match it
     target: IntArray
-    gt_label: IntArray
+    gt_label: IntArray  # shape (m,)
+    # shape (m,) each: boxes that can be found, those that are, and those that no repaired detection would match
+    # either
     counted: BoolArray
     found: BoolArray
     missed: BoolArray
@@ -259,21 +204,6 @@ def find_errors(
     nearest box of its class has b <= IoU < t; *classification*, a box of another class has IoU >= t; *duplicate*, a box
     of its class has IoU >= t and was matched by another; *both*, a box of another class has b <= IoU < t; *background*,
     none of these. A box is missed when it is unmatched and no repaired detection would match it.
-
-    Parameters
-    ----------
-    metrics : DetectionMetrics
-    threshold : int
-        Place on the axis T.
-    gt, pred : BoxTable
-        What was matched.
-    background_iou : float
-
-    Notes
-    -----
-    Source: Bolya et al. (2020), "TIDE: a general toolbox for identifying object detection errors", and its
-    implementation tidecv 1.0.1. There, IoU = t of a box of its class is a localisation error even where that box is
-    taken, and IoU = b with a box of another class is background.
     """
     table, n_images = metrics.table, len(metrics.image_names)
     hit, counts = metrics.curves.ranking.outcomes(threshold)
@@ -394,17 +324,7 @@ def _error_type(name: str, gain: float, by_class: IntArray) -> ErrorType:
 
 
 def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score: float | str | None) -> ErrorReport:
-    """Say what kinds of errors an evaluation has, over all sizes, at IoU .5 or else its lowest threshold.
-
-    Parameters
-    ----------
-    metrics : DetectionMetrics
-        Of the whole evaluation.
-    gt, pred : BoxTable
-        What it was measured on.
-    score : float, "best-f1" or None
-        Of the confusion matrix: that with the best F1 of all classes pooled unless it is a number.
-    """
+    """Say what kinds of errors an evaluation has, over all sizes, at IoU .5 or else its lowest threshold."""
     n_images = len(metrics.image_names)
     threshold = metrics.protocol.judged_threshold
     iou = metrics.protocol.iou_thresholds[threshold]

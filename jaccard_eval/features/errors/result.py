@@ -20,41 +20,23 @@ ALL_CLASSES = "all"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorType:
-    """One type of error, and the average precision that repairing it, and nothing else, would give back.
-
-    Parameters
-    ----------
-    name : str
-    count : int
-        Detections, or ground-truth boxes for what is missed.
-    gain : float
-        Average precision afterwards minus that before; NaN without ground truth.
-    by_class : tuple of int, length K
-        The counts of each class: of the detection, or of the box that is missed.
-    """
+    """One type of error, and the average precision that repairing it, and nothing else, would give back."""
 
     name: str
-    count: int
-    gain: float
-    by_class: tuple[int, ...]
+    count: int  # detections, or ground-truth boxes for what is missed
+    gain: float  # average precision afterwards minus that before; NaN without ground truth
+    by_class: tuple[int, ...]  # length K: the counts of each class: of the detection, or of the box that is missed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ConfusionMatrix:
-    """Detections above a score against ground truth, matched whatever their classes.
+    """Detections above a score against ground truth, matched whatever their classes."""
 
-    Parameters
-    ----------
-    names : tuple of str, length K
-    counts : ndarray of int64, shape (K + 1, K + 1)
-        Rows are ground truth, columns predictions; the last of each is the background: what was missed, and what is
-        not there.
-    score, iou : float
-        Detections with a lower score are left out; pairs match from this IoU on.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # length K
+    # Shape (K + 1, K + 1): rows are ground truth, columns predictions; the last of each is the background: what was
+    # missed, and what is not there
     counts: npt.NDArray[np.int64]
+    # score, iou: detections with a lower score are left out; pairs match from this IoU on
     score: float
     iou: float
 
@@ -71,26 +53,13 @@ class ConfidenceCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalisationRecallPrecision:
-    """Optimal LRP error: the smallest over all scores, in [0, 1], 0 at best; NaN without ground truth.
-
-    Parameters
-    ----------
-    olrp : float
-    localisation : float
-        Mean 1 - IoU of the true positives; NaN without any.
-    false_positive : float
-        1 - precision; NaN without detections.
-    false_negative : float
-        1 - recall.
-    score : float
-        The score it is reached at; NaN when no detection improves it.
-    """
+    """Optimal LRP error: the smallest over all scores, in [0, 1], 0 at best; NaN without ground truth."""
 
     olrp: float
-    localisation: float
-    false_positive: float
-    false_negative: float
-    score: float
+    localisation: float  # mean 1 - IoU of the true positives; NaN without any
+    false_positive: float  # 1 - precision; NaN without detections
+    false_negative: float  # 1 - recall
+    score: float  # the score it is reached at; NaN when no detection improves it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

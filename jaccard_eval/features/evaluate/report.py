@@ -27,13 +27,7 @@ COUNTS = ("gt", "ignored", "pred")
 
 
 def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
-    """Return what a summary for people says about `result`.
-
-    Raises
-    ------
-    UsageError
-        When `options.sort` names no column of the table of classes.
-    """
+    """Return what a summary for people says about `result`."""
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     sections = [inputs_section(sides), correspondence_section(result.correspondence), _summary(result)]
     sections += intervals_section(result, per_class=options.per_class)
@@ -91,11 +85,6 @@ def sorted_classes(result: EvaluationResult, sort: str | None) -> tuple[ClassRow
     """Return the classes in the order of `sort`: names ascending, counts and metrics descending, undefined last.
 
     Equal rows keep the ground truth's order.
-
-    Raises
-    ------
-    UsageError
-        When `sort` is neither "name", "gt", "pred" nor a metric of the classes.
     """
     return sorted_rows(result.per_class, sort, {"gt": "gt", "pred": "pred"}, class_metrics(result))
 

@@ -33,19 +33,10 @@ POINT = ("precision", "recall", "F1", "TP", "FP", "FN")
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Costs:
-    """What it takes to price errors: the errors, and the boxes and names that they are about.
-
-    Parameters
-    ----------
-    errors : Errors
-    rows : ndarray of int64, shape (n,)
-        Row in `pred` of each detection of the errors.
-    gt, pred : BoxTable
-    class_names, image_names : sequence of str
-    """
+    """What it takes to price errors: the errors, and the boxes and names that they are about."""
 
     errors: Errors
-    rows: IntArray
+    rows: IntArray  # shape (n,): row in `pred` of each detection of the errors
     gt: BoxTable
     pred: BoxTable
     class_names: Sequence[str]
@@ -58,13 +49,6 @@ def costliest(costs: Costs, n: int, label: int | None = None) -> tuple[Fix, ...]
     A detection with a target is changed to match it, at its own score; any other wrong one is removed; a missed box is
     found at a score above all others. Of errors of one class, type and target class only the `n` with the highest
     scores are priced: the others give no more.
-
-    Parameters
-    ----------
-    costs : Costs
-    n : int
-    label : int, optional
-        The one class whose average precision is meant; None means all.
     """
     errors = costs.errors
     base = errors.ranking.class_precisions(errors.protocol)
@@ -86,17 +70,7 @@ def costliest(costs: Costs, n: int, label: int | None = None) -> tuple[Fix, ...]
 def repair_predictions(
     pred: BoxTable, gt: BoxTable, fixes: Sequence[Fix], class_names: Sequence[str], *, least: float = 0.0
 ) -> BoxTable:
-    """Return the predictions with fixes applied; what was missed is added with a score above all others.
-
-    Parameters
-    ----------
-    pred, gt : BoxTable
-        With common rows of images and classes.
-    fixes : sequence of Fix
-    class_names : sequence of str
-    least : float
-        A score that what is added must reach as well.
-    """
+    """Return the predictions with fixes applied; what was missed is added with a score above all others."""
     score = np.zeros(len(pred)) if pred.score is None else pred.score.copy()
     label, xywh, kept = pred.label.copy(), pred.xywh.copy(), np.ones(len(pred), dtype=np.bool_)
     for fix in fixes:
@@ -239,14 +213,6 @@ def costliest_counted(costs: Costs, n: int, name: str, label: int | None = None)
 
     The fixes are those of `costs.costliest`, of the detections that the errors have: all with a score that counts.
     Of errors that give the same those with the highest scores come first.
-
-    Parameters
-    ----------
-    costs : Costs
-    n : int
-    name : str
-    label : int, optional
-        The one class that is meant; None means all.
     """
     errors, counts = costs.errors, Counts.of(costs.errors)
     before = counts.measure(name, label)
@@ -310,13 +276,7 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is to be explained: a metric by some rules, perhaps beside those of another protocol.
-
-    Raises
-    ------
-    UsageError
-        When the metric cannot be explained.
-    """
+    """What is to be explained: a metric by some rules, perhaps beside those of another protocol."""
 
     ref: MetricRef
     rules: Protocol

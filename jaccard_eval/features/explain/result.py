@@ -24,35 +24,20 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """One change to the predictions, and what it alone would give.
+    """One change to the predictions, and what it alone would give."""
 
-    Parameters
-    ----------
-    kind : str
-        Type of the error: "missed", or one of `analysis.errortypes.TYPES`.
-    image, class_name : str
-        Of the detection, or of the box that is missed.
-    score : float
-        NaN for what is missed.
-    row, source : int
-        Row of the detection among the aligned predictions and in the file; of what is missed, in the ground truth.
-    becomes : str
-        Class afterwards; empty where the detection is removed.
-    xywh : tuple of float
-        Its place afterwards; empty where it is removed.
-    gain : float
-        What it alone would add to the metric at the IoU threshold that boxes are judged at.
-    """
-
-    kind: str
+    kind: str  # type of the error: "missed", or one of `analysis.errortypes.TYPES`
+    # image, class_name: of the detection, or of the box that is missed
     image: str
     class_name: str
-    score: float
+    score: float  # NaN for what is missed
+    # row, source: row of the detection among the aligned predictions and in the file; of what is missed, in the
+    # ground truth
     row: int
     source: int
-    becomes: str
-    xywh: tuple[float, ...]
-    gain: float
+    becomes: str  # class afterwards; empty where the detection is removed
+    xywh: tuple[float, ...]  # its place afterwards; empty where it is removed
+    gain: float  # what it alone would add to the metric at the IoU threshold that boxes are judged at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,19 +40,11 @@ FLAGS = ("crowd", "difficult", "ignore", "group_of")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoxView:
-    """Boxes in some units, with the width and height of each one's image.
-
-    Parameters
-    ----------
-    boxes : BoxTable
-    size : ndarray of float64, shape (n, 2)
-        In pixels; NaN where unknown.
-    units : {"px", "norm"}
-    """
+    """Boxes in some units, with the width and height of each one's image."""
 
     boxes: BoxTable
-    size: FloatArray
-    units: str
+    size: FloatArray  # shape (n, 2): in pixels; NaN where unknown
+    units: str  # {"px", "norm"}
 
     @classmethod
     def of(cls, side: Dataset) -> BoxView:
@@ -61,16 +53,7 @@ class BoxView:
 
 
 def describe(side: Dataset, summary: InputSummary, view: BoxView) -> Description:
-    """Describe one side.
-
-    Parameters
-    ----------
-    side : Dataset
-    summary : InputSummary
-        Of the same side.
-    view : BoxView
-        Its boxes in the units to describe them in.
-    """
+    """Describe one side."""
     return Description(
         role=side.role,
         summary=summary,
@@ -161,8 +144,6 @@ def count_scores(scores: FloatArray | None) -> ScoreCounts | None:
 def decimals(values: FloatArray) -> int | None:
     """Return the fewest decimals that write all values; None when `MAX_DECIMALS` do not.
 
-    Examples
-    --------
     >>> decimals(np.array([0.5, 0.25])), decimals(np.array([10.0, 3.0])), decimals(np.array([1 / 3]))
     (2, 0, None)
     """
@@ -184,14 +165,7 @@ def _reach(low: FloatArray, high: FloatArray) -> tuple[float, float]:
 
 
 def describe_pair(aligned: Alignment, protocol: Protocol) -> Pairing:
-    """Count what two aligned sides have in common.
-
-    Parameters
-    ----------
-    aligned : Alignment
-    protocol : Protocol
-        For its cap on detections per image and class.
-    """
+    """Count what two aligned sides have in common."""
     placed = aligned.placement
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table))
     cap = protocol.max_dets[-1] if protocol.max_dets else None

@@ -13,14 +13,9 @@ from jaccard_eval.findings import Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """How a column of numbers spreads; all NaN when there are none.
+    """How a column of numbers spreads; all NaN when there are none."""
 
-    Parameters
-    ----------
-    min, q05, median, mean, q95, max : float
-        `q05` and `q95` are the 5 % and 95 % quantiles.
-    """
-
+    # min, q05, median, mean, q95, max: `q05` and `q95` are the 5 % and 95 % quantiles
     min: float
     q05: float
     median: float
@@ -31,73 +26,42 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageCounts:
-    """Images of one side.
-
-    Parameters
-    ----------
-    total : int
-    listed : bool
-        Whether the input lists its images, those without boxes included.
-    with_boxes : int
-    with_size : int
-        Images whose width and height are known.
-    sizes : tuple of (str, int)
-        The most frequent sizes, as "640 x 480", with their number of images.
-    per_image : Spread
-        Boxes per image, images without boxes included.
-    most_crowded : str
-        Name of the image with most boxes; empty without boxes.
-    """
+    """Images of one side."""
 
     total: int
-    listed: bool
+    listed: bool  # whether the input lists its images, those without boxes included
     with_boxes: int
-    with_size: int
-    sizes: tuple[tuple[str, int], ...]
+    with_size: int  # images whose width and height are known
+    sizes: tuple[tuple[str, int], ...]  # the most frequent sizes, as "640 x 480", with their number of images
+    # Boxes per image, images without boxes included
     per_image: Spread
-    most_crowded: str
+    most_crowded: str  # name of the image with most boxes; empty without boxes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxCounts:
-    """Boxes of one side.
-
-    Parameters
-    ----------
-    total : int
-    units : {"px", "norm"}
-        Of the ranges and sizes that follow: those of both sides, where two correspond.
-    encoding, file_units : str
-        What the four numbers of the file's boxes were taken for.
-    x, y : tuple of float
-        Lowest and highest coordinate that a side of a box has.
-    width, height, area, aspect : Spread
-        `aspect` is width by height, of boxes that have an area.
-    buckets : mapping of str to int
-        Boxes per size range of COCO; empty where areas are not in square pixels.
-    decimals : int or None
-        Decimals that the numbers of the file have; None for more than six.
-    sized, outside : int
-        Boxes of images of known size (all, where units are fractions), and those of them that leave their image.
-    flags : mapping of str to int
-        Boxes that are crowd, difficult, ignore or group_of.
-    """
+    """Boxes of one side."""
 
     total: int
-    units: str
+    units: str  # of the ranges and sizes that follow: those of both sides, where two correspond
+    # encoding, file_units: what the four numbers of the file's boxes were taken for
     encoding: str
     file_units: str
+    # x, y: lowest and highest coordinate that a side of a box has
     x: tuple[float, float]
     y: tuple[float, float]
+    # width, height, area, aspect: `aspect` is width by height, of boxes that have an area
     width: Spread
     height: Spread
     area: Spread
     aspect: Spread
-    buckets: Mapping[str, int]
-    decimals: int | None
+    buckets: Mapping[str, int]  # boxes per size range of COCO; empty where areas are not in square pixels
+    decimals: int | None  # decimals that the numbers of the file have; None for more than six
+    # sized, outside: boxes of images of known size (all, where units are fractions), and those of them that leave
+    # their image
     sized: int
     outside: int
-    flags: Mapping[str, int]
+    flags: Mapping[str, int]  # boxes that are crowd, difficult, ignore or group_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,33 +97,21 @@ class Description:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """Both sides together.
-
-    Parameters
-    ----------
-    correspondence : Correspondence
-    cap : int or None
-        Detections per image and class that take part; None without a cap.
-    beyond_cap, images_beyond_cap : int
-        Detections that do not, and the images that they are in.
-    objects, located : int
-        Objects of the sampled images that a prediction could be for, and those in whose place (IoU >= 0.5) there is
-        one, whatever its class.
-    compared, same_class : int
-        Objects that a prediction was taken to be for, and those of which it has the class.
-    sampled : float
-        Share of the images that was looked at.
-    """
+    """Both sides together."""
 
     correspondence: Correspondence
-    cap: int | None
+    cap: int | None  # detections per image and class that take part; None without a cap
+    # beyond_cap, images_beyond_cap: detections that do not, and the images that they are in
     beyond_cap: int
     images_beyond_cap: int
+    # objects, located: objects of the sampled images that a prediction could be for, and those in whose place (IoU >=
+    # 0.5) there is one, whatever its class
     objects: int
     located: int
+    # compared, same_class: objects that a prediction was taken to be for, and those of which it has the class
     compared: int
     same_class: int
-    sampled: float
+    sampled: float  # share of the images that was looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,33 +26,19 @@ SWEEP_PAIRS_PER_BOX = 200  # of one image and class, from which on sorting by le
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suppression:
-    """How boxes are suppressed.
+    """How boxes are suppressed."""
 
-    Parameters
-    ----------
-    iou : float
-        In [0, 1]; boxes that overlap by more are rivals. Gaussian decay has no threshold and does without.
-    by : {"iou", "ioa"}
-        What overlap is: intersection over union, or over the area of the smaller box.
-    method : {"hard", "linear", "gaussian", "weighted"}
-        What a box does to its worse rivals: it removes them; it multiplies their scores by 1 - overlap, or by
-        exp(-overlap² / sigma); or it removes them and takes the mean of their coordinates and its own, weighted by
-        their scores.
-    sigma : float
-        Of the gaussian. The default is that of Bodla et al. (2017), section 4.
-    score_min : float
-        Decayed scores below this are left out; the default is that of the code of Bodla et al.
-
-    Raises
-    ------
-    UsageError
-        When a value is out of its range or unknown.
-    """
-
+    # In [0, 1]; boxes that overlap by more are rivals. Gaussian decay has no threshold and does without.
     iou: float = 0.5
+    # What overlap is: intersection over union, or over the area of the smaller box
     by: str = "iou"
+    # What a box does to its worse rivals: it removes them; it multiplies their scores by 1 - overlap, or by
+    # exp(-overlap² / sigma); or it removes them and takes the mean of their coordinates and its own, weighted by
+    # their scores
     method: str = "hard"
+    # Of the gaussian. The default is that of Bodla et al. (2017), section 4.
     sigma: float = 0.5
+    # Decayed scores below this are left out; the default is that of the code of Bodla et al
     score_min: float = 0.001
 
     def __post_init__(self) -> None:
@@ -91,24 +77,7 @@ class Outcome:
 
 
 def suppress(boxes: BoxTable, rule: Suppression, *, class_agnostic: bool = False) -> BoxTable:
-    """Return the boxes that suppression leaves, in the order of the table.
-
-    Parameters
-    ----------
-    boxes : BoxTable
-        Predictions. Boxes of different images are never rivals, those of different classes only if `class_agnostic`.
-    rule : Suppression
-
-    Returns
-    -------
-    BoxTable
-        Rows of `boxes`, with decayed scores where the rule has them; none are merged, see `weighted_nms`.
-
-    Raises
-    ------
-    UsageError
-        When there are no scores, or scores below 0 are to decay or to weigh.
-    """
+    """Return the boxes that suppression leaves, in the order of the table."""
     if boxes.score is None:
         raise UsageError("suppression ranks boxes by their scores, and these have none")
     if boxes.shapes is not None and rule.method == "weighted":
@@ -123,13 +92,7 @@ def suppress(boxes: BoxTable, rule: Suppression, *, class_agnostic: bool = False
 
 
 def resolve(ranked: RankedBoxes, rule: Suppression) -> Outcome:
-    """Suppress.
-
-    Raises
-    ------
-    UsageError
-        When scores below 0 are to decay or to weigh.
-    """
+    """Suppress."""
     corners, scores = ranked.corners, ranked.scores
     xyxy = np.stack((corners.left, corners.top, corners.right, corners.bottom), axis=1)
     if rule.method != "hard" and len(scores) and scores.min() < 0:
@@ -406,31 +369,7 @@ def suppress_side(
     output: str = "",
     version: str,
 ) -> tuple[Dataset, SuppressionResult]:
-    """Suppress predictions, and count what happened to each class.
-
-    Parameters
-    ----------
-    pred : Dataset
-    rule : Suppression
-    class_agnostic : bool
-        Whether boxes of different classes are rivals.
-    score_min : float, optional
-        Leave out boxes with less first, and decayed ones afterwards.
-    output : str
-        Where the caller writes what is left.
-    version : str
-        Of the tool.
-
-    Returns
-    -------
-    left : Dataset
-    result : SuppressionResult
-
-    Raises
-    ------
-    UsageError
-        When the predictions have no scores, or scores below 0 are to decay or to weigh.
-    """
+    """Suppress predictions, and count what happened to each class."""
     boxes = pred.boxes
     scored = boxes
     if score_min is not None and boxes.score is not None:

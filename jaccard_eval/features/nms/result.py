@@ -22,28 +22,16 @@ class ClassCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuppressionResult:
-    """The counts of one suppression.
-
-    Parameters
-    ----------
-    version : str
-    path, output, format : str
-        What was read, where it was written, in which format.
-    rule : mapping of str to value
-        Method, overlap and whatever else the method depends on.
-    classes : tuple of ClassCounts
-        In the order of the input.
-    findings : tuple of Finding
-        Warnings and notes of reading and writing.
-    """
+    """The counts of one suppression."""
 
     version: str
+    # path, output, format: what was read, where it was written, in which format
     path: str
     output: str
     format: str
-    rule: Mapping[str, str | float | bool]
-    classes: tuple[ClassCounts, ...]
-    findings: tuple[Finding, ...] = ()
+    rule: Mapping[str, str | float | bool]  # method, overlap and whatever else the method depends on
+    classes: tuple[ClassCounts, ...]  # in the order of the input
+    findings: tuple[Finding, ...] = ()  # warnings and notes of reading and writing
 
     kind: ClassVar[str] = "suppression"
     reported_by: ClassVar[str] = "nms.report"

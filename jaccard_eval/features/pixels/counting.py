@@ -30,23 +30,14 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairCount:
-    """What one pair adds to the whole.
-
-    Parameters
-    ----------
-    pair : MapPair
-    counts : ConfusionCounts
-        Of classes; of nothing when there are errors.
-    digests : tuple of bytes
-        Of the two files.
-    palettes : mapping of str to (mapping of int to tuple of int)
-        By file: the colours that its palette, if any, gives to the values that occur.
-    errors : tuple of Finding
-    """
+    """What one pair adds to the whole."""
 
     pair: MapPair
+    # Of classes; of nothing when there are errors
     counts: ConfusionCounts = field(default_factory=lambda: ConfusionCounts.merge(()))
+    # Of the two files
     digests: tuple[bytes, bytes] = (b"", b"")
+    # By file: the colours that its palette, if any, gives to the values that occur
     palettes: Mapping[str, Mapping[int, Color]] = field(default_factory=dict)
     errors: tuple[Finding, ...] = ()
 
@@ -227,29 +218,16 @@ SHOWN_CLASSES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedMaps:
-    """Label maps of both sides after counting.
+    """Label maps of both sides after counting."""
 
-    Parameters
-    ----------
-    counts : ConfusionCounts
-        Of classes.
-    paths : tuple of str
-        The two inputs as the user named them.
-    formats : tuple of str
-    fingerprints : tuple of str
-    ignored : tuple of (mapping of str to int)
-        Files that were set aside on each side, by reason.
-    n_pairs : int
-    strategy : str
-    findings : tuple of Finding
-    """
-
+    # Of classes
     counts: ConfusionCounts
-    paths: tuple[str, str]
+    paths: tuple[str, str]  # the two inputs as the user named them
     formats: tuple[str, str]
     fingerprints: tuple[str, str]
     n_pairs: int
     strategy: str
+    # Files that were set aside on each side, by reason
     ignored: tuple[Mapping[str, int], Mapping[str, int]] = field(default_factory=lambda: ({}, {}))
     findings: tuple[Finding, ...] = ()
 
@@ -364,29 +342,7 @@ def count_label_maps(
     list_file: Path | None = None,
     run: Run = map,
 ) -> CountedMaps:
-    """Count the pixels of all pairs of label maps.
-
-    Parameters
-    ----------
-    gt, pred : Path
-        A PNG or .npy file, or a folder.
-    protocol : PixelProtocol
-    colors : ColorTable, optional
-        Classes of colours.
-    list_file : Path, optional
-        Which maps to compare.
-    run : callable
-        ``map`` or what spreads its work; one pair is under way per worker, so that memory stays bounded.
-
-    Returns
-    -------
-    CountedMaps
-
-    Raises
-    ------
-    DataError
-        With everything that is wrong with any file, in one pass.
-    """
+    """Count the pixels of all pairs of label maps."""
     findings = FindingLog()
     pairing = pair_maps(gt, pred, list_file, findings)
     tally = Tally()

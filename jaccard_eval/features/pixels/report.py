@@ -16,13 +16,7 @@ SORT_COUNTS = {"gt": "gt_pixels", "pred": "pred_pixels"}
 
 
 def build_report(result: PixelsResult, options: ReportOptions) -> Report:
-    """Return what a summary for people says about `result`.
-
-    Raises
-    ------
-    UsageError
-        When `options.sort` names no column of the table of classes.
-    """
+    """Return what a summary for people says about `result`."""
     sections = [_inputs(result), _rules(result), _summary(result)]
     sections += gates_section(result.gates)
     if options.per_class or len(result.per_class) <= FEW_CLASSES:

@@ -21,33 +21,21 @@ REDUCTIONS = ("gt", "both")  # whose values count from 1, with 0 for pixels to i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PixelProtocol:
-    """The rules by which pixels are counted.
+    """The rules by which pixels are counted."""
 
-    Parameters
-    ----------
-    classes : tuple of str, optional
-        Name of each class, by its value; None takes every value that occurs for a class.
-    colors : str, optional
-        Digest of the table that gives colours their classes, where there is one.
-    ignore : tuple of int
-        Values, as the files have them, that are no class: a pixel of the ground truth with one is left out; a
-        prediction of one is a miss of the true class and a false alarm of none. Cityscapes' scripts and MMSegmentation
-        count so.
-    reduce_zero : {"gt", "both"}, optional
-        Whose values count from 1: there 0 is ignored and all others are taken minus one, as ADE20K's are. "gt" is
-        MMSegmentation's ``reduce_zero_label``.
-    background : int, optional
-        Class that the means leave out; a class as reported, after `reduce_zero`.
-    drop_background : {"gt", "pred", "both"}, optional
-        Whose background pixels are left out of all counts: those where the ground truth is background, those where the
-        prediction is, or all of these. None counts them, so that a false alarm on background costs IoU.
-    """
-
+    # Name of each class, by its value; None takes every value that occurs for a class
     classes: tuple[str, ...] | None = None
-    colors: str | None = None
+    colors: str | None = None  # digest of the table that gives colours their classes, where there is one
+    # Values, as the files have them, that are no class: a pixel of the ground truth with one is left out; a
+    # prediction of one is a miss of the true class and a false alarm of none. Cityscapes' scripts and MMSegmentation
+    # count so.
     ignore: tuple[int, ...] = ()
+    # Whose values count from 1: there 0 is ignored and all others are taken minus one, as ADE20K's are. "gt" is
+    # MMSegmentation's ``reduce_zero_label``.
     reduce_zero: str | None = None
-    background: int | None = None
+    background: int | None = None  # class that the means leave out; a class as reported, after `reduce_zero`
+    # Whose background pixels are left out of all counts: those where the ground truth is background, those where the
+    # prediction is, or all of these. None counts them, so that a false alarm on background costs IoU.
     drop_background: str | None = None
 
     def __post_init__(self) -> None:
@@ -114,32 +102,15 @@ class PixelClassRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapsSummary:
-    """The label maps of one side as they were read.
+    """The label maps of one side as they were read."""
 
-    Parameters
-    ----------
-    path : str
-        The input as the user named it.
-    format : str
-        "png", "npy", or both.
-    images : int
-        Label maps that were counted.
-    pixels : int
-        Pixels in them.
-    classes : int
-        Classes that occur.
-    fingerprint : str
-        Digest of the names and bytes of the files.
-    ignored : mapping of str to int
-        What was set aside, counted by reason.
-    """
-
-    path: str
-    format: str
-    images: int
-    pixels: int
-    classes: int
-    fingerprint: str
+    path: str  # the input as the user named it
+    format: str  # "png", "npy", or both
+    images: int  # label maps that were counted
+    pixels: int  # pixels in them
+    classes: int  # classes that occur
+    fingerprint: str  # digest of the names and bytes of the files
+    # What was set aside, counted by reason
     ignored: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -36,22 +36,6 @@ def noise_ceiling(scene: Scene, sigmas: Sequence[float], n_rounds: int, rng: np.
     A detector that finds every object exactly where it is reaches no more than this against annotations whose edges
     are off by a normal error of standard deviation sigma; above it, detectors cannot be told apart. Scores are drawn
     at random, for such a detector cannot know which annotation is off.
-
-    Parameters
-    ----------
-    scene : Scene
-        Its predictions are not used.
-    sigmas : sequence of float, length S
-        In px, for every edge independently.
-    n_rounds : int
-    rng : numpy.random.Generator
-        Drawn from once per round, whatever the sigmas, so that they share their draws. The order of rows in a file
-        changes nothing.
-
-    Returns
-    -------
-    ndarray of float64, shape (S, n_rounds, A)
-        By area range of the scene, the first one holding all sizes; NaN where there is no ground truth.
     """
     # Sorted by image, class and place, so that each object draws the same error however the file is ordered.
     rows = np.flatnonzero(scene.counted)
@@ -83,26 +67,7 @@ EXPLAINING_SHARE = 0.5  # of the loss to localisation, that a tolerance must win
 def loss_rows(
     scene: Scene, found: DetectionMetrics, pixels: Sequence[float], sigmas: Sequence[float], ceiling: FloatArray
 ) -> tuple[LossRow, ...]:
-    """Split what each size lacks to an average precision of 1; all sizes first.
-
-    Parameters
-    ----------
-    scene : Scene
-    found : DetectionMetrics
-        Of the scene, matched at `FOUND_IOU` as its lowest threshold.
-    pixels : sequence of float
-        Tolerances in px.
-    sigmas : sequence of float, length S
-    ceiling : ndarray of float64, shape (S, n_rounds, A)
-        From `ceiling.noise_ceiling`.
-
-    Notes
-    -----
-    With AP the average precision of the protocol, F that of the lowest threshold alone, and R what the objects found
-    there reach when nothing else is detected: 1 = AP + (F - AP) + (R - F) + (1 - R), the parts being localisation,
-    false positives and misses. All are means over the classes that have objects of the size. The threshold is TIDE's,
-    the split is not: TIDE repairs one kind of error at a time, and its parts do not add up.
-    """
+    """Split what each size lacks to an average precision of 1; all sizes first."""
     plain = scene.measure()
     within = edge_tolerance(scene, pixels)
     lowest = found.protocol.iou_thresholds[0]
@@ -138,12 +103,6 @@ def edge_tolerance(scene: Scene, pixels: Sequence[float]) -> dict[float, list[fl
 
     Detections are matched as ever, but by the largest distance between an edge and its counterpart in place of IoU:
     the closest free ground truth within k px is taken. An object of any size is so allowed the same error.
-
-    Parameters
-    ----------
-    scene : Scene
-    pixels : sequence of float
-        Distinct distances k in px.
     """
     if not pixels:
         return {}
@@ -179,13 +138,7 @@ class ScaleAnalysis:
 
 
 def analyse_scale(scene: Scene, options: ScaleOptions) -> ScaleAnalysis:
-    """Measure what scale does to the score of a scene.
-
-    Parameters
-    ----------
-    scene : Scene
-    options : ScaleOptions
-    """
+    """Measure what scale does to the score of a scene."""
     thresholds = sorted({FOUND_IOU, options.pair_iou})
     found = scene.measure(thresholds=thresholds)
     rng = np.random.default_rng(options.seed)
@@ -234,13 +187,7 @@ def _share(left: FloatArray, iou: float) -> float:
 
 
 def analyse_sides(sides: Sides, protocol: Protocol, options: ScaleOptions, *, version: str) -> SensitivityResult:
-    """Analyse what the size of objects does to the score; `version` is that of the tool.
-
-    Raises
-    ------
-    DataError
-        When sizes in pixels are unknown.
-    """
+    """Analyse what the size of objects does to the score; `version` is that of the tool."""
     require_pixels(sides)
     aligned = sides.aligned
     scene = make_scene(

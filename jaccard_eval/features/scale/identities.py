@@ -144,25 +144,7 @@ def displaced_iou(width: npt.ArrayLike, height: npt.ArrayLike, pixels: float, di
 
 
 def displaced_box_iou(xywh: FloatArray, pixels: float, displacement: str) -> FloatArray:
-    """Return the IoU of each box with itself after its edges have moved by k pixels, by moving them.
-
-    Parameters
-    ----------
-    xywh : ndarray of float64, shape (n, 4)
-    pixels : float
-    displacement : {"shift", "dilation", "erosion", "jitter"}
-        As for `displaced_iou`.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        In [0, 1]; 0 for boxes without area.
-
-    Raises
-    ------
-    UsageError
-        As for `displaced_iou`.
-    """
+    """Return the IoU of each box with itself after its edges have moved by k pixels, by moving them."""
     _require_known(displacement, MOVES)
     _require_distance(pixels)
     corners = np.concatenate((xywh[:, :2], xywh[:, :2] + xywh[:, 2:]), axis=1)

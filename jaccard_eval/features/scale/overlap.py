@@ -23,18 +23,7 @@ from jaccard_eval.text import did_you_mean, quoted_value
 
 
 def measure_overlap(pred: Sequence[float], gt: Sequence[float], encoding: str = "xyxy") -> dict[str, Any]:
-    """Measure how a prediction overlaps a ground truth; the fields of `data.overlap.OverlapResult` that are numbers.
-
-    Parameters
-    ----------
-    pred, gt : sequence of 4 float
-    encoding : {"xyxy", "xywh", "cxcywh"}
-
-    Raises
-    ------
-    UsageError
-        When these are no boxes.
-    """
+    """Measure how a prediction overlaps a ground truth; the fields of `data.overlap.OverlapResult` that are numbers."""
     sides = [edges_of([box], encoding, name=name) for box, name in ((pred, "prediction"), (gt, "ground truth"))]
     corners = [(float(s.left[0]), float(s.top[0]), float(s.right[0]), float(s.bottom[0])) for s in sides]
     areas = [float(side.area[0]) for side in sides]
@@ -69,21 +58,7 @@ class Pair:
 
 
 def choose_pair(aligned: Alignment, image: str, *, pred_index: int | None = None, gt_index: int | None = None) -> Pair:
-    """Return the boxes of an image that are meant: by their index, else those that overlap most, whatever their class.
-
-    Parameters
-    ----------
-    aligned : Alignment
-    image : str
-        Its name, or the last part of it, with or without its suffix.
-    pred_index, gt_index : int, optional
-        Counted from 0 among the boxes of the image, in their order in the file.
-
-    Raises
-    ------
-    UsageError
-        When there is no such image or box.
-    """
+    """Return the boxes of an image that are meant: by their index, else those that overlap most, of any class."""
     row = _find_image(aligned.image_names, image)
     preds = _candidates(aligned.pred, row, pred_index, "predictions", image)
     gts = _candidates(aligned.gt, row, gt_index, "ground-truth boxes", image)

@@ -21,39 +21,30 @@ class BoxErrors:
 
     The loss 1 - IoU is split twice. By area: `missing` + `extra`, the shares p / (|B| + q) and q / (|B| + q) of the
     union. By cause: `shift_loss` + `size_loss`.
-
-    Parameters
-    ----------
-    iou, missing, extra : ndarray of float64, shape (n,)
-        In [0, 1].
-    shift_loss, size_loss : ndarray of float64, shape (n,)
-        Each cause's Shapley share of the loss: the mean of what it costs alone and of what it adds to the other one.
-    dx, dy : ndarray of float64, shape (n,)
-        Centre of the prediction minus centre of the ground truth, in px; positive: too far right, too low.
-    dx_relative, dy_relative : ndarray of float64, shape (n,)
-        The same in widths and heights of the ground truth.
-    width_error, height_error : ndarray of float64, shape (n,)
-        Side of the prediction minus that of the ground truth, in px.
-    width_ratio, height_ratio : ndarray of float64, shape (n,)
-        Side of the prediction over that of the ground truth.
-    edge_error : ndarray of float64, shape (n,)
-        Largest distance in px between an edge and its counterpart.
     """
 
+    # shape (n,) each: in [0, 1]
     iou: FloatArray
     missing: FloatArray
     extra: FloatArray
+    # shape (n,) each: each cause's Shapley share of the loss: the mean of what it costs alone and of what it adds to
+    # the other one
     shift_loss: FloatArray
     size_loss: FloatArray
+    # shape (n,) each: centre of the prediction minus centre of the ground truth, in px; positive: too far right, too
+    # low
     dx: FloatArray
     dy: FloatArray
+    # shape (n,) each: the same in widths and heights of the ground truth
     dx_relative: FloatArray
     dy_relative: FloatArray
+    # shape (n,) each: side of the prediction minus that of the ground truth, in px
     width_error: FloatArray
     height_error: FloatArray
+    # shape (n,) each: side of the prediction over that of the ground truth
     width_ratio: FloatArray
     height_ratio: FloatArray
-    edge_error: FloatArray
+    edge_error: FloatArray  # shape (n,): largest distance in px between an edge and its counterpart
 
     def __len__(self) -> int:
         return len(self.iou)
@@ -66,23 +57,6 @@ class BoxErrors:
 def box_errors(gt: FloatArray, pred: FloatArray) -> BoxErrors:
     """Measure the errors of predictions, each against the ground truth of its row.
 
-    Parameters
-    ----------
-    gt, pred : ndarray of float64, shape (n, 4)
-        Left, top, width and height in px; sides above 0.
-
-    Returns
-    -------
-    BoxErrors
-
-    Notes
-    -----
-    With f(S) the loss of a prediction that has only the errors S, f(both) = 1 - IoU, the share of the shift is
-    (f(shift) + f(both) - f(size)) / 2 and that of the size (f(size) + f(both) - f(shift)) / 2: their sum is the loss.
-    Source of the shares: Shapley (1953), "A value for n-person games", for two players.
-
-    Examples
-    --------
     Ten by ten pixels, found at their place but twice as wide:
 
     >>> import numpy as np
@@ -148,16 +122,7 @@ SIGN_TEST_Z = 2.576  # two-sided 1 %: many classes are looked at
 
 
 def placement_rows(scene: Scene, table: MatchTable, threshold: int) -> tuple[PlacementRow, ...]:
-    """Return the errors of matched pairs: over all, by size, by class, and by class and size where there are any.
-
-    Parameters
-    ----------
-    scene : Scene
-    table : MatchTable
-        Of the scene.
-    threshold : int
-        Place of the threshold at which the pairs are taken, over all sizes.
-    """
+    """Return the errors of matched pairs: over all, by size, by class, and by class and size where there are any."""
     pred, gt = matched_pairs(table, threshold)
     errors = box_errors(scene.gt.xywh[gt], scene.pred.xywh[pred])
     truth = scene.gt.take(gt)

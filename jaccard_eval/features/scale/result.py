@@ -80,29 +80,20 @@ def _require(holds: bool, name: str, meaning: str, got: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRow:
-    """How the boxes of found objects are off, over the pairs of a class and size; None stands for all.
-
-    Parameters
-    ----------
-    class_name, size : str, optional
-    n : int
-        Matched pairs.
-    iou, missing, extra, shift_loss, size_loss : float
-        Means; ``missing + extra`` and ``shift_loss + size_loss`` are both 1 - `iou`.
-    dx, dy, dx_relative, dy_relative, width_error, height_error, width_ratio, height_ratio, edge_error : float
-        Medians of the errors that `metrics.boxerrors.BoxErrors` explains; px, but for the relative ones and ratios.
-    consistent : tuple of str
-        Those of dx, dy, width_error and height_error whose sign is not a matter of chance.
-    """
+    """How the boxes of found objects are off, over the pairs of a class and size; None stands for all."""
 
     class_name: str | None = field(metadata=written_as("class"))
     size: str | None
-    n: int
+    n: int  # matched pairs
+    # iou, missing, extra, shift_loss, size_loss: means; ``missing + extra`` and ``shift_loss + size_loss`` are both 1
+    # - `iou`
     iou: float
     missing: float
     extra: float
     shift_loss: float
     size_loss: float
+    # dx, dy, dx_relative, dy_relative, width_error, height_error, width_ratio, height_ratio, edge_error: medians of
+    # the errors that `metrics.boxerrors.BoxErrors` explains; px, but for the relative ones and ratios
     dx: float
     dy: float
     dx_relative: float
@@ -112,76 +103,40 @@ class PlacementRow:
     width_ratio: float
     height_ratio: float
     edge_error: float
+    # Those of dx, dy, width_error and height_error whose sign is not a matter of chance
     consistent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossRow:
-    """What average precision a size loses to what: ``ap + localisation + false_positives + misses`` is 1.
+    """What average precision a size loses to what: ``ap + localisation + false_positives + misses`` is 1."""
 
-    Parameters
-    ----------
-    size : str
-        Name of the bin, in px, or "all".
-    gt : int
-        Objects that count.
-    side : float
-        Their median side in px.
-    ap : float
-        Average precision under the protocol.
-    localisation : float
-        What perfect boxes for all that is found would add.
-    false_positives : float
-        What leaving out all other detections would add after that.
-    misses : float
-        What is not found at all.
-    within : mapping of float to float
-        Average precision with matches accepted at an edge error of at most k px, by k.
-    explained_by : float, optional
-        The smallest k that wins back half of what is lost to localisation; None when none does.
-    ceiling, ceiling_sd : mapping of float to float
-        Average precision of the ground truth against itself under jitter, by sigma: mean and standard deviation over
-        the rounds.
-    """
-
-    size: str
-    gt: int
-    side: float
-    ap: float
-    localisation: float
-    false_positives: float
-    misses: float
-    within: Mapping[float, float]
+    size: str  # name of the bin, in px, or "all"
+    gt: int  # objects that count
+    side: float  # their median side in px
+    ap: float  # average precision under the protocol
+    localisation: float  # what perfect boxes for all that is found would add
+    false_positives: float  # what leaving out all other detections would add after that
+    misses: float  # what is not found at all
+    within: Mapping[float, float]  # average precision with matches accepted at an edge error of at most k px, by k
+    # The smallest k that wins back half of what is lost to localisation; None when none does
     explained_by: float | None
+    # ceiling, ceiling_sd: average precision of the ground truth against itself under jitter, by sigma: mean and
+    # standard deviation over the rounds
     ceiling: Mapping[float, float]
     ceiling_sd: Mapping[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToleranceRow:
-    """What a displacement of k px leaves of the objects of a size.
+    """What a displacement of k px leaves of the objects of a size."""
 
-    Parameters
-    ----------
-    size : str
-        Name of the bin, in px, or "all".
-    displacement : {"shift", "dilation", "erosion", "jitter"}
-    pixels : float
-        k.
-    typical : float
-        IoU left of a square with the median side of the bin, in closed form.
-    mean : float
-        Mean IoU left of the objects of the bin.
-    surviving : mapping of float to float
-        Share of the objects whose IoU stays at or above a threshold, by threshold.
-    """
-
-    size: str
-    displacement: str
+    size: str  # name of the bin, in px, or "all"
+    displacement: str  # {"shift", "dilation", "erosion", "jitter"}
     pixels: float
-    typical: float
-    mean: float
-    surviving: Mapping[float, float]
+    typical: float  # IoU left of a square with the median side of the bin, in closed form
+    mean: float  # mean IoU left of the objects of the bin
+    surviving: Mapping[float, float]  # share of the objects whose IoU stays at or above a threshold, by threshold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,28 +150,12 @@ class SurvivorRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SensitivityResult:
-    """The result of an analysis of scale.
-
-    Parameters
-    ----------
-    protocol : Protocol
-        Its area ranges are the size bins, the first one holds all.
-    options : ScaleOptions
-    signature, version : str
-    gt, pred : InputSummary
-    correspondence : Correspondence
-    losses : tuple of LossRow
-        All sizes, then each bin.
-    placement : tuple of PlacementRow
-        All pairs, then by size, by class, and by both.
-    tolerance : tuple of ToleranceRow
-    survivors : tuple of SurvivorRow
-    findings : tuple of Finding
-    """
+    """The result of an analysis of scale."""
 
     kind: ClassVar[str] = "sensitivity"
     reported_by: ClassVar[str] = "scale.report"
 
+    # Its area ranges are the size bins, the first one holds all
     protocol: Protocol
     options: ScaleOptions
     signature: str
@@ -224,8 +163,8 @@ class SensitivityResult:
     gt: InputSummary
     pred: InputSummary
     correspondence: Correspondence
-    losses: tuple[LossRow, ...]
-    placement: tuple[PlacementRow, ...]
+    losses: tuple[LossRow, ...]  # all sizes, then each bin
+    placement: tuple[PlacementRow, ...]  # all pairs, then by size, by class, and by both
     tolerance: tuple[ToleranceRow, ...]
     survivors: tuple[SurvivorRow, ...]
     findings: tuple[Finding, ...] = field(default=())
@@ -270,50 +209,36 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverlapResult:
-    """Two boxes, and how they overlap.
-
-    Parameters
-    ----------
-    pred, gt : tuple of 4 float
-        Left, top, right and bottom of the prediction and of the ground truth.
-    pred_name, gt_name : str
-        What they are: class and score, where they come from files.
-    image : str, optional
-        The image that they are on.
-    tp, fp, fn : float
-        Areas in px²: of the intersection, of the prediction alone (q, extra), of the ground truth alone (p, missing).
-    iou, giou, distance : float
-        Jaccard index, generalised IoU, and 1 - IoU.
-    ioa_pred, ioa_gt : float
-        Intersection over the area of the prediction, and over that of the ground truth.
-    exchange_rate : float
-        How much fp must shrink to equal one px² of fn; NaN where less than that is missing.
-    centre_distance, edge_error : float
-        In px: between the centres; the largest one between an edge and its counterpart.
-    findings : tuple of Finding
-        Of the files they come from.
-    """
+    """Two boxes, and how they overlap."""
 
     kind: ClassVar[str] = "overlap"
     reported_by: ClassVar[str] = "scale.overlap_report"
 
     version: str = field(metadata=written_as(None))
+    # pred, gt: left, top, right and bottom of the prediction and of the ground truth
     pred: Box
     gt: Box
+    # pred_name, gt_name: what they are: class and score, where they come from files
     pred_name: str
     gt_name: str
-    image: str | None
+    image: str | None  # the image that they are on
+    # tp, fp, fn: areas in px²: of the intersection, of the prediction alone (q, extra), of the ground truth alone (p,
+    # missing)
     tp: float = field(metadata=written_as(None))
     fp: float = field(metadata=written_as(None))
     fn: float = field(metadata=written_as(None))
+    # iou, giou, distance: Jaccard index, generalised IoU, and 1 - IoU
     iou: float
     giou: float
     distance: float
+    # ioa_pred, ioa_gt: intersection over the area of the prediction, and over that of the ground truth
     ioa_pred: float
     ioa_gt: float
-    exchange_rate: float
+    exchange_rate: float  # how much fp must shrink to equal one px² of fn; NaN where less than that is missing
+    # centre_distance, edge_error: in px: between the centres; the largest one between an edge and its counterpart
     centre_distance: float
     edge_error: float
+    # Of the files they come from
     findings: tuple[Finding, ...] = field(default=(), metadata=written_as(None))
 
     @property

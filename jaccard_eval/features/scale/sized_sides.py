@@ -20,26 +20,6 @@ from jaccard_eval.similarity import Similarity
 def equal_count_edges(sides: FloatArray, n_bins: int) -> tuple[float, ...]:
     """Return the edges between bins that hold as equal counts as ties allow.
 
-    Parameters
-    ----------
-    sides : ndarray of float64, shape (n,)
-        Sides of the objects in px.
-    n_bins : int
-        At least 1.
-
-    Returns
-    -------
-    tuple of float
-        At most ``n_bins - 1`` edges, ascending, none at the side of an object; objects of equal size stay in one bin,
-        so that few distinct sizes make fewer bins.
-
-    Raises
-    ------
-    UsageError
-        When there is to be no bin.
-
-    Examples
-    --------
     >>> equal_count_edges(np.array([1.0, 2.0, 3.0, 4.0]), 2)
     (2.5,)
     """
@@ -66,18 +46,6 @@ def size_bins(edges: Sequence[float]) -> tuple[AreaRange, ...]:
 
     A bin holds its lower edge and not its upper one, so that every object is in one bin.
 
-    Parameters
-    ----------
-    edges : sequence of float
-        Sides in px, above 0, ascending.
-
-    Raises
-    ------
-    UsageError
-        When the edges do not ascend from above 0.
-
-    Examples
-    --------
     >>> [one.name for one in size_bins([32, 96])]
     ['<32', '32-96', '>=96']
     """
@@ -95,21 +63,14 @@ def size_bins(edges: Sequence[float]) -> tuple[AreaRange, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Scene:
-    """Both sides with sizes measured on the boxes themselves.
+    """Both sides with sizes measured on the boxes themselves."""
 
-    Parameters
-    ----------
-    gt, pred : BoxTable
-        With common rows, in pixels; `area` is width times height, whatever the file says, for errors of a box have the
-        scale of the box. Where the protocol adds a pixel to each side, the boxes have it. `source` is the row itself.
-    protocol : Protocol
-        Its first area range holds all, the others are the size bins; its boxes need no further pixel.
-    n_images : int
-    class_names : tuple of str
-    """
-
+    # gt, pred: with common rows, in pixels; `area` is width times height, whatever the file says, for errors of a box
+    # have the scale of the box. Where the protocol adds a pixel to each side, the boxes have it. `source` is the row
+    # itself.
     gt: BoxTable
     pred: BoxTable
+    # Its first area range holds all, the others are the size bins; its boxes need no further pixel
     protocol: Protocol
     n_images: int
     class_names: tuple[str, ...]
@@ -127,17 +88,7 @@ class Scene:
     def measure(
         self, pred: BoxTable | None = None, *, thresholds: Sequence[float] = (), similarity: Similarity | None = None
     ) -> DetectionMetrics:
-        """Match, and return the metrics.
-
-        Parameters
-        ----------
-        pred : BoxTable, optional
-            Predictions instead of the scene's own.
-        thresholds : sequence of float
-            Instead of the protocol's, ascending.
-        similarity : Similarity, optional
-            What these are thresholds of: IoU, unless given otherwise.
-        """
+        """Match, and return the metrics."""
         rules = self.protocol.with_options(iou_thresholds=tuple(thresholds)) if thresholds else self.protocol
         table = match_boxes(
             self.gt,
@@ -161,20 +112,7 @@ def make_scene(
     n_bins: int,
     edges: Sequence[float] = (),
 ) -> Scene:
-    """Make a scene with size bins between given edges, or else of equal counts.
-
-    Parameters
-    ----------
-    gt, pred : BoxTable
-        With common rows, in pixels.
-    protocol : Protocol
-        Its area ranges give way to the bins, but for the first.
-    n_images : int
-    class_names : sequence of str
-    n_bins : int
-    edges : sequence of float
-        Sides in px.
-    """
+    """Make a scene with size bins between given edges, or else of equal counts."""
     longer = np.array([0.0, 0.0, protocol.pixel_offset, protocol.pixel_offset])
 
     def sized(boxes: BoxTable) -> BoxTable:

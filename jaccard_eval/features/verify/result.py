@@ -15,16 +15,9 @@ VERSION_FIELD = "signature.v"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value that is not the same; None where it is undefined or only the other side has it.
+    """One value that is not the same; None where it is undefined or only the other side has it."""
 
-    Parameters
-    ----------
-    name : str
-        Its place in the document: ``metrics.AP``, ``signature.gt``, ``per_class.dog.AP50``.
-    saved, again : str, float or None
-    """
-
-    name: str
+    name: str  # its place in the document: ``metrics.AP``, ``signature.gt``, ``per_class.dog.AP50``
     saved: Value
     again: Value
 

@@ -45,15 +45,7 @@ _UNDATED = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
 
 
 def render(result: Reportable, options: ReportOptions, file_format: str) -> bytes:
-    """Return the picture of a result as "svg" or "png"; `options` change nothing, for it shows all of every chart.
-
-    Raises
-    ------
-    UsageError
-        When reports of this kind have no charts.
-    MachineError
-        When matplotlib is not installed.
-    """
+    """Return the picture of a result as "svg" or "png"; `options` change nothing, for it shows all of every chart."""
     report = build_report(result, ReportOptions())
     charts = [block for section in report.sections for block in section.blocks if isinstance(block, Chart)]
     if not charts and result.kind == "evaluation":

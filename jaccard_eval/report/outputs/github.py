@@ -45,8 +45,6 @@ def annotation_lines(checks: Iterable[Check]) -> list[str]:
 def workflow_command(name: str, message: str, **properties: str | int) -> str:
     r"""Return the line of a command, escaped so that nothing in it ends it or starts another.
 
-    Examples
-    --------
     >>> workflow_command("error", "50 % of\nit", file="a,b.toml", line=3)
     '::error file=a%2Cb.toml,line=3::50 %25 of%0Ait'
     """

@@ -30,13 +30,7 @@ Arrays = Mapping[str, Any]  # of ndarrays; what needs NumPy is loaded when a run
 
 
 def render(result: Reportable, options: ReportOptions) -> bytes:
-    """Return the archive; `options` change nothing.
-
-    Raises
-    ------
-    UsageError
-        When the result is no evaluation of boxes.
-    """
+    """Return the archive; `options` change nothing."""
     import numpy as np
 
     from jaccard_eval.data.result import EvaluationResult

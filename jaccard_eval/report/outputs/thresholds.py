@@ -13,13 +13,7 @@ NAMES = ("thresholds.json", "thresholds.yaml", "thresholds.yml")
 
 
 def render(result: Reportable, options: ReportOptions) -> str:
-    """Return the map; `options` change nothing. Classes without a true positive are left out.
-
-    Raises
-    ------
-    UsageError
-        When the result is no evaluation, or its errors were not found.
-    """
+    """Return the map; `options` change nothing. Classes without a true positive are left out."""
     table = part_table(result, "thresholds")
     if table is None:
         what = "--no-errors" if result.kind == "evaluation" else f"results of the kind {result.kind}"
@@ -32,8 +26,6 @@ def map_text(scores: Mapping[str, float]) -> str:
 
     YAML 1.1 takes 1e-05 for a text, so that mantissas have a dot: 1.0e-05.
 
-    Examples
-    --------
     >>> print(map_text({"dog": 1e-05}))
     {
       "dog": 1.0e-05
