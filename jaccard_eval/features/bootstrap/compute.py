@@ -29,7 +29,7 @@ from jaccard_eval.text import quoted_value
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
-POWER = 0.8  # of the smallest difference that a set is said to show
+POWER = 0.8  # of the smallest difference that a set is said to show: Cohen's convention, four times in five
 
 
 def resample(
@@ -42,13 +42,28 @@ def resample(
     unit: str = "image",
     run: Run = map,
 ) -> Resamples:
-    """Measure the summary and every class, or some metrics, at each resample."""
-    units = _units(groups, metrics.image_names, order)
+    """Measure the summary and every class, or some metrics, at each resample of the images, or of their `groups`.
+
+    `order` has the names of the same images in the order that they are drawn in: two runs are paired by it, however
+    each of them lists its images. `run` maps, in any number of threads; the result is the same.
+    """
+    names, grouping = metrics.image_names, None
+    if groups is not None:
+        units = np.unique(np.asarray(groups, dtype=str), return_inverse=True)[1].ravel()
+        # Sorted, so that the order of the images in a file makes no other signature.
+        rows = sorted(f"{name}\t{group}" for name, group in zip(names, groups, strict=True))
+        digest = hashlib.sha256("\n".join(rows).encode("utf-8", "surrogatepass"))
+        grouping = digest.hexdigest()[:FINGERPRINT_DIGITS]
+    else:
+        place = {name: i for i, name in enumerate(order or names)}
+        units = np.array([place[name] for name in names], dtype=np.int64)
     n_units = int(units.max(initial=-1)) + 1
     if n_units < 2:
         raise UsageError(f"a bootstrap draws {unit}s, and there is only {n_units} to draw from")
     task = _Task(metrics, refs)
-    estimate = task.measure(np.ones(len(units), dtype=np.int64))  # also prepares what all resamples share
+    # First, and in this thread: it prepares what all resamples share.
+    estimate = task.measure(np.ones(len(units), dtype=np.int64))
+    # Every resample has a seed of its own, so that any number of threads draws the same.
     weights = (draw_weights(units, n_units, (settings.rng, i)) for i in range(settings.n_resamples))
     values = np.stack(list(run(task.measure, weights)))
     return Resamples(
@@ -58,7 +73,7 @@ def resample(
         refs=task.names,
         estimate=estimate,
         values=values,
-        grouping=None if groups is None else _grouping_digest(metrics.image_names, groups),
+        grouping=grouping,
     )
 
 
@@ -70,14 +85,14 @@ def draw_weights(units: IntArray, n_units: int, seed: tuple[int, int]) -> IntArr
 
 def intervals(resamples: Resamples) -> dict[str, Interval | None]:
     """Return the percentile interval of each metric over the resamples that define it; None where none does."""
-    level = resamples.settings.confidence_level
-    return {
-        ref: percentile_interval(column, level) for ref, column in zip(resamples.refs, resamples.values.T, strict=True)
-    }
+    level, columns = resamples.settings.confidence_level, resamples.values.T
+    return {ref: percentile_interval(column, level) for ref, column in zip(resamples.refs, columns, strict=True)}
 
 
 def percentile_interval(values: FloatArray, confidence_level: float) -> Interval | None:
     """Return the quantiles that cut off half of what the confidence level leaves, at either end; NaN is left out."""
+    # Efron's percentile interval. BCa would correct for bias and skew, at the price of a jackknife over all images, and
+    # its ends hang on fewer resamples the further it corrects.
     defined = values[~np.isnan(values)]
     if len(defined) == 0:
         return None
@@ -86,7 +101,10 @@ def percentile_interval(values: FloatArray, confidence_level: float) -> Interval
 
 
 def paired_deltas(base: Resamples, other: Resamples) -> tuple[PairedDelta, ...]:
-    """Compare two models, metric by metric, over the same resamples of the same images."""
+    """Compare two models, metric by metric, over the same resamples of the same images.
+
+    Metrics that `other` lacks are left out; a UsageError when they were not drawn alike.
+    """
     other_settings, base_settings = other.to_document(), base.to_document()
     differing = [name for name in base_settings if other_settings[name] != base_settings[name]]
     if differing:
@@ -94,40 +112,35 @@ def paired_deltas(base: Resamples, other: Resamples) -> tuple[PairedDelta, ...]:
             f"{name} {quoted_value(base_settings[name])} and {quoted_value(other_settings[name])}" for name in differing
         )
         raise UsageError(f"resamples are not paired: {listed}")
-    column = {ref: i for i, ref in enumerate(other.refs)}
-    return tuple(_paired(base, i, other, column[ref]) for i, ref in enumerate(base.refs) if ref in column)
-
-
-def _paired(base: Resamples, i: int, other: Resamples, j: int) -> PairedDelta:
-    level = base.settings.confidence_level
-    delta = other.values[:, j] - base.values[:, i]
-    delta = delta[~np.isnan(delta)]
-    return PairedDelta(
-        ref=base.refs[i],
-        base=float(base.estimate[i]),
-        value=float(other.estimate[j]),
-        delta=float(other.estimate[j] - base.estimate[i]),
-        interval=percentile_interval(delta, level),
-        probability=_probability(delta),
-        detectable=_detectable(delta, level),
-        n_resamples=len(delta),
-    )
-
-
-def _probability(delta: FloatArray) -> float:
-    """1 minus the two-sided p-value; the sample itself counts as one more resample, so that it is never certain."""
-    if len(delta) == 0:
-        return math.nan
-    smaller_tail = min(int((delta <= 0).sum()), int((delta >= 0).sum()))
-    return max(0.0, 1 - 2 * (smaller_tail + 1) / (len(delta) + 1))
-
-
-def _detectable(delta: FloatArray, confidence_level: float) -> float:
-    """Difference that a two-sided test finds with the power stated, by the normal approximation."""
-    if len(delta) < 2:
-        return math.nan
-    normal = NormalDist()
-    return float(np.std(delta, ddof=1)) * (normal.inv_cdf((1 + confidence_level) / 2) + normal.inv_cdf(POWER))
+    level, normal = base.settings.confidence_level, NormalDist()
+    # A two-sided test finds a difference of so many standard errors with the power stated, as far as it is normal.
+    errors = normal.inv_cdf((1 + level) / 2) + normal.inv_cdf(POWER)
+    column = {ref: j for j, ref in enumerate(other.refs)}
+    deltas = []
+    for i, ref in enumerate(base.refs):
+        if ref not in column:
+            continue
+        j = column[ref]
+        # Resample by resample, not interval by interval: images that are hard for both models cancel out.
+        delta = other.values[:, j] - base.values[:, i]
+        delta = delta[~np.isnan(delta)]
+        smaller_tail = min(int((delta <= 0).sum()), int((delta >= 0).sum()))
+        # 1 minus the two-sided p-value. The sample itself counts as one more resample, so that nothing is ever certain
+        # (Davison and Hinkley 1997, section 4.2).
+        probability = max(0.0, 1 - 2 * (smaller_tail + 1) / (len(delta) + 1))
+        deltas.append(
+            PairedDelta(
+                ref=ref,
+                base=float(base.estimate[i]),
+                value=float(other.estimate[j]),
+                delta=float(other.estimate[j] - base.estimate[i]),
+                interval=percentile_interval(delta, level),
+                probability=probability if len(delta) else math.nan,
+                detectable=float(np.std(delta, ddof=1)) * errors if len(delta) > 1 else math.nan,
+                n_resamples=len(delta),
+            )
+        )
+    return tuple(deltas)
 
 
 def significant_drop(delta: PairedDelta, limit: float) -> bool:
@@ -147,6 +160,7 @@ class _Task:
     def __init__(self, metrics: DetectionMetrics, refs: Sequence[MetricRef] | None) -> None:
         self._axes = metrics.axes
         self._curves = metrics.curves
+        # Areas that are unknown stay so in every resample.
         known = [ref for ref in summary_refs(metrics.protocol) if metrics.area_known or ref.area is None]
         self._single = known if refs is None else refs
         self._of_class = class_refs(metrics.protocol) if refs is None else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -13,7 +13,7 @@ import numpy as np
 from jaccard_eval.data.document import MetricValue, Rows
 from jaccard_eval.data.intervals import Interval, Resamples
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.result import ClassRow, EvaluationResult
+from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import quoted, with_choices
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
@@ -29,6 +29,7 @@ FEW_UNITS = 30  # 95 % intervals of fewer images hold the true AP in less than 9
 SHOWN_SLICES = 3  # of those whose intervals are doubtful
 
 _GROUP_FIX = "Give every image a row of its name and its group, such as a/001.jpg,video-a."
+_GROUP_ROW = "expected an image and its group, and one group per image"
 
 
 def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: int | None = None) -> EvaluationResult:
@@ -40,8 +41,8 @@ def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: in
     found = intervals(resamples)
     return result.with_part(
         resamples,
-        metrics={name: replace(one, interval=found.get(str(one.ref))) for name, one in result.metrics.items()},
-        per_class=tuple(_with_interval(row, found) for row in result.per_class),
+        metrics=_with_intervals(result.metrics, None, found),
+        per_class=tuple(replace(row, values=_with_intervals(row.values, row.name, found)) for row in result.per_class),
         signature=with_choices(result.signature, resamples.choice),
         findings=(*result.findings, *remarks(resamples, metrics.image_names, result.pred.path)),
     )
@@ -50,13 +51,14 @@ def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: in
 def with_slices(
     result: EvaluationResult, slices: Sequence[Slice], settings: Bootstrap | None = None, *, workers: int | None = None
 ) -> EvaluationResult:
-    """Return a result with a row for each slice."""
+    """Return a result with a row for each slice, with intervals if there are settings; see `with_intervals`."""
     n_units: list[int] = []
 
     def intervals_of(part: DetectionMetrics, refs: Sequence[MetricRef]) -> dict[str, Interval | None]:
         if settings is None:
             return {}
         n_units.append(count_units(part.image_names, settings))
+        # One image, or one group, leaves nothing to draw: such a slice has values and no intervals.
         if n_units[-1] < 2:
             return {}
         run = partial(map_in_order, workers=workers)
@@ -75,7 +77,7 @@ def with_slices(
 
 def slices_choice(slices: Sequence[Slice]) -> str:
     """Name slices as a signature does, each with a digest of what it is made of."""
-    return f"slices={','.join(f'{quoted(one.name)}[{slice_digest(one)}]' for one in slices)}"
+    return f"slices={','.join(f'{quoted(images.name)}[{slice_digest(images)}]' for images in slices)}"
 
 
 def resample_alike(
@@ -90,20 +92,21 @@ def resample_alike(
     The summary and every class are measured, or the averages `refs` alone.
     """
     names = runs[0].image_names
-    odd = sorted({name for run in runs for name in set(names) ^ set(run.image_names)})
+    odd = sorted({name for metrics in runs for name in set(names) ^ set(metrics.image_names)})
     if odd:
         raise UsageError(
             f"resamples cannot be paired: {len(odd):,} images are not in all runs, such as {quoted_value(odd[0])}"
         )
     if settings.group_by is None:
-        orders = (None if run.image_names == names else names for run in runs)
-        pairs = zip(runs, orders, strict=True)
-        return [resample(one, settings, refs=refs, order=order, run=run) for one, order in pairs]
+        # The first run's order is drawn from for all: each may list the images in another one.
+        return [resample(metrics, settings, refs=refs, order=names, run=run) for metrics in runs]
+    # Frames of a video are alike: drawn one by one, they would pretend to be that many independent images.
     group = dict(zip(names, image_groups(names, settings.group_by), strict=True))
-    groups = ([group[name] for name in run.image_names] for run in runs)
     return [
-        resample(one, settings, refs=refs, groups=of, unit="group", run=run)
-        for one, of in zip(runs, groups, strict=True)
+        resample(
+            metrics, settings, refs=refs, groups=[group[name] for name in metrics.image_names], unit="group", run=run
+        )
+        for metrics in runs
     ]
 
 
@@ -119,12 +122,11 @@ def image_groups(names: Sequence[str], group_by: str) -> list[str]:
         return [str(PurePosixPath(name).parent) for name in names]
     path = Path(group_by)
     groups = _read_groups(path)
-    missing = [name for name in names if name not in groups]
-    if missing:
-        findings = FindingLog()
-        for name in missing:
+    findings = FindingLog()
+    for name in names:
+        if name not in groups:
             findings.error("group-missing", Where(str(path), record=name), "this image has no group", fix=_GROUP_FIX)
-        findings.raise_errors()
+    findings.raise_errors()
     return [groups[name] for name in names]
 
 
@@ -132,38 +134,23 @@ def _read_groups(path: Path) -> Mapping[str, str]:
     """Read rows of image and group; blank lines are left out, any other row is refused."""
     findings = FindingLog()
     groups: dict[str, str] = {}
-    for number, row in _rows(path):
-        cells = [cell.strip() for cell in row]
-        if len(cells) != 2 or not all(cells) or groups.get(cells[0], cells[1]) != cells[1]:
-            what = "expected an image and its group, and one group per image"
-            findings.error(
-                "group-row", Where(str(path), line=number), f"{what}, got {quoted_value(','.join(row))}", fix=_GROUP_FIX
-            )
-        else:
-            groups[cells[0]] = cells[1]
-    findings.raise_errors()
-    return groups
-
-
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row that is not blank, with its number."""
     reader = csv.reader(read_lines(path))
     try:
-        yield from ((reader.line_num, row) for row in reader if len(row) > 1 or "".join(row).strip())
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if not any(cells) and len(cells) < 2:
+                continue
+            # A row may be repeated, as in lists that were joined; what it may not is contradict itself.
+            if len(cells) != 2 or not all(cells) or groups.get(cells[0], cells[1]) != cells[1]:
+                what = f"{_GROUP_ROW}, got {quoted_value(','.join(row))}"
+                findings.error("group-row", Where(str(path), line=reader.line_num), what, fix=_GROUP_FIX)
+            else:
+                groups[cells[0]] = cells[1]
     except csv.Error as error:
-        raise DataError.single(
-            "group-row", Where(str(path), line=reader.line_num), str(error), fix=_GROUP_FIX
-        ) from None
-
-
-def _note_unused(path: Path, names: Sequence[str], findings: FindingLog) -> None:
-    unused = sorted(set(_read_groups(path)) - set(names))
-    if unused:
-        detail = (
-            f"{len(unused):,} images are not among those that are evaluated, such as "
-            f"{quoted_value(unused[0])}: left out"
-        )
-        findings.note("group-unused", Where(str(path)), detail)
+        where = Where(str(path), line=reader.line_num)
+        raise DataError.single("group-row", where, str(error), fix=_GROUP_FIX) from None
+    findings.raise_errors()
+    return groups
 
 
 def warn_if_few(n_units: int, unit: str, where: Where, findings: FindingLog, *, of_what: str = "") -> None:
@@ -186,19 +173,30 @@ def warn_of_few(names: Sequence[str], n_units: Sequence[int], findings: FindingL
         )
 
 
-def _with_interval(row: ClassRow, found: Mapping[str, Interval | None]) -> ClassRow:
-    values: dict[str, MetricValue] = {}
-    for name, one in row.values.items():
-        values[name] = replace(one, interval=found.get(str(replace(one.ref, class_name=row.name))))
-    return replace(row, values=values)
+def _with_intervals(
+    values: Mapping[str, MetricValue], class_name: str | None, found: Mapping[str, Interval | None]
+) -> dict[str, MetricValue]:
+    # Rows of classes name their metrics without the class, resamples name them with it.
+    return {
+        name: replace(metric, interval=found.get(str(replace(metric.ref, class_name=class_name))))
+        for name, metric in values.items()
+    }
 
 
 def remarks(resamples: Resamples, names: Sequence[str], path: str) -> tuple[Finding, ...]:
     """Say what makes intervals doubtful, and which rows of the file of groups name no image."""
     findings = FindingLog()
     if resamples.settings.group_by not in (None, BY_FOLDER):
-        _note_unused(Path(str(resamples.settings.group_by)), names, findings)
+        table = Path(str(resamples.settings.group_by))
+        unused = sorted(set(_read_groups(table)) - set(names))
+        if unused:
+            detail = (
+                f"{len(unused):,} images are not among those that are evaluated, such as "
+                f"{quoted_value(unused[0])}: left out"
+            )
+            findings.note("group-unused", Where(str(table)), detail)
     warn_if_few(resamples.n_units, resamples.unit, Where(path), findings)
+    # A class that few images show is in some resamples not drawn at all.
     absent = np.isnan(resamples.values).any(axis=0) & ~np.isnan(resamples.estimate)
     if absent.any():
         undefined = [ref for ref, gone in zip(resamples.refs, absent, strict=True) if gone]

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from jaccard_eval.data.intervals import Resamples
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields, without_fields
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.bootstrap.compute import Run
-from jaccard_eval.features.bootstrap.intervals import slices_choice
-from jaccard_eval.features.compare.compute import (
-    MOVED_IOU,
-    box_threshold,
-    contender,
-    versus,
-)
-from jaccard_eval.features.compare.noise import Noise, resample_comparison
-from jaccard_eval.features.compare.result import ComparisonResult
-from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.features.bootstrap.compute import Run, paired_deltas
+from jaccard_eval.features.bootstrap.intervals import count_units, remarks, resample_alike, slices_choice, warn_of_few
+from jaccard_eval.features.compare.compute import MOVED_IOU, box_threshold, contender, versus, with_intervals
+from jaccard_eval.features.compare.result import ComparisonResult, Versus
+from jaccard_eval.findings import Finding, FindingLog, Where
 from jaccard_eval.metrics.detection import detection_metrics
+from jaccard_eval.metrics.slices import part_of, slice_refs
 from jaccard_eval.options import BEST_F1, Bootstrap, Slice
 from jaccard_eval.text import quoted_value
 
@@ -72,36 +68,68 @@ def compare_results(
     baseline, *others = results
     _require_same_rules(baseline, others)
     threshold = box_threshold(detection_metrics(baseline), options.box_iou)
-    first, *rest = (contender(result, detection_metrics(result), threshold, options.score) for result in results)
+    first, *rest = (contender(result, threshold, options.score) for result in results)
     level = baseline.protocol.iou_thresholds[threshold]
-    against = ",".join(one.fingerprint for one in rest)
-    others_beside = tuple(
-        versus(baseline, one, (first, name), threshold=threshold, moved_iou=options.moved_iou, slices=options.slices)
-        for one, name in zip(others, rest, strict=True)
-    )
-    if options.bootstrap is None:
-        noise = Noise(others=others_beside)
-    else:
-        noise = resample_comparison(others_beside, results, options.slices, options.bootstrap, run=run)
+    beside = [
+        versus(baseline, other, (first, name), threshold=threshold, moved_iou=options.moved_iou, slices=options.slices)
+        for other, name in zip(others, rest, strict=True)
+    ]
+    findings = [finding for result in results for finding in result.findings]
+    drawn = None
+    if options.bootstrap is not None:
+        beside, drawn, doubts = _with_noise(beside, results, options.slices, options.bootstrap, run)
+        findings += doubts
+    against = ",".join(name.fingerprint for name in rest)
+    # What the baseline was asked besides its metrics is no part of a comparison.
+    rules = without_fields(baseline.signature, BESIDE_METRICS)
+    noise = [] if drawn is None else [drawn.choice]
     return ComparisonResult(
         version=version,
-        signature="|".join([_rules(baseline), f"against={against}", *options.chosen(level), *noise.choices]),
+        signature="|".join([rules, f"against={against}", *options.chosen(level), *noise]),
         protocol=baseline.protocol.name,
         gt=baseline.gt.path,
         baseline=first,
         box_iou=level,
         moved_iou=options.moved_iou,
-        others=noise.others,
-        findings=tuple(
-            dict.fromkeys([*(finding for result in results for finding in result.findings), *noise.findings])
-        ),
-        bootstrap=noise.drawn,
+        others=tuple(beside),
+        findings=tuple(dict.fromkeys(findings)),  # those of the ground truth come with every result
+        bootstrap=drawn,
     )
 
 
-def _rules(baseline: EvaluationResult) -> str:
-    """Return the signature of the baseline without what is no part of a comparison."""
-    return without_fields(baseline.signature, BESIDE_METRICS)
+def _with_noise(
+    others: Sequence[Versus],
+    results: Sequence[EvaluationResult],
+    slices: Sequence[Slice],
+    settings: Bootstrap,
+    run: Run,
+) -> tuple[list[Versus], Resamples, tuple[Finding, ...]]:
+    """Give every difference its interval; return the resamples of the baseline too, and what makes them doubtful."""
+    runs, findings = [detection_metrics(result) for result in results], FindingLog()
+    # All predictions are resampled on the same images: what is hard for all of them cancels out in a difference.
+    base, *rest = resample_alike(runs, settings, run=run)
+    deltas = [
+        with_intervals(beside.deltas, paired_deltas(base, drawn)) for beside, drawn in zip(others, rest, strict=True)
+    ]
+    parts = [list(beside.slices) for beside in others]
+    n_units = []
+    for i, images in enumerate(slices):
+        restricted = [part_of(metrics, images) for metrics in runs]
+        n_units.append(count_units(restricted[0].image_names, settings))
+        # A slice draws from its own images. One image, or one group, leaves nothing to draw.
+        if n_units[-1] > 1:
+            refs = slice_refs(restricted[0].protocol)
+            base_part, *rest_parts = resample_alike(restricted, settings, refs=refs, run=run)
+            for of_slices, drawn in zip(parts, rest_parts, strict=True):
+                weighed = with_intervals(of_slices[i].deltas, paired_deltas(base_part, drawn))
+                of_slices[i] = replace(of_slices[i], deltas=weighed)
+    path, names = results[0].pred.path, runs[0].image_names
+    warn_of_few([images.name for images in slices], n_units, findings, path)
+    weighed_others = [
+        replace(beside, deltas=of_all, slices=tuple(of_slices))
+        for beside, of_all, of_slices in zip(others, deltas, parts, strict=True)
+    ]
+    return weighed_others, base, (*remarks(base, names, path), *findings.findings())
 
 
 def require_two(count: int) -> None:
@@ -114,36 +142,32 @@ def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationR
     """Raise a DataError unless all results rest on one ground truth and on the same rules."""
     findings = FindingLog()
     base_fields = signature_fields(baseline.signature)
-    for one in others:
-        other_fields = signature_fields(one.signature)
+    class_names = detection_metrics(baseline).class_names
+    for other in others:
+        other_fields = signature_fields(other.signature)
         names = [name for name in dict.fromkeys([*base_fields, *other_fields]) if name not in PER_RUN_FIELDS]
         for name in names:
             if base_fields.get(name) != other_fields.get(name):
                 what = "the fingerprint of the ground truth" if name == "gt" else f"the rule {name}"
                 findings.error(
                     "comparison-unequal",
-                    Where(one.pred.path, field=name),
+                    Where(other.pred.path, field=name),
                     f"{what} is {quoted_value(other_fields.get(name, 'not set'))}, and "
                     f"{quoted_value(base_fields.get(name, 'not set'))} for"
                     f" the baseline {baseline.pred.path}",
                     fix="Compare results of one ground truth by the same rules: evaluate again where they differ.",
                 )
-        _require_same_rows(baseline, one, findings)
+        # The fingerprint knows no order. Boxes are compared by their row, classes by their place.
+        what = "classes" if class_names != detection_metrics(other).class_names else "boxes"
+        if what == "classes" or not _has_equal_rows(baseline, other):
+            findings.error(
+                "comparison-unequal",
+                Where(other.pred.path, field=what),
+                f"the {what} of the ground truth are not the same, or in another order, for the baseline"
+                f" {baseline.pred.path}",
+                fix="Evaluate both on one file.",
+            )
     findings.raise_errors()
-
-
-def _require_same_rows(baseline: EvaluationResult, other: EvaluationResult, findings: FindingLog) -> None:
-    """Refuse ground truth in another order: boxes are compared by their row, classes by their place."""
-    base_metrics, other_metrics = detection_metrics(baseline), detection_metrics(other)
-    what = "classes" if base_metrics.class_names != other_metrics.class_names else "boxes"
-    if what == "classes" or not _has_equal_rows(baseline, other):
-        findings.error(
-            "comparison-unequal",
-            Where(other.pred.path, field=what),
-            f"the {what} of the ground truth are not the same, or in another order, for the baseline"
-            f" {baseline.pred.path}",
-            fix="Evaluate both on one file.",
-        )
 
 
 def _has_equal_rows(baseline: EvaluationResult, other: EvaluationResult) -> bool:

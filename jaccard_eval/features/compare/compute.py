@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,51 +26,8 @@ from jaccard_eval.options import BEST_F1, Slice
 from jaccard_eval.text import quoted_value
 
 MOVED_IOU = 0.05  # least change of IoU that is a move: one step of COCO's thresholds
+NOISE = ("interval", "probability", "detectable")  # what a difference takes over from a paired bootstrap
 NONE = -1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BoxStates:
-    """What one set of predictions makes of each ground-truth box."""
-
-    # Shape (m,): row in the match table of the detection at the box: that which matches it, else one of another
-    # class; -1 for none
-    detection: IntArray
-    found: BoolArray  # shape (m,): whether that detection is of the box's own class
-    iou: FloatArray  # shape (m,): of that detection; NaN without one
-    duplicates: IntArray  # shape (m,): further detections of the own class on a box that is found
-
-    @classmethod
-    def of(cls, judged: Judged, threshold: int) -> BoxStates:
-        """Read the states off a match table, at one IoU threshold, for detections with at least the score.
-
-        Matching goes by descending score, so leaving out the detections below a score changes no match above it.
-        """
-        table = judged.table
-        kept = table.score >= judged.score
-        detection, iou = _matches(table, threshold, kept)
-        found = detection != NONE
-        matched = _matched(table, threshold)
-        duplicates = _duplicates(table, threshold, kept & ~matched, found)
-        other, overlap = _of_other_class(judged, threshold, kept & ~matched, ~found)
-        return cls(
-            detection=np.where(found, detection, other),
-            found=found,
-            iou=np.where(found, iou, overlap),
-            duplicates=duplicates,
-        )
-
-    def describe(self, row: int, table: MatchTable, class_names: Sequence[str]) -> BoxState:
-        """Return the state of one box in names."""
-        at = int(self.detection[row])
-        if at == NONE:
-            return BoxState()
-        return BoxState(
-            predicted=class_names[table.label[at]],
-            score=float(table.score[at]),
-            iou=float(self.iou[row]),
-            duplicates=int(self.duplicates[row]),
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +47,59 @@ class Judged:
         return cls(detection_metrics(result).table, *result.boxes, score)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxStates:
+    """What one set of predictions makes of each ground-truth box; shape (m,) each."""
+
+    # Row in the match table of the detection at the box: that which matches it, else one of another class; -1 for none
+    detection: IntArray
+    label: IntArray  # class of that detection, -1 for none
+    found: BoolArray  # whether that detection is of the box's own class
+    iou: FloatArray  # of that detection; NaN without one
+    duplicates: IntArray  # further detections of the own class on a box that is found
+
+    @classmethod
+    def of(cls, judged: Judged, threshold: int) -> BoxStates:
+        """Read the states off a match table, at one IoU threshold, for detections with at least the score."""
+        table = judged.table
+        n_gt = len(table.gt_image)
+        # Matching goes by descending score, so that leaving out the detections below a score changes no match above it.
+        kept = table.score >= judged.score
+        choice = table.choice[ALL_SIZES, threshold]
+        matching = choice != NO_PAIR
+        taken = np.flatnonzero(matching & kept[table.candidate])
+        truth = table.pair_gt[choice[taken]]
+        detection, iou = np.full(n_gt, NONE, dtype=np.int64), np.full(n_gt, np.nan)
+        detection[truth], iou[truth] = table.candidate[taken], table.pair_overlap[choice[taken]]
+        found = detection != NONE
+        # Only detections that match nothing can be duplicates or of a mistaken class: the others are right elsewhere.
+        free = kept.copy()
+        free[table.candidate[matching]] = False
+        # Capped as where boxes are matched, or an exact copy of a box may miss an IoU of 1 by rounding.
+        level = min(table.protocol.iou_thresholds[threshold], LARGEST_THRESHOLD)
+        reaches = (table.pair_overlap >= level) & free[table.pair_detection] & found[table.pair_gt]
+        pairs = np.flatnonzero(reaches)
+        # A duplicate of two boxes counts once, at the one that it overlaps most.
+        best = _best(table.pair_detection[pairs], table.pair_overlap[pairs])
+        duplicates = np.bincount(table.pair_gt[pairs[best]], minlength=n_gt)
+        rows, others, overlap = _of_other_class(judged, level, np.flatnonzero(free), np.flatnonzero(~found))
+        detection[rows], iou[rows] = others, overlap
+        label = np.append(table.label, NONE)[detection]  # row -1 is the entry that was appended
+        return cls(detection, label, found, iou, duplicates)
+
+    def describe(self, row: int, table: MatchTable, class_names: Sequence[str]) -> BoxState:
+        """Return the state of one box in names."""
+        at = int(self.detection[row])
+        if at == NONE:
+            return BoxState()
+        return BoxState(
+            predicted=class_names[self.label[row]],
+            score=float(table.score[at]),
+            iou=float(self.iou[row]),
+            duplicates=int(self.duplicates[row]),
+        )
+
+
 def box_changes(
     baseline: Judged,
     other: Judged,
@@ -101,11 +111,20 @@ def box_changes(
 ) -> tuple[Change, ...]:
     """Return every ground-truth box that counts and is treated differently, by image, kind and row."""
     truth, table = baseline.table, other.table
-    base_states, other_states = BoxStates.of(baseline, threshold), BoxStates.of(other, threshold)
+    a, b = BoxStates.of(baseline, threshold), BoxStates.of(other, threshold)
+    both = a.found & b.found
+    # Kinds exclude each other but for the last: a box that both find can be both duplicated and moved.
+    kinds = (
+        (ChangeKind.LOST, a.found & (b.label == NONE)),
+        (ChangeKind.FOUND, b.found & (a.label == NONE)),
+        (ChangeKind.RECLASSIFIED, (a.label != b.label) & (a.label != NONE) & (b.label != NONE)),
+        (ChangeKind.DUPLICATED, both & (a.duplicates == 0) & (b.duplicates > 0)),
+        (ChangeKind.DEDUPLICATED, both & (a.duplicates > 0) & (b.duplicates == 0)),
+        (ChangeKind.MOVED, both & (np.abs(b.iou - a.iou) >= moved_iou)),
+    )
     counts = ~truth.gt_ignored[ALL_SIZES]
-    labels = _labels(truth, base_states), _labels(table, other_states)
     changes = []
-    for rank, (kind, chosen) in enumerate(_kinds(base_states, other_states, *labels, moved_iou)):
+    for rank, (kind, chosen) in enumerate(kinds):
         for row in np.flatnonzero(chosen & counts).tolist():
             x, y, width, height = baseline.gt.xywh[row].tolist()
             change = Change(
@@ -114,90 +133,41 @@ def box_changes(
                 class_name=class_names[truth.gt_label[row]],
                 row=int(truth.gt_source[row]),
                 xywh=(x, y, width, height),
-                before=base_states.describe(row, truth, class_names),
-                after=other_states.describe(row, table, class_names),
+                before=a.describe(row, truth, class_names),
+                after=b.describe(row, table, class_names),
             )
             changes.append((change.image, rank, change.row, change))
+    # By name, not by row: the order of images in a file changes nothing.
     return tuple(change[-1] for change in sorted(changes, key=lambda change: change[:-1]))
 
 
-def _labels(table: MatchTable, states: BoxStates) -> IntArray:
-    """Class of the detection at each box, -1 for none; shape (m,)."""
-    return np.append(table.label, NONE)[states.detection]
-
-
-def _kinds(
-    a: BoxStates, b: BoxStates, a_label: IntArray, b_label: IntArray, moved_iou: float
-) -> Iterator[tuple[ChangeKind, BoolArray]]:
-    """Mark the boxes of each kind, shape (m,)."""
-    both = a.found & b.found
-    other_class = (a_label != b_label) & (a_label != NONE) & (b_label != NONE)
-    yield ChangeKind.LOST, a.found & (b_label == NONE)
-    yield ChangeKind.FOUND, b.found & (a_label == NONE)
-    yield ChangeKind.RECLASSIFIED, other_class
-    yield ChangeKind.DUPLICATED, both & (a.duplicates == 0) & (b.duplicates > 0)
-    yield ChangeKind.DEDUPLICATED, both & (a.duplicates > 0) & (b.duplicates == 0)
-    yield ChangeKind.MOVED, both & (np.abs(b.iou - a.iou) >= moved_iou)
-
-
-def _matches(table: MatchTable, threshold: int, kept: BoolArray) -> tuple[IntArray, FloatArray]:
-    """Return the detection that matches each ground-truth box, -1 for none, and its IoU; shape (m,) each."""
-    detection = np.full(len(table.gt_image), NONE, dtype=np.int64)
-    iou = np.full(len(table.gt_image), np.nan)
-    choice = table.choice[ALL_SIZES, threshold]
-    taken = np.flatnonzero((choice != NO_PAIR) & kept[table.candidate])
-    truth = table.pair_gt[choice[taken]]
-    detection[truth] = table.candidate[taken]
-    iou[truth] = table.pair_overlap[choice[taken]]
-    return detection, iou
-
-
-def _matched(table: MatchTable, threshold: int) -> BoolArray:
-    """Mark the detections that match anything, shape (n,)."""
-    matched = np.zeros(len(table), dtype=np.bool_)
-    matched[table.candidate] = table.choice[ALL_SIZES, threshold] != NO_PAIR
-    return matched
-
-
-def _duplicates(table: MatchTable, threshold: int, free: BoolArray, found: BoolArray) -> IntArray:
-    """Count unmatched detections on each box that is found; each counts at the box that it overlaps most."""
-    reaches = table.pair_overlap >= _level(table, threshold)
-    pairs = np.flatnonzero(reaches & free[table.pair_detection] & found[table.pair_gt])
-    best = _best(table.pair_detection[pairs], table.pair_overlap[pairs])
-    return np.bincount(table.pair_gt[pairs[best]], minlength=len(found))
-
-
-def _of_other_class(judged: Judged, threshold: int, free: BoolArray, missed: BoolArray) -> tuple[IntArray, FloatArray]:
-    """Return the unmatched detection of another class that overlaps each missed box most; -1 and NaN for none."""
+def _of_other_class(
+    judged: Judged, level: float, dets: IntArray, truth: IntArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Pair missed boxes with the free detection of another class that overlaps them most: boxes, detections, IoU."""
     table = judged.table
-    detection, iou = np.full(len(missed), NONE, dtype=np.int64), np.full(len(missed), np.nan)
-    dets, truth = np.flatnonzero(free), np.flatnonzero(missed)
-    truth = truth[stable_order(table.gt_image[truth])]
     if not len(dets) or not len(truth):
-        return detection, iou
+        return truth[:0], dets[:0], np.zeros(0)
+    # The match table has pairs of one class only. These are made here, for what is missed and what is free.
+    truth = truth[stable_order(table.gt_image[truth])]
     n_images = int(max(judged.gt.image.max(initial=-1), judged.pred.image.max(initial=-1))) + 1
     pairs = candidate_pairs(
         judged.pred.take(detection_rows(judged.pred, table.protocol, n_images)[dets]),
         judged.gt.take(truth),
         Blocks.of(table.gt_image[truth], table.image[dets]),
         table.protocol,
-        threshold=_level(table, threshold),
+        threshold=level,
     )
     other = table.label[dets[pairs.det]] != table.gt_label[truth[pairs.gt]]
     det, gt, overlap = dets[pairs.det[other]], truth[pairs.gt[other]], pairs.overlap[other]
     best = _best(gt, overlap)
-    detection[gt[best]], iou[gt[best]] = det[best], overlap[best]
-    return detection, iou
+    return gt[best], det[best], overlap[best]
 
 
 def _best(key: IntArray, overlap: FloatArray) -> IntArray:
     """Return the row with the largest overlap of each key; of equal ones the first."""
     order = np.lexsort((np.arange(len(key)), -overlap, key))
     return order[starts_of_runs(key[order])]
-
-
-def _level(table: MatchTable, threshold: int) -> float:
-    return min(table.protocol.iou_thresholds[threshold], LARGEST_THRESHOLD)
 
 
 def box_threshold(metrics: DetectionMetrics, iou: float | None) -> int:
@@ -210,9 +180,9 @@ def box_threshold(metrics: DetectionMetrics, iou: float | None) -> int:
         raise UsageError(f"box_iou: {str(error).partition(': ')[2]}") from None
 
 
-def contender(result: EvaluationResult, metrics: DetectionMetrics, threshold: int, score: float | str) -> Contender:
+def contender(result: EvaluationResult, threshold: int, score: float | str) -> Contender:
     """Name predictions, with the score from which their detections are compared box by box."""
-    least = metrics.curves.best_f1(threshold, None) if score == BEST_F1 else float(score)
+    least = detection_metrics(result).curves.best_f1(threshold, None) if score == BEST_F1 else float(score)
     return Contender(path=result.pred.path, fingerprint=result.pred.fingerprint, score=least)
 
 
@@ -225,64 +195,57 @@ def versus(
     moved_iou: float,
     slices: Sequence[Slice] = (),
 ) -> Versus:
-    """Compare two results on one ground truth."""
+    """Compare two results on one ground truth; the names bring the scores from which detections count."""
     base_metrics, other_metrics = detection_metrics(baseline), detection_metrics(other)
-    changes = box_changes(
-        Judged.of(baseline, names[0].score),
-        Judged.of(other, names[1].score),
-        threshold=threshold,
-        image_names=base_metrics.image_names,
-        class_names=base_metrics.class_names,
-        moved_iou=moved_iou,
-    )
+    deltas = _deltas(None, baseline.metrics, other.metrics)
+    for base_row, other_row in zip(baseline.per_class, other.per_class, strict=True):
+        deltas += _deltas(base_row.name, base_row.values, other_row.values)
+    parts = (measure_slices(metrics, slices, metrics.protocol) for metrics in (base_metrics, other_metrics))
     return Versus(
         contender=names[1],
-        deltas=tuple(_deltas(baseline, other)),
-        changes=changes,
-        slices=tuple(_slice_deltas(base_metrics, other_metrics, slices)),
+        deltas=deltas,
+        changes=box_changes(
+            Judged.of(baseline, names[0].score),
+            Judged.of(other, names[1].score),
+            threshold=threshold,
+            image_names=base_metrics.image_names,
+            class_names=base_metrics.class_names,
+            moved_iou=moved_iou,
+        ),
+        slices=tuple(
+            SliceDeltas(
+                name=base_part.name,
+                digest=base_part.digest,
+                images=base_part.images,
+                deltas=_deltas(None, base_part.values, other_part.values),
+            )
+            for base_part, other_part in zip(*parts, strict=True)
+        ),
     )
 
 
-def with_intervals(one: Versus, paired: Iterable[PairedDelta]) -> Versus:
-    """Return a comparison whose metrics, of all classes and of each, have the intervals of a paired bootstrap."""
-    found = {delta.ref: delta for delta in paired}
-    return replace(one, deltas=tuple(_with_interval(delta, found.get(_ref(delta))) for delta in one.deltas))
-
-
-def slice_with_intervals(part: SliceDeltas, paired: Iterable[PairedDelta]) -> SliceDeltas:
-    """Return a slice whose metrics have the intervals of a paired bootstrap over its images."""
-    found = {delta.ref: delta for delta in paired}
-    return replace(part, deltas=tuple(_with_interval(delta, found.get(delta.metric)) for delta in part.deltas))
-
-
-def _ref(delta: Delta) -> str:
-    return str(replace(MetricRef.parse(delta.metric), class_name=delta.class_name))
-
-
-def _with_interval(delta: Delta, found: PairedDelta | None) -> Delta:
-    if found is None:
-        return delta
-    return replace(delta, interval=found.interval, probability=found.probability, detectable=found.detectable)
-
-
-def _deltas(baseline: EvaluationResult, other: EvaluationResult) -> Iterator[Delta]:
-    yield from _pairs(None, baseline.metrics, other.metrics)
-    for base_row, other_row in zip(baseline.per_class, other.per_class, strict=True):
-        yield from _pairs(base_row.name, base_row.values, other_row.values)
-
-
-def _slice_deltas(
-    baseline: DetectionMetrics, other: DetectionMetrics, slices: Sequence[Slice]
-) -> Iterator[SliceDeltas]:
-    sides = (measure_slices(one, slices, one.protocol) for one in (baseline, other))
-    for base_row, other_row in zip(*sides, strict=True):
-        deltas = tuple(_pairs(None, base_row.values, other_row.values))
-        yield SliceDeltas(name=base_row.name, digest=base_row.digest, images=base_row.images, deltas=deltas)
-
-
-def _pairs(
+def _deltas(
     name: str | None, base_values: Mapping[str, MetricValue], other_values: Mapping[str, MetricValue]
-) -> Iterator[Delta]:
-    for metric, one in base_values.items():
-        value = other_values[metric].value if metric in other_values else math.nan
-        yield Delta(metric=metric, class_name=name, baseline=one.value, value=value, n=one.n)
+) -> tuple[Delta, ...]:
+    # Metrics are those of the baseline: what it was not asked has nothing to differ from.
+    return tuple(
+        Delta(
+            metric=metric,
+            class_name=name,
+            baseline=base.value,
+            value=other_values[metric].value if metric in other_values else math.nan,
+            n=base.n,
+        )
+        for metric, base in base_values.items()
+    )
+
+
+def with_intervals(deltas: Iterable[Delta], paired: Iterable[PairedDelta]) -> tuple[Delta, ...]:
+    """Return differences with the intervals of a paired bootstrap, of those metrics that it has."""
+    found = {drawn.ref: drawn for drawn in paired}
+    weighed = []
+    for delta in deltas:
+        drawn = found.get(str(replace(MetricRef.parse(delta.metric), class_name=delta.class_name)))
+        noise = {} if drawn is None else {name: getattr(drawn, name) for name in NOISE}
+        weighed.append(replace(delta, **noise))
+    return tuple(weighed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 
 from jaccard_eval.data.document import DataTable
@@ -18,6 +18,7 @@ from jaccard_eval.features.compare.result import (
     Change,
     ChangeKind,
     ComparisonResult,
+    Contender,
     Delta,
     Versus,
 )
@@ -26,6 +27,7 @@ from jaccard_eval.report.model import Cell, Column, DataCell, KeyValues, Note, R
 from jaccard_eval.report.numbers import metric_text, side_text, threshold_text
 from jaccard_eval.report.sections import findings_section
 
+# GitHub refuses comments of more than 65,536 characters; these bounds keep a summary of any data set well below.
 SHOWN_CLASSES = 10  # of the movers of one contender
 SHOWN_SLICES = 20
 SHOWN_IMAGES = 5  # with the most changes
@@ -41,15 +43,17 @@ def build_report(result: ComparisonResult, options: ReportOptions) -> Report:
     """Return what a summary for people says; `options.per_class` lists every class that moved."""
     # A, B, C, ... and numbers where letters end.
     names = [*ascii_uppercase, *map(str, range(len(ascii_uppercase) + 1, len(result.others) + 2))]
-    named = list(zip(names[1:], result.others, strict=False))
-    names = names[: len(named) + 1]
-    sections = [_inputs(result, names), _summary(result, names)]
+    names = names[: len(result.others) + 1]
+    contenders = [result.baseline, *(versus.contender for versus in result.others)]
+    paths = [("ground truth", result.gt), (f"{names[0]}, the baseline", result.baseline.path)]
+    paths += [(name, contender.path) for name, contender in zip(names[1:], contenders[1:], strict=True)]
+    sections = [Section("Inputs", (KeyValues(tuple(paths)),)), _summary(result, names)]
     if any(versus.slices for versus in result.others):
         sections.append(_slices(result, names))
-    for name, versus in named:
+    for name, versus in zip(names[1:], result.others, strict=True):
         sections += _movers(versus, name, result.bootstrap, None if options.per_class else SHOWN_CLASSES)
-    sections.append(_counts(result, names))
-    for name, versus in named:
+    sections.append(_counts(result, dict(zip(names, contenders, strict=True))))
+    for name, versus in zip(names[1:], result.others, strict=True):
         if versus.changes:
             sections += [_images(versus, name), _changes(versus, name)]
     sections += findings_section(result.findings)
@@ -67,13 +71,6 @@ def build_data(result: ComparisonResult, options: ReportOptions) -> DataTable:
             rows.append((*place, *states))
     header = (*_PLACE, *(f"{side}_{name}" for side in ("before", "after") for name in _STATE))
     return DataTable(header, tuple(rows))
-
-
-def _inputs(result: ComparisonResult, names: Sequence[str]) -> Section:
-    contenders = [result.baseline, *(versus.contender for versus in result.others)]
-    pairs = [("ground truth", result.gt), (f"{names[0]}, the baseline", contenders[0].path)]
-    pairs += [(name, contender.path) for name, contender in zip(names[1:], contenders[1:], strict=True)]
-    return Section("Inputs", (KeyValues(tuple(pairs)),))
 
 
 def _summary(result: ComparisonResult, names: Sequence[str]) -> Section:
@@ -155,13 +152,11 @@ def _movers(versus: Versus, name: str, bootstrap: Resamples | None, limit: int |
     return [Section(f"Classes that moved most, {MAIN_METRIC} of {name}", (Table(heads, rows), *more))]
 
 
-def _counts(result: ComparisonResult, names: Sequence[str]) -> Section:
-    heads = (Column("ground-truth boxes"), *columns("count", *(f"{name} against A" for name in names[1:])))
+def _counts(result: ComparisonResult, contenders: Mapping[str, Contender]) -> Section:
+    heads = (Column("ground-truth boxes"), *columns("count", *(f"{name} against A" for name in [*contenders][1:])))
     counts = [versus.counts() for versus in result.others]
     rows: Rows = tuple((str(kind), *(count[kind] for count in counts)) for kind in ChangeKind)
-    contenders = [result.baseline, *(versus.contender for versus in result.others)]
-    pairs = zip(names, contenders, strict=True)
-    scores = ", ".join(f"{name} {threshold_text(contender.score)}" for name, contender in pairs)
+    scores = ", ".join(f"{name} {threshold_text(contender.score)}" for name, contender in contenders.items())
     how = (
         f"found: matched at IoU {threshold_text(result.box_iou)} by a detection with a score of at least: {scores};"
         f" moved: the IoU changed by {threshold_text(result.moved_iou)} or more"
@@ -191,13 +186,13 @@ def _changes(versus: Versus, name: str) -> Section:
 
 def _notable(changes: Sequence[Change], n: int) -> list[Change]:
     """Return `n` changes by kind, as many of each kind as there is room for, the surest or largest of it."""
-    ranked: dict[ChangeKind, list[Change]] = {kind: [] for kind in ChangeKind}
-    for change in sorted(changes, key=_weight, reverse=True):
-        ranked[change.kind].append(change)
-    # In rounds: the best of every kind, then the second of every kind, until there is no room.
-    rounds = sorted((i, k) for k, kind in enumerate(ChangeKind) for i in range(len(ranked[kind])))
     kinds = list(ChangeKind)
-    return [ranked[kinds[k]][i] for k, i in sorted((k, i) for i, k in rounds[:n])]
+    ranked: list[list[Change]] = [[] for _ in kinds]
+    for change in sorted(changes, key=_weight, reverse=True):
+        ranked[kinds.index(change.kind)].append(change)
+    # In rounds: the best of every kind, then the second of every kind, until there is no room.
+    rounds = sorted((i, k) for k, of_kind in enumerate(ranked) for i in range(len(of_kind)))
+    return [ranked[k][i] for k, i in sorted((k, i) for i, k in rounds[:n])]
 
 
 def _weight(change: Change) -> float:
@@ -225,4 +220,5 @@ def _more(rows: Sequence[object], limit: int | None, where: str = "the JSON docu
 
 
 def _short(text: str) -> str:
+    # The end of a path tells it from its neighbours.
     return text if len(text) <= MAX_CELL else f"…{text[1 - MAX_CELL :]}"

@@ -35,9 +35,7 @@ class Delta:
 
     metric: str  # as the summary and the table of classes name it
     # None: over all classes
-    class_name: str | None = field(
-        metadata=written_as(None)
-    )  # the table that a row stands in has the class where it has one
+    class_name: str | None = field(metadata=written_as(None))  # written by the table of classes, where there is one
     baseline: float
     value: float
     n: int  # ground-truth boxes that it rests on

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,7 @@ from jaccard_eval.features.errors.result import (
     LocalisationRecallPrecision,
 )
 from jaccard_eval.matching.candidates import Pairs
-from jaccard_eval.matching.matchtable import MatchTable, detection_rows, match_boxes, pairs_of_any_class
+from jaccard_eval.matching.matchtable import detection_rows, match_boxes, pairs_of_any_class
 from jaccard_eval.matching.order import IntArray, descending_order
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.calibration import calibration
@@ -38,21 +37,24 @@ def confusion_matrix(
     """
     n = len(names)
     above = pred if pred.score is None else pred.take(pred.score >= score)
+    # The caps were applied before, by class: once more, over all classes, they would drop detections that count.
     rules = protocol.with_options(iou_thresholds=(iou,), areas=protocol.areas[:1], max_dets=(), class_agnostic=True)
+    # A class-agnostic table forgets the labels. Numbered sources lead from its rows back to them.
     numbered = freeze(replace(above, source=np.arange(len(above))))
     table = match_boxes(gt, numbered, rules, n_images=n_images, n_labels=n)
-    gt_label, label = (one.label * (not protocol.class_agnostic) for one in (gt, above))
+    # Under a protocol that knows no classes, all boxes are of the one class that `names` has.
+    gt_label, label = (boxes.label * (not protocol.class_agnostic) for boxes in (gt, above))
     hit, counts = Ranking.of(table, n_images).outcomes(0)
     found = hit[table.candidate]
     matched_gt = table.pair_gt[table.choice[ALL_SIZES, 0][found]]
     matched_pred = table.source[table.candidate[found]]
-    counted = ~table.gt_ignored[ALL_SIZES]
-    counted[matched_gt] = False
-    wrong = label[table.source[counts & ~hit]]
+    unmatched = ~table.gt_ignored[ALL_SIZES]
+    unmatched[matched_gt] = False
     cells = np.zeros((n + 1, n + 1), dtype=np.int64)
+    # Pairs of classes repeat: `cells[...] += 1` would count each pair once.
     np.add.at(cells, (gt_label[matched_gt], label[matched_pred]), 1)
-    cells[:n, n] = np.bincount(gt_label[counted], minlength=n)
-    cells[n, :n] = np.bincount(wrong, minlength=n)
+    cells[:n, n] = np.bincount(gt_label[unmatched], minlength=n)
+    cells[n, :n] = np.bincount(label[table.source[counts & ~hit]], minlength=n)
     return ConfusionMatrix(names=names, counts=cells, score=score, iou=iou)
 
 
@@ -61,7 +63,11 @@ GRID = np.arange(101) / 100
 
 
 def confidence_curve(score: FloatArray, hit: BoolArray, positives: int, at: FloatArray = GRID) -> ConfidenceCurve:
-    """Return precision, recall and F1 of the detections with at least each score of `at`."""
+    """Return precision, recall and F1 of the detections with at least each score of `at`; scores (n,) descend.
+
+    Precision is undefined without detections, recall without ground truth, F1 without either.
+    """
+    # Exact at every score: steps are counted, nothing is interpolated.
     kept = np.searchsorted(-score, -at, side="right")  # (S,) detections with at least the score
     tp = np.append(0, np.cumsum(hit))[kept]
     return ConfidenceCurve(
@@ -73,14 +79,11 @@ def confidence_curve(score: FloatArray, hit: BoolArray, positives: int, at: Floa
 
 
 def best_f1_score(score: FloatArray, hit: BoolArray, positives: int) -> tuple[float, float]:
-    """Return the score with the highest F1, and that F1; of equal ones the highest score. NaN without a true positive.
-
-    Parameters are those of `confidence_curve`.
-    """
+    """Return the score with the highest F1, and that F1; NaN without a true positive. Scores descend."""
     if not hit.any() or positives == 0:
-        return float("nan"), float("nan")
+        return math.nan, math.nan
     curve = confidence_curve(score, hit, positives, score)
-    best = int(curve.f1.argmax())
+    best = int(curve.f1.argmax())  # of equal ones the first, which has the highest score
     return float(score[best]), float(curve.f1[best])
 
 
@@ -92,52 +95,37 @@ def optimal_lrp(
     LRP(s) = (sum over true positives of (1 - IoU) / (1 - tau) + FP + FN) / (TP + FP + FN), of the detections with at
     least the score s. Of equal errors that of the highest score counts; leaving out all detections gives 1.
     """
+    # Oksuz et al. (2018), "Localization recall precision (LRP): a new performance metric for object detection", and
+    # Oksuz et al. (2021), "One metric to measure them all", equations 4 and 8 there.
     if positives == 0:
-        return _lrp(np.nan, np.nan, np.nan, np.nan, np.nan)
+        return LocalisationRecallPrecision(
+            olrp=math.nan, localisation=math.nan, false_positive=math.nan, false_negative=math.nan, score=math.nan
+        )
     kept = np.append(0, np.searchsorted(-score, -score, side="right"))  # first no detection, then down to each score
     tp = np.append(0, np.cumsum(hit))[kept]
     loss = np.append(0.0, np.cumsum(np.where(hit, 1 - overlap, 0.0)))[kept]
-    error = (_scaled(loss, iou) + (kept - tp) + (positives - tp)) / (kept + positives - tp)
+    # A match loses 1 - tau at most, so that 1 / (1 - tau) scales it to [0, 1]; at a threshold of 1 none loses anything.
+    scaled = loss / (1 - iou) if iou < 1 else np.zeros(len(loss))
+    error = (scaled + (kept - tp) + (positives - tp)) / (kept + positives - tp)
     best = int(error.argmin())
     n, t = int(kept[best]), int(tp[best])
-    return _lrp(
-        error[best],
-        loss[best] / t if t else np.nan,
-        1 - t / n if n else np.nan,
-        1 - t / positives,
-        score[best - 1] if best else np.nan,
+    return LocalisationRecallPrecision(
+        olrp=float(error[best]),
+        localisation=float(loss[best]) / t if t else math.nan,
+        false_positive=1 - t / n if n else math.nan,
+        false_negative=1 - t / positives,
+        score=float(score[best - 1]) if best else math.nan,
     )
 
 
 def mean_lrp(parts: list[LocalisationRecallPrecision]) -> LocalisationRecallPrecision:
-    """Average over the classes where a part is defined; a score has no mean."""
-    return _lrp(
-        _mean([part.olrp for part in parts]),
-        _mean([part.localisation for part in parts]),
-        _mean([part.false_positive for part in parts]),
-        _mean([part.false_negative for part in parts]),
-        np.nan,
-    )
-
-
-def _mean(values: list[float]) -> float:
-    defined = [value for value in values if not np.isnan(value)]
-    return float(np.mean(defined)) if defined else np.nan
-
-
-def _scaled(loss: FloatArray, iou: float) -> FloatArray:
-    """Scale losses to [0, 1] each; at a threshold of 1 there are none."""
-    return loss / (1 - iou) if iou < 1 else np.zeros(len(loss))
-
-
-def _lrp(olrp: float, localisation: float, fp: float, fn: float, score: float) -> LocalisationRecallPrecision:
-    return LocalisationRecallPrecision(
-        olrp=float(olrp),
-        localisation=float(localisation),
-        false_positive=float(fp),
-        false_negative=float(fn),
-        score=float(score),
-    )
+    """Average over the classes where a part is defined."""
+    means = {}
+    for name in ("olrp", "localisation", "false_positive", "false_negative"):
+        defined = [value for part in parts if not math.isnan(value := getattr(part, name))]
+        means[name] = float(np.mean(defined)) if defined else math.nan
+    # Each class has its best score: the mean of these would be nobody's.
+    return LocalisationRecallPrecision(**means, score=math.nan)
 
 
 def _ratio(part: IntArray, whole: IntArray) -> FloatArray:
@@ -205,12 +193,19 @@ def find_errors(
     of its class has IoU >= t and was matched by another; *both*, a box of another class has b <= IoU < t; *background*,
     none of these. A box is missed when it is unmatched and no repaired detection would match it.
     """
+    # Bolya et al. (2020), "TIDE: a general toolbox for identifying object detection errors". Its implementation,
+    # tidecv 1.0.1, differs where an IoU is exactly a threshold: IoU = t with a box of its class is a localisation
+    # error there even where that box is taken, and IoU = b with a box of another class is background.
     table, n_images = metrics.table, len(metrics.image_names)
     hit, counts = metrics.curves.ranking.outcomes(threshold)
-    matched, overlap = _matches(table, threshold, hit)
+    choice, right = table.choice[ALL_SIZES, threshold], hit[table.candidate]
+    matched_gt = table.pair_gt[choice[right]]
+    overlap = np.full(len(table), np.nan)
+    overlap[table.candidate[right]] = table.pair_overlap[choice[right]]
     counted, found = ~table.gt_ignored[ALL_SIZES], np.zeros(len(table.gt_label), dtype=np.bool_)
-    found[matched[hit]] = True
+    found[matched_gt] = True
     wrong = np.flatnonzero(counts & ~hit)
+    # The match table holds pairs of one class only; what lies on another class is paired here, for the wrong ones.
     boxes = pred.take(detection_rows(pred, table.protocol, n_images)[wrong])
     pairs = pairs_of_any_class(boxes, gt, counted, table.protocol, threshold=background_iou)
     kind, target = np.full(len(table), NO_ERROR, dtype=np.int8), np.full(len(table), NO_BOX)
@@ -236,82 +231,51 @@ def find_errors(
     )
 
 
-def error_types(errors: Errors) -> tuple[ErrorType, ...]:
-    """Return the six types, each with the average precision that repairing it alone would give back.
+def error_types(errors: Errors, before: float) -> tuple[ErrorType, ...]:
+    """Return the six types, each with what repairing it alone would add to `before`, the average precision.
 
     Repairing makes a detection with a target match it, at its own score, and removes the other ones; missed boxes are
     taken out of the ground truth. A class that is left without ground truth is left out of the mean.
     """
-    before = errors.ranking.mean_precision(errors.protocol)
     types = []
     for kind, name in enumerate(TYPES):
         chosen = errors.kind == kind
-        gain = repaired(errors, chosen).mean_precision(errors.protocol) - before
-        types.append(_error_type(name, gain, errors.detections(chosen)))
+        # A repaired detection keeps its score and takes the class of its box. A type's others go, as TIDE has it.
+        rows = np.flatnonzero(chosen & (errors.target != NO_BOX))
+        label, hit, counts = errors.label.copy(), errors.hit.copy(), errors.counts & ~chosen
+        label[rows], hit[rows], counts[rows] = errors.gt_label[errors.target[rows]], True, True
+        ranking = replace(errors, label=label, hit=hit, counts=counts).ranking
+        types.append(_error_type(name, ranking.mean_precision(errors.protocol) - before, errors.detections(chosen)))
     without = replace(errors, counted=errors.counted & ~errors.missed).ranking
     gain = without.mean_precision(errors.protocol) - before
     return (*types, _error_type("missed", gain, errors.boxes(errors.missed)))
 
 
-def all_errors(errors: Errors) -> tuple[ErrorType, ErrorType]:
-    """Return all false positives and all unmatched boxes, as if each were one type: both are taken away."""
-    before = errors.ranking.mean_precision(errors.protocol)
-    wrong, unmatched = errors.counts & ~errors.hit, errors.counted & ~errors.found
-    precise = replace(errors, counts=errors.hit).ranking.mean_precision(errors.protocol) - before
-    complete = replace(errors, counted=errors.found).ranking.mean_precision(errors.protocol) - before
-    return (
-        _error_type("false positives", precise, errors.detections(wrong)),
-        _error_type("false negatives", complete, errors.boxes(unmatched)),
-    )
-
-
-def repaired(errors: Errors, chosen: BoolArray) -> ScoredHits:
-    """Return the ranking after some false positives, shape (n,), are repaired."""
-    rows = np.flatnonzero(chosen & (errors.target != NO_BOX))
-    label, hit, counts = errors.label.copy(), errors.hit.copy(), errors.counts & ~chosen
-    label[rows], hit[rows], counts[rows] = errors.gt_label[errors.target[rows]], True, True
-    return replace(errors, label=label, hit=hit, counts=counts).ranking
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Nearest:
-    """For each detection the box with the highest overlap, `NO_BOX` and 0 for none."""
-
-    gt: IntArray
-    overlap: FloatArray
-
-
-def _matches(table: MatchTable, threshold: int, hit: BoolArray) -> tuple[IntArray, FloatArray]:
-    """Return the box that each true positive matches and how much they overlap, shape (n,) each."""
-    choice = table.choice[ALL_SIZES, threshold]
-    right = hit[table.candidate]
-    gt, overlap = np.full(len(table), NO_BOX), np.full(len(table), np.nan)
-    gt[table.candidate[right]] = table.pair_gt[choice[right]]
-    overlap[table.candidate[right]] = table.pair_overlap[choice[right]]
-    return gt, overlap
-
-
 def _judge(pairs: Pairs, same: BoolArray, n: int, iou: float) -> tuple[npt.NDArray[np.int8], IntArray]:
-    """Return the type of each false positive, and the box that it was meant for; overlaps that are too small are 0."""
-    own, other = _nearest(pairs, same, n), _nearest(pairs, ~same, n)
-    tests = [(own.overlap > 0) & (own.overlap < iou), other.overlap >= iou, own.overlap >= iou, other.overlap > 0]
+    """Return the type of each false positive, and the box that it was meant for."""
+    (own_gt, own), (other_gt, other) = _nearest(pairs, same, n), _nearest(pairs, ~same, n)
+    # Pairs below the background's IoU were never made, so that "above 0" means "at least that". The first test that
+    # holds decides, in the order of tidecv.
+    tests = [(own > 0) & (own < iou), other >= iou, own >= iou, other > 0]
     kind = np.select(tests, [LOCALISATION, CLASSIFICATION, DUPLICATE, BOTH], BACKGROUND).astype(np.int8)
-    return kind, np.select([kind == LOCALISATION, kind == CLASSIFICATION], [own.gt, other.gt], NO_BOX)
+    return kind, np.select([kind == LOCALISATION, kind == CLASSIFICATION], [own_gt, other_gt], NO_BOX)
 
 
-def _nearest(pairs: Pairs, chosen: BoolArray, n: int) -> _Nearest:
+def _nearest(pairs: Pairs, chosen: BoolArray, n: int) -> tuple[IntArray, FloatArray]:
+    """Return the box with the highest overlap for each detection, and that overlap; `NO_BOX` and 0 for none."""
     gt, overlap = np.full(n, NO_BOX), np.zeros(n)
     rows = np.flatnonzero(chosen)
     order = rows[np.lexsort((-pairs.gt[rows], pairs.overlap[rows]))]
     gt[pairs.det[order]] = pairs.gt[order]  # the last assignment wins: the highest overlap, the first such box
     overlap[pairs.det[order]] = pairs.overlap[order]
-    return _Nearest(gt, overlap)
+    return gt, overlap
 
 
 def _first_served(aimed: IntArray, score: FloatArray, found: BoolArray) -> IntArray:
     """Give each box that is free to the detection with the highest score that aims at it."""
     wants = np.flatnonzero(aimed != NO_BOX)
     wants = wants[~found[aimed[wants]]]
+    # A box can be won back only once: two repaired detections on it would make one of them a duplicate.
     order = wants[np.lexsort((wants, -score[wants]))]
     _, first = np.unique(aimed[order], return_index=True)
     target = np.full(len(aimed), NO_BOX)
@@ -324,64 +288,61 @@ def _error_type(name: str, gain: float, by_class: IntArray) -> ErrorType:
 
 
 def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score: float | str | None) -> ErrorReport:
-    """Say what kinds of errors an evaluation has, over all sizes, at IoU .5 or else its lowest threshold."""
+    """Say what kinds of errors an evaluation has, over all sizes, at IoU .5 or else its lowest threshold.
+
+    The confusion matrix is that of detections with at least `score`: the best F1 of all classes pooled, unless it is a
+    number.
+    """
     n_images = len(metrics.image_names)
     threshold = metrics.protocol.judged_threshold
     iou = metrics.protocol.iou_thresholds[threshold]
     errors = find_errors(metrics, threshold, gt, pred)
-    classes = [_class_errors(errors, k, name, iou) for k, name in enumerate(metrics.class_names)]
-    pooled = _pooled_errors(errors, classes)
+    ap = errors.ranking.mean_precision(errors.protocol)
+    classes = []
+    for k, (name, positives) in enumerate(zip(metrics.class_names, errors.boxes(errors.counted).tolist(), strict=True)):
+        rows = np.flatnonzero(errors.counts & (errors.label == k))
+        lrp = optimal_lrp(errors.score[rows], errors.hit[rows], errors.overlap[rows], positives, iou)
+        classes.append(_class_errors(errors, name, rows, positives, lrp))
+    # The rows of the table go by class. Pooled detections are ranked over all classes, as one who sets a single
+    # threshold for the detector sees them.
+    rows = np.flatnonzero(errors.counts)
+    rows = rows[descending_order(errors.score[rows])]
+    lrp = mean_lrp([of_class.lrp for of_class in classes])
+    pooled = _class_errors(errors, None, rows, int(errors.counted.sum()), lrp)
+    if score is None or isinstance(score, str):
+        # Without any true positive there is no best score: all detections take part.
+        score = 0.0 if math.isnan(pooled.best_score) else pooled.best_score
     kept = pred.take(detection_rows(pred, metrics.protocol, n_images))
-    wrong, unmatched = all_errors(errors)
+    confusion = confusion_matrix(
+        gt, kept, metrics.protocol, metrics.class_names, score=float(score), iou=iou, n_images=n_images
+    )
+    # All wrong detections taken away, and all unmatched boxes, as if each were one type.
+    precise = replace(errors, counts=errors.hit).ranking.mean_precision(errors.protocol) - ap
+    complete = replace(errors, counted=errors.found).ranking.mean_precision(errors.protocol) - ap
     return ErrorReport(
         iou=iou,
         background_iou=BACKGROUND_IOU,
-        ap=errors.ranking.mean_precision(errors.protocol),
-        types=error_types(errors),
-        false_positives=wrong,
-        false_negatives=unmatched,
-        confusion=confusion_matrix(
-            gt,
-            kept,
-            metrics.protocol,
-            metrics.class_names,
-            score=_matrix_score(score, pooled.best_score),
-            iou=iou,
-            n_images=n_images,
-        ),
+        ap=ap,
+        types=error_types(errors, ap),
+        false_positives=_error_type("false positives", precise, errors.detections(errors.counts & ~errors.hit)),
+        false_negatives=_error_type("false negatives", complete, errors.boxes(errors.counted & ~errors.found)),
+        confusion=confusion,
         pooled=pooled,
         classes=tuple(classes),
     )
 
 
-def _matrix_score(score: float | str | None, best: float) -> float:
-    """Return the score of the confusion matrix; without any true positive all detections take part."""
-    if score is None or isinstance(score, str):
-        return 0.0 if math.isnan(best) else best
-    return float(score)
-
-
-def _class_errors(errors: Errors, label: int, name: str, iou: float) -> ClassErrors:
-    rows = np.flatnonzero(errors.counts & (errors.label == label))
-    positives = int(errors.boxes(errors.counted)[label])
-    lrp = optimal_lrp(errors.score[rows], errors.hit[rows], errors.overlap[rows], positives, iou)
-    return ClassErrors(name=name, lrp=lrp, **_chosen_by_score(errors, rows, positives))
-
-
-def _pooled_errors(errors: Errors, classes: list[ClassErrors]) -> ClassErrors:
-    rows = np.flatnonzero(errors.counts)
-    rows = rows[descending_order(errors.score[rows])]
-    lrp = mean_lrp([row_class.lrp for row_class in classes])
-    return ClassErrors(name=None, lrp=lrp, **_chosen_by_score(errors, rows, int(errors.counted.sum())))
-
-
-def _chosen_by_score(errors: Errors, rows: IntArray, positives: int) -> dict[str, Any]:
+def _class_errors(
+    errors: Errors, name: str | None, rows: IntArray, positives: int, lrp: LocalisationRecallPrecision
+) -> ClassErrors:
     """Return what depends on the choice of a score, of detections in descending order of it."""
     score, hit = errors.score[rows], errors.hit[rows]
     best_score, best_f1 = best_f1_score(score, hit, positives)
-    return {
-        "calibration": calibration(score, hit),
-        "curve": confidence_curve(score, hit, positives),
-        "best_score": best_score,
-        "best_f1": best_f1,
-    }
+    return ClassErrors(
+        name=name,
+        calibration=calibration(score, hit),
+        curve=confidence_curve(score, hit, positives),
+        best_score=best_score,
+        best_f1=best_f1,
+        lrp=lrp,
+    )

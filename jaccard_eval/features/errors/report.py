@@ -24,6 +24,8 @@ from jaccard_eval.report.model import (
 from jaccard_eval.report.numbers import UNDEFINED, metric_text, threshold_text
 from jaccard_eval.report.outputs.thresholds import map_text
 
+# Results of a large data set must still fit into a comment of a pull request: what is bounded here, JSON and CSV have
+# in full.
 FEW_CLASSES = 10  # up to this many, the whole confusion matrix and the map of scores are shown
 MATRIX_WIDTH = 50  # characters of class names beyond which the columns of a confusion matrix are numbered
 N_CONFUSIONS = 10  # pairs of classes that are listed of a larger matrix
@@ -154,6 +156,7 @@ def _curve(pooled: ClassErrors) -> Section:
     rows: Rows = tuple(tuple(map(float, point)) for point in points[::EVERY])
     note = Note("all classes pooled; -o curves.csv writes those of every class")
     named = (("Precision", curve.precision), ("Recall", curve.recall), ("F1", curve.f1))
+    # Steps, not lines: between two scores that occur nothing changes.
     series = [Series(name, values, curve.score, "steps") for name, values in named]
     if not math.isnan(pooled.best_score):
         at = (pooled.best_score, pooled.best_score)
@@ -179,6 +182,7 @@ def _calibration(calibration: Calibration) -> list[Section]:
         )
     )
     note = Note("all classes pooled; -o calibration.csv writes those of every class")
+    # A reliability diagram: bars at the diagonal are well calibrated, bars below it overconfident (Guo et al. 2017).
     middles = [(i + 0.5) / n for i in range(n)]
     series = (
         Series("", (0, 1), (0, 1), "guide"),

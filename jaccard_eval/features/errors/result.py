@@ -64,7 +64,7 @@ class LocalisationRecallPrecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClassErrors:
-    """What is told about one class, or (`name` None) about all pooled; `lrp` is then the mean of the classes."""
+    """One class, or (`name` None) all pooled; `lrp` is then the mean of the classes."""
 
     name: str | None = field(metadata=written_as("class"))
     calibration: Calibration
@@ -157,7 +157,7 @@ class ErrorReport:
             curve, bars = row.curve, row.calibration
             points = zip(curve.score, curve.precision, curve.recall, curve.f1, strict=True)
             curves += [(name, *map(float, point)) for point in points]
-            n = len(bars.count)
+            n = len(bars.count)  # bins are of equal width, so that their places say their ends
             for i, (count, score, precision) in enumerate(zip(bars.count, bars.score, bars.precision, strict=True)):
                 bins.append((name, i / n, (i + 1) / n, int(count), float(score), float(precision)))
         return {
