@@ -183,19 +183,3 @@ class _Task:
             for ref in self._single
         ]
         return np.concatenate([single, *of_classes])
-
-
-def _grouping_digest(names: Sequence[str], groups: Sequence[str]) -> str:
-    """Return a digest of which image is in which group, in any order of the images."""
-    rows = sorted(f"{name}\t{group}" for name, group in zip(names, groups, strict=True))
-    return hashlib.sha256("\n".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:FINGERPRINT_DIGITS]
-
-
-def _units(groups: Sequence[str] | None, names: Sequence[str], order: Sequence[str] | None) -> IntArray:
-    """Return the number of the unit that each image belongs to."""
-    if groups is not None:
-        return np.unique(np.asarray(groups, dtype=str), return_inverse=True)[1].ravel()
-    if order is None:
-        return np.arange(len(names))
-    place = {name: i for i, name in enumerate(order)}
-    return np.array([place[name] for name in names], dtype=np.int64)
