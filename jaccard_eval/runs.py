@@ -22,7 +22,8 @@ from jaccard_eval.data.saved_values import Fault, find_faults, find_run_faults
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.matching.candidates import Pairs
-from jaccard_eval.matching.matchtable import Detections, MatchTable, match_boxes
+from jaccard_eval.matching.matchtable import MatchTable, match_boxes
+from jaccard_eval.matching.order import detection_rows
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
 from jaccard_eval.reading.files import decode, head, is_folder, is_there, open_regular, read_text
@@ -269,7 +270,7 @@ def _read_second(run: Run, arrays: Arrays, protocol: Protocol) -> tuple[Sides, M
         raise UsageError("arrays in it were changed after it was written")
     gt, pred = (_boxes(arrays, side, protocol) for side in ("gt", "pred"))
     n_images, n_labels = len(run["image_names"]), len(run["class_names"])
-    limits = {"pair_detection": len(Detections.of(pred, protocol, n_images).order), "pair_gt": len(gt)}
+    limits = {"pair_detection": len(detection_rows(pred, protocol, n_images)), "pair_gt": len(gt)}
     det, gt_row, overlap = (arrays.get(name, np.zeros(())) for name in PAIR_COLUMNS)
     # A digest can be made anew: what follows keeps such an archive from more than numbers of its own.
     sound = [gt.score is None, pred.score is not None]

@@ -17,18 +17,12 @@ CHUNK_PAIRS = 1 << 15  # pairs whose overlap is computed at once: they stay in t
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs that may match, sorted by detection, then ground truth.
+    """Pairs that may match, sorted by detection, then ground truth; columns of shape (p,)."""
 
-    Parameters
-    ----------
-    det, gt : ndarray of int64, shape (p,)
-        Rows in the detections and ground truth that were paired.
-    overlap : ndarray of float64, shape (p,)
-        IoU, or IoA where the ground truth is crowd; of another similarity, its value.
-    """
-
+    # Rows in the tables that were paired, which need not be those of the inputs.
     det: IntArray
     gt: IntArray
+    # IoU, or IoA where the ground truth is crowd; of another similarity, its value.
     overlap: FloatArray
 
     def __len__(self) -> int:
@@ -45,22 +39,13 @@ def candidate_pairs(
     crowd: BoolArray | None = None,
     similarity: Similarity | None = None,
 ) -> Pairs:
-    """Return all pairs within blocks whose overlap is at least `threshold`.
+    """Return all pairs within blocks whose overlap is at least `threshold`; of `crowd` (len(gt),) it is IoA.
 
-    Parameters
-    ----------
-    det, gt : BoxTable
-        Detections in any order, ground truth sorted by key.
-    blocks : Blocks
-        Each detection's block of ground truth.
-    protocol : Protocol
-    threshold : float
-    crowd : ndarray of bool, shape (len(gt),), optional
-        Ground truth whose overlap is IoA.
-    similarity : Similarity, optional
-        What overlap is: that of the protocol, unless given otherwise.
+    Detections may stand in any order, but ground truth by the key that the blocks are of. Overlap is what the protocol
+    compares, unless a similarity is given.
     """
     similarity = similarity or KINDS[protocol.iou_type]
+    # Corners and the like are made once a side: they would be made again in every chunk, of boxes in many chunks.
     first, second = similarity.prepare(det, protocol), similarity.prepare(gt, protocol)
     chunks = [similarity.pairs(first, second, i, j, crowd=crowd, threshold=threshold) for i, j in expand(blocks)]
     return Pairs(*(np.concatenate(column) for column in zip(*chunks, strict=True)))
@@ -69,16 +54,20 @@ def candidate_pairs(
 def expand(blocks: Blocks) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield the pairs of all blocks, a bounded number at a time, sorted by detection."""
     sizes = blocks.stop - blocks.start
+    # Detections on images without an object of their class are many, and make no pair.
     paired = np.flatnonzero(sizes)
     sizes, start = sizes[paired], blocks.start[paired]
     total = np.cumsum(sizes)
     first = 0
+    # One chunk is yielded even without pairs: its empty arrays carry the dtypes that joining them needs.
     while True:
         before = total[first - 1] if first else 0
+        # A detection is never cut in two, so that one whose block alone exceeds a chunk still makes a chunk.
         last = max(int(np.searchsorted(total, before + CHUNK_PAIRS, "right")), first + 1)
         chosen = sizes[first:last]
         i = np.repeat(paired[first:last], chosen)
         ends = np.cumsum(chosen)
+        # Counting on from the start of each block: 0, 1, 2, ... over all pairs, shifted by where the blocks begin.
         j = np.arange(len(i)) + np.repeat(start[first:last] - (ends - chosen), chosen)
         yield i, j
         first = last

@@ -16,60 +16,52 @@ from jaccard_eval.matching.candidates import Pairs
 from jaccard_eval.matching.order import IntArray, stable_order, starts_of_runs
 
 NO_PAIR = -1
-LARGEST_THRESHOLD = 1 - 1e-10  # pycocotools: a box always matches its exact copy, whatever rounding did
+# pycocotools: a box always matches its exact copy, whatever rounding did. No tolerance: lower thresholds stay exact.
+LARGEST_THRESHOLD = 1 - 1e-10
 
 PairChoice = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contest:
-    """What detections compete for.
+    """What detections compete for."""
 
-    Parameters
-    ----------
-    pairs : Pairs
-        Sorted by detection; a detection's row says when it is served, within its image and class.
-    thresholds : ndarray of float64, shape (T,)
-    ignored : ndarray of bool, shape (A, n_gt)
-        Ground truth that does not count, by area range.
-    reusable : ndarray of bool, shape (n_gt,)
-        Ground truth that can be matched any number of times (crowd).
-    last_wins : bool
-        Which of several ground truths with equal overlap is preferred.
-    """
-
+    # Sorted by detection; a detection's row says when it is served, within its image and class.
     pairs: Pairs
-    thresholds: FloatArray
+    thresholds: FloatArray  # (T,)
+    # Ground truth that does not count, by area range, (A, n_gt): wanted only where nothing that counts is free.
     ignored: BoolArray
+    # Ground truth that can be matched any number of times (crowd), (n_gt,).
     reusable: BoolArray
+    # Which of several ground truths with equal overlap is preferred: the last by COCO, the first by VOC.
     last_wins: bool
 
 
 def assign_best_free(contest: Contest) -> tuple[IntArray, PairChoice]:
     """Let each detection, by score, take the best ground truth that is still free (COCO).
 
-    Ground truth that counts comes before ignored, then the highest overlap, then the later one in the file.
+    Ground truth that counts comes before ignored, then the highest overlap, then the later one in the file. Returns
+    the detections that have any candidate (c,), ascending, and the pair that each one takes (A, T, c), or `NO_PAIR`.
 
-    Returns
-    -------
-    detections : ndarray of int64, shape (c,)
-        The detections that have any candidate, ascending.
-    choice : ndarray of int32, shape (A, T, c)
-        The pair that each one takes, `NO_PAIR` for none.
-
-    Notes
-    -----
     Source: pycocotools 2.0.11 ``cocoeval.py``, ``COCOeval.evaluateImg``.
     """
     segments = _Segments.of(contest.pairs)
-    n_areas, n_thresholds = len(contest.ignored), len(contest.thresholds)
-    choice = np.full((n_areas, n_thresholds, len(segments)), NO_PAIR, dtype=np.int32)
-    alone = _without_alternatives(contest, segments)
-    settled = segments.take(alone)
-    choice[:, :, alone] = _first_come(contest, settled.start)
-    waiting = segments.take(~alone)
+    n_areas, n_gt = contest.ignored.shape
+    # Most detections have one candidate that is wanted only by others with one candidate. They need no rounds: whoever
+    # comes first takes it, at each threshold, and in all area ranges alike, as there is nothing to prefer.
+    single = segments.stop - segments.start == 1
+    pairs, _ = segments.take(~single).expand()
+    wanted_by_others = np.zeros(n_gt, dtype=np.bool_)
+    wanted_by_others[contest.pairs.gt[pairs]] = True
+    alone = single & ~wanted_by_others[contest.pairs.gt[segments.start]]
+    settled, waiting = segments.take(alone), segments.take(~alone)
+    first_come = np.full((len(contest.thresholds), len(segments)), NO_PAIR, dtype=np.int32)
+    first_come[:, settled.number] = _first_come(contest, settled.start)
+    choice = np.repeat(first_come[None], n_areas, axis=0)
     preferred = _by_preference(contest, waiting)
-    taken = np.zeros((n_areas, n_thresholds, contest.ignored.shape[1]), dtype=np.bool_)
+    # What is taken differs by area range and threshold, so that each has a memory of its own: (A, T, n_gt).
+    taken = np.zeros((*choice.shape[:2], n_gt), dtype=np.bool_)
+    # Each round decides at least the first detection of every group in which anybody waits, so the loop ends.
     while len(waiting):
         ready = _ready(contest, waiting)
         served = waiting.take(ready)
@@ -82,24 +74,20 @@ def assign_best_any(contest: Contest) -> tuple[IntArray, PairChoice]:
     """Let each detection claim the ground truth it overlaps most, taken or not; the first claim wins (VOC).
 
     A detection whose best ground truth was claimed before stays unmatched even if another would do. Ignored ground
-    truth absorbs any number of detections.
+    truth absorbs any number of detections. Returns what `assign_best_free` does.
 
-    Returns
-    -------
-    detections, choice
-        As in `assign_best_free`.
-
-    Notes
-    -----
     Source: PASCAL VOC development kit, ``VOCevaldet.m``.
     """
     segments = _Segments.of(contest.pairs)
-    best = _by_preference(contest, segments)[segments.stop - 1]  # (c,) the most preferred pair of each detection
+    # (c,) The most preferred pair of each detection. Whether it counts plays no part: the kit takes the maximum over
+    # all boxes of the image, difficult and taken ones too, before it looks at either.
+    best = _by_preference(contest, segments)[segments.stop - 1]
     gt = contest.pairs.gt[best]
     reaches = contest.pairs.overlap[best] >= contest.thresholds[:, None]  # (T, c)
     choice = np.full((len(contest.ignored), *reaches.shape), NO_PAIR, dtype=np.int32)
     for a, ignored in enumerate(contest.ignored):
         for t, reached in enumerate(reaches):
+            # By descending score, as detections of a class stand in that order: the first claim is the best one.
             claims = np.flatnonzero(reached)
             wins = ignored[gt[claims]] | _first_of_each(gt[claims])
             choice[a, t, claims[wins]] = best[claims[wins]]
@@ -125,6 +113,7 @@ class _Segments:
     @classmethod
     def of(cls, pairs: Pairs) -> _Segments:
         start = np.flatnonzero(starts_of_runs(pairs.det))
+        # Cut to length for the sake of no pairs at all, where the end alone would be left.
         return cls(pairs.det[start], np.arange(len(start)), start, np.append(start[1:], len(pairs))[: len(start)])
 
     def __len__(self) -> int:
@@ -140,28 +129,18 @@ class _Segments:
         return np.arange(int(sizes.sum())) + np.repeat(self.start - offset, sizes), offset
 
 
-def _without_alternatives(contest: Contest, segments: _Segments) -> BoolArray:
-    """Mark detections with one candidate that is wanted only by detections with one candidate."""
-    single = segments.stop - segments.start == 1
-    pairs, _ = segments.take(~single).expand()
-    wanted_by_others = np.zeros(contest.ignored.shape[1], dtype=np.bool_)
-    wanted_by_others[contest.pairs.gt[pairs]] = True
-    alone: BoolArray = single & ~wanted_by_others[contest.pairs.gt[segments.start]]
-    return alone
-
-
 def _first_come(contest: Contest, pairs: IntArray) -> PairChoice:
-    """Give each ground truth to the first detection that reaches the threshold; shape (T, p), for all area ranges.
-
-    Without alternatives nothing is preferred, so area ranges make no difference.
-    """
+    """Give each ground truth to the first detection that reaches the threshold; shape (T, p)."""
+    # `reduceat` refuses to reduce nothing.
     if len(pairs) == 0:
         return np.zeros((len(contest.thresholds), 0), dtype=np.int32)
+    # Pairs come by detection, so that a stable sort by ground truth leaves those of each in the order of their scores.
     order = stable_order(contest.pairs.gt[pairs])
-    gt, pair = contest.pairs.gt[pairs][order], pairs[order]
+    gt, pair = contest.pairs.gt[pairs][order], pairs[order].astype(np.int32)
     new = starts_of_runs(gt)
-    place = np.arange(len(order))
+    place = np.arange(len(order), dtype=np.int32)
     reaches = contest.pairs.overlap[pair] >= contest.thresholds[:, None]  # (T, p)
+    # Where nobody reaches a threshold, the first place is one that does not exist.
     first = np.minimum.reduceat(np.where(reaches, place, len(order)), np.flatnonzero(new), axis=1)
     wins = reaches & ((first[:, np.cumsum(new) - 1] == place) | contest.reusable[gt])
     choice = np.full(wins.shape, NO_PAIR, dtype=np.int32)
@@ -171,6 +150,7 @@ def _first_come(contest: Contest, pairs: IntArray) -> PairChoice:
 
 def _by_preference(contest: Contest, segments: _Segments) -> IntArray:
     """Return the pairs of each segment, in its place, the most preferred last: by overlap, then place in the file."""
+    # `lexsort` sorts by its last key first; detections keep their places, as they come in ascending order already.
     pairs, _ = segments.expand()
     det, gt, overlap = contest.pairs.det[pairs], contest.pairs.gt[pairs], contest.pairs.overlap[pairs]
     preferred = np.arange(len(contest.pairs))
@@ -183,8 +163,10 @@ def _ready(contest: Contest, waiting: _Segments) -> BoolArray:
     pairs, starts = waiting.expand()
     gt = contest.pairs.gt[pairs]
     det = contest.pairs.det[pairs]
+    # Empty, not zeros: only entries that are written on the next line are read.
     first = np.empty(contest.ignored.shape[1], dtype=np.int64)
-    first[gt[::-1]] = det[::-1]  # the last assignment wins: the smallest detection, as pairs ascend
+    # Of several assignments the last one stays. Backwards, that is the smallest detection, as pairs ascend.
+    first[gt[::-1]] = det[::-1]
     return np.logical_and.reduceat((first[gt] == det) | contest.reusable[gt], starts)
 
 
@@ -194,13 +176,17 @@ def _choose(contest: Contest, served: _Segments, preferred: IntArray, taken: Boo
     pair = preferred[position]
     gt = contest.pairs.gt[pair]
     rank = position - np.repeat(served.start, served.stop - served.start) + 1  # 1 is the least preferred
+    # More than any rank, so that the worst ground truth that counts comes before the best that is ignored. Ranks in
+    # place of overlaps make one integer of both, whose maximum is found for all area ranges and thresholds at once.
     bonus = int(rank.max()) + 1
     worth = rank + np.where(contest.ignored[:, gt], 0, bonus)  # (A, p)
     within = contest.pairs.overlap[pair] >= contest.thresholds[:, None]  # (T, p)
     usable = within & ~taken[:, :, gt]  # (A, T, p)
     best = np.maximum.reduceat(np.where(usable, worth[:, None, :].astype(np.int32), 0), starts, axis=2)
-    chosen = preferred[served.start + np.where(best > bonus, best - bonus, best) - 1]  # valid where best > 0
+    # Back from worth to rank, from rank to the pair; valid where best > 0, which is where anything was usable.
+    chosen = preferred[served.start + np.where(best > bonus, best - bonus, best) - 1]
     a, t, s = np.nonzero(best)
     won = contest.pairs.gt[chosen[a, t, s]]
+    # No two of those served want one ground truth, but a crowd, which is never taken: no assignment is lost.
     taken[a, t, won] = ~contest.reusable[won]
     return np.where(best > 0, chosen, NO_PAIR).astype(np.int32)

@@ -25,10 +25,13 @@ def stable_order(keys: npt.NDArray[np.integer]) -> IntArray:
     n = len(keys)
     if n == 0:
         return np.zeros(0, dtype=np.int64)
+    # Exports are mostly grouped by image already, and one pass over the keys is cheap beside any sort.
     if (keys[1:] >= keys[:-1]).all():
         return np.arange(n)
+    # key · n + row must stay below 2**63: image ids of a few digits times millions of rows do by far.
     if int(keys.max()) >= np.iinfo(np.int64).max // n - 1:
         return np.argsort(keys, kind="stable")
+    # In place throughout: at a million rows every further array of them is 8 MB.
     packed = keys.astype(np.int64) * n
     packed += np.arange(n)
     packed.sort()
@@ -37,14 +40,18 @@ def stable_order(keys: npt.NDArray[np.integer]) -> IntArray:
 
 
 def descending_order(scores: FloatArray) -> IntArray:
-    """Return the stable descending order of scores: an unstable argsort, then the rows of equal scores put in order."""
+    """Return the stable descending order of scores, which is that of pycocotools: ``argsort(-scores, "mergesort")``."""
+    # An unstable argsort is several times faster on floats; it may only have shuffled the rows of equal scores.
     order = np.argsort(-scores)
     ranked = scores[order]
-    new = np.ones(len(order), dtype=np.int64)  # integers: a sum over flags takes twice as long
+    # Integers, not flags: a running sum over flags takes twice as long.
+    new = np.ones(len(order), dtype=np.int64)
     np.not_equal(ranked[1:], ranked[:-1], out=new[1:], casting="unsafe")
     run = np.cumsum(new)
+    # As many runs as rows: no score occurs twice, and there is nothing to put in order.
     if len(run) and run[-1] == len(run):
         return order
+    # Within its run, each row goes back to where the input had it; runs stay where they are.
     n = max(len(order), 1)
     packed = np.sort(run * n + order)
     return packed % n
@@ -63,12 +70,36 @@ def lengths_of_runs(starts: BoolArray) -> tuple[IntArray, IntArray]:
     return first, np.diff(np.append(first, len(starts)))
 
 
-def class_order(pred: BoxTable, label: IntArray, protocol: Protocol) -> IntArray:
-    """Return rows by class, then score descending; ties by image (or not, as the protocol says), then file order."""
+def labels_of(table: BoxTable, protocol: Protocol) -> IntArray:
+    """Return the class of each box as far as matching tells classes apart; int64, as keys made of it outgrow int32."""
+    return np.zeros(len(table), dtype=np.int64) if protocol.class_agnostic else table.label.astype(np.int64)
+
+
+def rank_detections(pred: BoxTable, protocol: Protocol, n_images: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Put predictions in class order and leave out those beyond the protocol's largest cap.
+
+    Returns for each one kept its row in `pred`, its key ``class · n_images + image``, and its rank within that key.
+    """
+    label = labels_of(pred, protocol)
     score = np.zeros(len(pred)) if pred.score is None else pred.score
+    # Three stable sorts, the least important first: equal scores stay by image, or as the file has them (VOC), then in
+    # the order of the file. pycocotools gets the same by concatenating images in ascending order before it sorts.
     by_image = stable_order(_image_major(pred, protocol)) if protocol.score_ties == "image" else np.arange(len(pred))
     by_score = by_image[descending_order(score[by_image])]
-    return by_score[stable_order(label[by_score])]
+    order = by_score[stable_order(label[by_score])]
+    key = label[order] * n_images + pred.image[order]
+    rank = group_ranks(key)
+    # The cap is one of an image and class, as in pycocotools, not of an image; smaller caps are views of the ranking.
+    if not protocol.max_dets or rank.max(initial=0) < protocol.max_dets[-1]:
+        return order, key, rank
+    kept = rank < protocol.max_dets[-1]
+    return order[kept], key[kept], rank[kept]
+
+
+def detection_rows(pred: BoxTable, protocol: Protocol, n_images: int) -> IntArray:
+    """Return the row in `pred`, the predictions that were matched, of each detection of the match table, (n,)."""
+    order, _, _ = rank_detections(pred, protocol, n_images)
+    return order
 
 
 def _image_major(table: BoxTable, protocol: Protocol) -> npt.NDArray[np.integer]:
@@ -80,10 +111,8 @@ def _image_major(table: BoxTable, protocol: Protocol) -> npt.NDArray[np.integer]
 
 def ground_truth_order(gt: BoxTable, key: IntArray, protocol: Protocol) -> IntArray:
     """Return rows by (class, image) key, then file order (class by class where classes are pooled)."""
-    if protocol.class_agnostic:
-        by_class = stable_order(_image_major(gt, protocol))
-        return by_class[stable_order(key[by_class])]
-    return stable_order(key)
+    # With pooled classes the key is the image alone, so that sorting by image and class keeps it ascending.
+    return stable_order(_image_major(gt, protocol)) if protocol.class_agnostic else stable_order(key)
 
 
 def group_ranks(key: IntArray) -> IntArray:
@@ -107,8 +136,11 @@ class Blocks:
     def of(cls, sorted_keys: IntArray, queries: IntArray) -> Blocks:
         """Find the blocks; by a table over all keys where it is small enough, else by binary search."""
         n_keys = int(max(sorted_keys.max(initial=-1), queries.max(initial=-1))) + 1
+        # A table answers 250,000 queries several times faster than a search, but thousands of classes on as many
+        # images would make it larger than the data.
         if n_keys > max(DENSE_TABLE_CELLS, 4 * (len(sorted_keys) + len(queries))):
             return cls(np.searchsorted(sorted_keys, queries, "left"), np.searchsorted(sorted_keys, queries, "right"))
+        # bounds[key] is where the block of a key begins, bounds[key + 1] where it ends: keys without boxes are empty.
         bounds = np.zeros(n_keys + 1, dtype=np.int64)
         np.cumsum(np.bincount(sorted_keys, minlength=n_keys), out=bounds[1:])
         return cls(bounds[queries], bounds[queries + 1])

@@ -21,41 +21,26 @@ ALL_SIZES = 0  # the first area range of every protocol; operating points and er
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """What detections and objects count as; axes are A area ranges and T IoU thresholds.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    n_images, n_labels : int
-        How many images and classes (K) there are.
-    image, label, rank : ndarray of int64, shape (n,)
-        Of each detection, in class order: by class, then score descending, then `tie`, then rank in image and class.
-    tie : ndarray of int64, shape (n,)
-        What orders equal scores under this protocol: the image, or the place in the file.
-    score : ndarray of float64, shape (n,)
-    in_range : ndarray of bool, shape (A, n)
-        Detections that are false positives if they match nothing; those outside the area range are ignored.
-    candidate : ndarray of int64, shape (c,)
-        The detections that could match anything, ascending; all others count as `in_range` says.
-    hits, counts : ndarray of bool, shape (A, T, c)
-        Candidates that are true positives, and those that are true or false positives; the others are ignored.
-    gt_image, gt_label : ndarray of int64, shape (m,)
-    gt_counts : ndarray of bool, shape (A, m)
-        Objects that count in each area range.
-    """
+    """What detections and objects count as; axes are A area ranges, T IoU thresholds, K classes."""
 
     protocol: Protocol
     n_images: int
     n_labels: int
+    # Of each detection, (n,), in class order: by class, then score descending, then tie, then rank in image and class.
     image: IntArray
     label: IntArray
     rank: IntArray
+    # What orders equal scores under this protocol: the image, or the place in the file.
     tie: IntArray
     score: FloatArray
+    # Detections that are false positives if they match nothing, (A, n); those of another size are ignored.
     in_range: BoolArray
+    # The detections that could match anything, (c,), ascending; all others count as `in_range` says.
     candidate: IntArray
+    # Candidates that are true positives, and those that are true or false positives; the others are ignored. (A, T, c)
     hits: BoolArray
     counts: BoolArray
+    # Of the objects, (m,) and (A, m): where they are, and which of them count in each area range.
     gt_image: IntArray
     gt_label: IntArray
     gt_counts: BoolArray

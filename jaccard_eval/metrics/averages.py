@@ -1,4 +1,4 @@
-"""Where a metric reference points to on the axes of an evaluation, and averages over them."""
+"""Where a metric reference points to on the axes of an evaluation, averages over them, and what ties do to those."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import UsageError
-from jaccard_eval.metrics.curves import CurveSource
+from jaccard_eval.matching.matchtable import MatchTable
+from jaccard_eval.matching.order import starts_of_runs
+from jaccard_eval.metrics.curves import Curves, CurveSource
 from jaccard_eval.text import did_you_mean, quoted_value
+
+# Of an interval over the orders of ties that is not worth telling.
+WIDEST = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,10 +42,10 @@ class Axes:
     def _threshold(self, ref: MetricRef, iou: float) -> int:
         known = np.asarray(self.protocol.iou_thresholds)
         nearest = int(np.abs(known - iou).argmin())
-        if abs(known[nearest] - iou) > 1e-9:  # 0.9 is 0.8999999999999999 in the COCO thresholds
-            raise UsageError(
-                f"metric {quoted_value(str(ref))}: IoU {iou:g} is not evaluated; thresholds are {_listed(known)}"
-            )
+        # Not equality: 0.9 is 0.8999999999999999 among COCO's thresholds, which are those of linspace.
+        if abs(known[nearest] - iou) > 1e-9:
+            listed = ", ".join(f"{value:g}" for value in known)
+            raise UsageError(f"metric {quoted_value(str(ref))}: IoU {iou:g} is not evaluated; thresholds are {listed}")
         return nearest
 
     def area(self, ref: MetricRef) -> int:
@@ -82,22 +87,13 @@ class Axes:
         return self.class_names.index(ref.class_name)
 
 
-def _listed(values: FloatArray) -> str:
-    return ", ".join(f"{value:g}" for value in values)
-
-
 class Averages:
-    """Averages of curves.
-
-    Parameters
-    ----------
-    curves : CurveSource
-    axes : Axes
-    """
+    """Averages of curves."""
 
     def __init__(self, curves: CurveSource, axes: Axes) -> None:
         self.curves = curves
         self.axes = axes
+        # AP, AP50, AP75 and the table of classes are averages of the same arrays.
         self._precision: dict[tuple[int, int], FloatArray] = {}
 
     def mean(self, ref: MetricRef) -> float:
@@ -105,12 +101,14 @@ class Averages:
         label = self.axes.label(ref)
         values = self._values(ref)
         chosen = values if label is None else values[..., label]
+        # One flat mean in the order (T, R, K), as pycocotools takes it: a mean of means would end in another last bit.
         defined = chosen[~np.isnan(chosen)]
         return float(np.mean(defined)) if len(defined) else math.nan
 
     def class_means(self, ref: MetricRef) -> FloatArray:
         """Average of each class alone, shape (K,); NaN without ground truth."""
         values = self._values(ref)
+        # Each class gets a row of its own in memory, so that its sum adds up as if it were alone.
         by_class = np.ascontiguousarray(values.reshape(math.prod(values.shape[:-1]), values.shape[-1]).T)
         return np.asarray(by_class.mean(axis=1))
 
@@ -124,3 +122,26 @@ class Averages:
         if (area, cap) not in self._precision:
             self._precision[area, cap] = self.curves.interpolated_precision(area, cap)
         return self._precision[area, cap][chosen]
+
+
+class TieBounds:
+    """The bounds of any number of averages of precision over all orders of equal scores; curves are made once.
+
+    Who matches whom is kept; what moves is where detections with one score stand in the ranking of their class. The
+    precision at each hit is highest when the hits of a tie come first, lowest when they come last, and that for all
+    hits at once: so each class attains both bounds at each IoU threshold. The mean over thresholds attains them too
+    where whoever hits at a higher threshold hits at the lower ones; else it lies between them.
+    """
+
+    def __init__(self, curves: Curves, axes: Axes) -> None:
+        self._low, self._high = (Averages(curves.ties(best=best), axes) for best in (False, True))
+
+    def interval(self, ref: MetricRef) -> tuple[float, float]:
+        """Return the lowest and the highest value of an AP; NaN where undefined."""
+        return self._low.mean(ref), self._high.mean(ref)
+
+
+def has_ties(table: MatchTable) -> bool:
+    """Whether any detection shares its score with another one of its class."""
+    # Equal scores of a class are neighbours: wherever neither begins anew, there is a tie.
+    return not bool((starts_of_runs(table.score) | starts_of_runs(table.label)).all())

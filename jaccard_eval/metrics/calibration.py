@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 
-N_BINS = 10  # Guo et al. 2017 use 15 for images; detections of a class are fewer
+# Guo et al. 2017 use 15 for images; detections of a class are fewer.
+N_BINS = 10
 
 
 def calibration(score: FloatArray, hit: BoolArray, n_bins: int = N_BINS) -> Calibration:
@@ -42,8 +43,10 @@ def calibration(score: FloatArray, hit: BoolArray, n_bins: int = N_BINS) -> Cali
     """
     unfit = np.any((score < 0) | (score > 1))
     reason = "no detections" if len(score) == 0 else "scores outside [0, 1]" if unfit else ""
+    # Undefined, but still with a table of bins, all of them empty: reports lay out the same rows.
     chosen = slice(0, 0) if reason else slice(None)
     score, hit = score[chosen], hit[chosen]
+    # The score 1 would open a bin of its own; it belongs to the last one.
     bins = np.minimum((score * n_bins).astype(np.int64), n_bins - 1)
     count = np.bincount(bins, minlength=n_bins)
     with np.errstate(invalid="ignore"):  # 0 / 0 in empty bins

@@ -27,7 +27,8 @@ from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.matching.order import IntArray, descending_order, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 
-NEVER = np.iinfo(np.int32).max  # hits that no class has
+# Hits that no class has; far from the end of int64, so that sums with it do not wrap.
+NEVER = np.iinfo(np.int32).max
 
 
 class CurveSource(TypingProtocol):
@@ -65,26 +66,17 @@ class CurveSource(TypingProtocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """Where recall rises: the hits of each threshold and class (a cell), by rank.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    total : ndarray of int64, shape (h + 1,)
-        Weight of the hits in front of each one, of all cells together.
-    before : ndarray of int64, shape (h,)
-        Weight of the detections of its cell that count, up to and including each one.
-    start, stop : ndarray of int64, shape (T, K)
-        The first hit of each cell, and the one after its last.
-    positives : ndarray of int64, shape (K,)
-    """
+    """Where recall rises: the hits of each threshold and class (a cell), by rank."""
 
     protocol: Protocol
+    # Weight of the hits in front of each one, (h + 1,), of all cells together: differences are those of a cell.
     total: IntArray
+    # Weight of the detections of its cell that count, up to and including each hit, (h,).
     before: IntArray
+    # The first hit of each cell, and the one after its last, (T, K).
     start: IntArray
     stop: IntArray
-    positives: IntArray
+    positives: IntArray  # (K,)
 
     @property
     def precision(self) -> FloatArray:
@@ -92,6 +84,7 @@ class Steps:
         index = self.total[1:] - np.repeat(self.total[self.start].ravel(), (self.stop - self.start).ravel())
         # Hits of no weight may have nothing before them that counts: 0 / 1 there.
         before = np.maximum(self.before, 1)
+        # pycocotools adds np.spacing(1) against 0 / 0, so that a lone hit has 0.9999999999999998; kept for parity.
         precision = np.zeros(len(self.total))
         np.divide(index, before + self.protocol.precision_epsilon, out=precision[:-1])
         return precision
@@ -99,6 +92,7 @@ class Steps:
     def first_reaching(self, grid: FloatArray) -> IntArray:
         """Find the hit that reaches each recall value, `stop` where none does; shape (T, K, R)."""
         needed = required_hits(self.positives, grid)  # (K, R)
+        # At recall 0 nothing is needed, but the envelope there is what it is at the first hit.
         target = self.total[self.start][:, :, None] + np.maximum(needed, 1)
         # Totals are whole numbers that never fall, so that counting them replaces a search: entry w is how many hits
         # there are up to which there is no more than the weight w.
@@ -113,6 +107,8 @@ class Steps:
         # found up to the next place is that of one class alone, but for values that it does not reach.
         until_next = np.maximum.reduceat(self.precision, at.ravel()).reshape(at.shape)
         until_next[at == self.stop[:, :, None]] = 0
+        # The envelope: from the highest recall down, precision never falls. Means are later taken over memory in the
+        # order (T, R, K), which decides the last bit of a pairwise sum: hence the copy.
         highest = np.maximum.accumulate(until_next[:, :, ::-1], axis=2)[:, :, ::-1]
         return self.undefined_without_truth(np.ascontiguousarray(highest.transpose(0, 2, 1)))
 
@@ -125,6 +121,7 @@ class Steps:
         area = np.full(self.start.shape, np.nan)
         for t, k in np.argwhere(np.broadcast_to(self.positives > 0, area.shape)):
             start, stop = self.start[t, k], self.stop[t, k]
+            # Hits alone do: between them recall stands still, and the envelope of misses adds no area.
             recall = (self.total[start : stop + 1] - self.total[start]) / self.positives[k]
             envelope = np.maximum.accumulate(precision[start:stop][::-1])[::-1]
             area[t, k] = np.sum(np.diff(recall) * envelope)
@@ -139,37 +136,33 @@ class Steps:
 class Curves:
     """Curves of a ranking; everything is computed when asked for, NaN where a class has no ground truth.
 
-    What does not depend on weights or on the order of ties is prepared once and shared by all views.
-
-    Parameters
-    ----------
-    ranking : Ranking
-    weights : ndarray of int64, shape (n_images,), optional
-        How often each image counts, from 0 on; once unless given.
-    hits_first : bool, optional
-        Whether the hits of each tie stand before everything else in it, or behind; where they stand unless given.
+    `weights` (n_images,) say how often each image counts, from 0 on; once unless given. `hits_first` puts the hits of
+    each tie before everything else in it, or behind; they stay where they stand unless given.
     """
 
-    def __init__(self, ranking: Ranking, *, weights: IntArray | None = None, hits_first: bool | None = None) -> None:
+    def __init__(
+        self,
+        ranking: Ranking,
+        *,
+        weights: IntArray | None = None,
+        hits_first: bool | None = None,
+        plan: _Plan | None = None,
+    ) -> None:
         self.ranking = ranking
         self.caps: tuple[int | None, ...] = ranking.protocol.max_dets or (None,)
         self._weights = weights
         self._hits_first = hits_first
-        self._plan = _Plan(ranking)
+        # Shared by all views: a bootstrap makes a thousand of them, and preparing costs more than measuring.
+        self._plan = plan or _Plan(ranking)
         self._totals: dict[tuple[int, int], IntArray] = {}
 
     def weighted(self, weights: IntArray) -> Curves:
         """Return the curves for other weights of the images."""
-        return self._view(weights, self._hits_first)
+        return Curves(self.ranking, weights=weights, hits_first=self._hits_first, plan=self._plan)
 
     def ties(self, *, best: bool) -> Curves:
         """Return the curves with the hits of each tie in front, or behind: the highest precision, or the lowest."""
-        return self._view(self._weights, best)
-
-    def _view(self, weights: IntArray | None, hits_first: bool | None) -> Curves:
-        view = Curves(self.ranking, weights=weights, hits_first=hits_first)
-        view._plan = self._plan
-        return view
+        return Curves(self.ranking, weights=self._weights, hits_first=best, plan=self._plan)
 
     @property
     def n_images(self) -> int:
@@ -180,6 +173,7 @@ class Curves:
     def positives(self) -> IntArray:
         """Objects that count, shape (A, K)."""
         (cell, image), shape = self._plan.truth, (len(self.ranking.gt_counts), self.ranking.n_labels)
+        # bincount sums floats where it has weights; these stay whole numbers, exact up to 2**53.
         weights = None if self._weights is None else self._weights[image]
         return np.bincount(cell, weights, minlength=shape[0] * shape[1]).astype(np.int64).reshape(shape)
 
@@ -198,6 +192,8 @@ class Curves:
         """Recall over all detections, shape (T, K, A, M)."""
         return self._stack(self.final_recall)
 
+    # All area ranges and caps at once are 78 MB for the 80 classes of COCO. So the summary asks slice by slice, and
+    # only who wants whole curves gets these.
     def _stack(self, slice_of: Callable[[int, int], FloatArray]) -> FloatArray:
         areas, caps = range(len(self.ranking.gt_counts)), range(len(self.caps))
         return np.stack([np.stack([slice_of(a, m) for m in caps], axis=-1) for a in areas], axis=-2)
@@ -205,6 +201,7 @@ class Curves:
     @property
     def recall_grid(self) -> FloatArray:
         """Recall values of the curves; 101 of them where the protocol itself uses none."""
+        # linspace, as in pycocotools: ten of its values lie one unit in the last place above i / 100.
         protocol = self.ranking.protocol
         return protocol.recall_grid if protocol.recall_points else np.linspace(0.0, 1.0, 101)
 
@@ -212,6 +209,16 @@ class Curves:
         """Count the true positives, shape (T, K)."""
         hits, total = self._plan.hits(area, self.caps[cap]), self._total(area, cap)
         return np.asarray(total[hits.stop] - total[hits.start])
+
+    def detection_counts(self) -> IntArray:
+        """Count the detections that are true or false positives over all sizes, by threshold and class (T, K)."""
+        ranking = self.ranking
+        n, in_range = ranking.n_labels, ranking.in_range[ALL_SIZES]
+        label = ranking.label[ranking.candidate]
+        # What is no candidate counts alike at every threshold, so that it is counted once.
+        unmatched = np.bincount(ranking.label[in_range], minlength=n)
+        unmatched -= np.bincount(label[in_range[ranking.candidate]], minlength=n)
+        return unmatched + np.stack([np.bincount(label[counts], minlength=n) for counts in ranking.counts[ALL_SIZES]])
 
     def final_recall(self, area: int, cap: int) -> FloatArray:
         """Recall over all detections within a cap, shape (T, K)."""
@@ -231,9 +238,11 @@ class Curves:
         """Score of the detection that reaches each recall value, shape (T, R, K)."""
         ranking, steps, grid = self.ranking, self.steps(area, cap), self.recall_grid
         at = steps.first_reaching(grid)  # (T, K, R)
+        # The closing 0 is what `stop` finds behind the last hit of all; elsewhere it finds a hit of the next cell.
         scores = np.append(ranking.score[self._plan.hits(area, self.caps[cap]).detection], 0.0)[at]
         scores[at == steps.stop[:, :, None]] = 0
         # Recall 0 is reached by the first detection, whether it hits or not, as by pycocotools.
+        # An image of weight 0 was not drawn, and its detections are not there to be the first.
         rows = np.arange(len(ranking)) if self._weights is None else np.flatnonzero(self._weights[ranking.image])
         labels, first = np.unique(ranking.label[rows], return_index=True)
         of_first = np.zeros(ranking.n_labels)
@@ -249,6 +258,8 @@ class Curves:
             places = hits.places(hits.detection + 1) if self._weights is None else hits.own_places
             before = hits.weigh(self._weights, places)
         else:
+            # With its hits in front, a hit has before it what counts before the tie, and the hits of the tie up to
+            # itself; behind, what counts in and before the tie, less the hits of the tie after it.
             start, stop = self._plan.ties
             first, size = lengths_of_runs(starts_of_runs(hits.threshold) | starts_of_runs(start[hits.detection]))
             row = (start if self._hits_first else stop)[hits.detection]
@@ -273,6 +284,7 @@ class Curves:
         if self._weights is None:
             tp, counted, positives = map(len, self._plan.images_at(threshold, label, score))
         else:
+            # Counts of each image are the same in every resample, which then costs three dot products.
             by_image = self._plan.counts_by_image(threshold, label, score)
             tp, counted, positives = (int(self._weights @ count) for count in by_image)
         return tp, counted - tp, positives - tp
@@ -290,8 +302,10 @@ class Curves:
         positives = self.positives[ALL_SIZES] if label is None else self.positives[ALL_SIZES, label]
         weight = 1 if self._weights is None else self._weights[ranking.image[rows]]
         tp, counted = (np.cumsum(flag[rows] * weight) for flag in self._plan.outcomes(threshold))
+        # 2 TP / (2 TP + FP + FN), as counted is TP + FP and positives are TP + FN.
         f1 = 2 * tp / np.maximum(counted + positives.sum(), 1)
         score = ranking.score[rows]
+        # A threshold keeps all of a tie or nothing, so that only the counts at the last of equal scores are real.
         last_of_tie = np.append(score[1:] != score[:-1], True)
         return float(score[np.where(last_of_tie, f1, -1.0).argmax()])
 
@@ -308,6 +322,7 @@ class _Plan:
     @cached_property
     def truth(self) -> tuple[IntArray, IntArray]:
         """Objects that count, over all area ranges: which of the (A, K) each counts in, and its image."""
+        # Rows, not counts, because the weight of an object is that of its image.
         area, row = np.nonzero(self.ranking.gt_counts)
         return area * self.ranking.n_labels + self.ranking.gt_label[row], self.ranking.gt_image[row]
 
@@ -334,6 +349,7 @@ class _Plan:
         """Return where the detections of a class stand; None means all."""
         if label is None:
             return slice(None)
+        # Classes stand one after the other, so that one of them is a slice, without a copy.
         return slice(*np.searchsorted(self.ranking.label, [label, label + 1]).tolist())
 
     def outcomes(self, threshold: int) -> tuple[BoolArray, BoolArray]:
@@ -360,30 +376,30 @@ class _Plan:
 
 
 class _Hits:
-    """True positives of one area range and cap, by threshold, class and rank, and what counts before them.
-
-    Attributes
-    ----------
-    threshold, detection, image : ndarray of int64, shape (h,)
-    start, stop : ndarray of int64, shape (T, K)
-        The first one of a class, and the one after the last.
-    """
+    """True positives of one area range and cap, by threshold, class and rank, and what counts before them."""
 
     def __init__(self, ranking: Ranking, area: int, cap: int | None, candidates_before: IntArray) -> None:
         self._ranking = ranking
         self._candidates_before = candidates_before
         hits, self._counts, self._unmatched = ranking.hits[area], ranking.counts[area], ranking.in_range[area]
-        if cap is not None and cap != ranking.protocol.max_dets[-1]:  # the largest cap was applied before matching
+        # The largest cap was applied before matching. A smaller one changes no match: better detections chose first.
+        if cap is not None and cap != ranking.protocol.max_dets[-1]:
             within = ranking.rank < cap
             kept = within[ranking.candidate]
             hits, self._counts, self._unmatched = hits & kept, self._counts & kept, self._unmatched & within
-        self.threshold, candidate = np.nonzero(hits)
-        self.detection = ranking.candidate[candidate]
-        shape = len(hits), ranking.n_labels
-        cell = self.threshold * ranking.n_labels + ranking.label[self.detection]
-        count = np.bincount(cell, minlength=shape[0] * shape[1])
-        self.stop = np.cumsum(count).reshape(shape)
-        self.start = self.stop - count.reshape(shape)
+        # Threshold by threshold: `nonzero` of two axes takes ten times as long, and keeps twice the memory alive.
+        rows = [np.flatnonzero(hits_at) for hits_at in hits]
+        self.detection = ranking.candidate[np.concatenate(rows)]  # (h,)
+        label = ranking.label[ranking.candidate]
+        count = np.stack([np.bincount(label[row], minlength=ranking.n_labels) for row in rows])
+        # The first hit of a cell, and the one after its last, (T, K): detections come by class within a threshold.
+        self.stop = np.cumsum(count).reshape(count.shape)
+        self.start = self.stop - count
+
+    @property
+    def threshold(self) -> IntArray:
+        """Place of the threshold of each one, shape (h,); made anew, as keeping it would cost 10 MB at COCO's size."""
+        return np.repeat(np.arange(len(self.start)), (self.stop - self.start).sum(axis=1))
 
     @cached_property
     def image(self) -> IntArray:
@@ -411,6 +427,8 @@ class _Hits:
         """Find what counts in front of a row of the ranking for each hit (h,)."""
         ranking = self._ranking
         classes = np.searchsorted(ranking.label, np.arange(ranking.n_labels))
+        # Two lists: what counts unless it matches, once for all thresholds, and the corrections at candidates, a row a
+        # threshold. So nothing of shape (T, n) is ever made.
         of_class, of_hit = (
             thresholds * len(ranking.candidate) + self._candidates_before[at]
             for thresholds, at in ((np.arange(len(self.start))[:, None], classes), (self.threshold, rows))
@@ -461,6 +479,7 @@ def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:
     Where `positives` is 0 the answer is larger than any count.
     """
     n = np.maximum(positives, 1).astype(np.float64)[:, None]
+    # As `searchsorted(recall, r, "left")` of pycocotools finds it: the first hit whose recall is at least r.
     hits = np.ceil(grid * n)
     # The product is rounded, so that it may be one too high or too low: the division decides.
     hits -= (hits > 0) & ((hits - 1) / n >= grid)
@@ -471,30 +490,23 @@ def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredHits:
-    """Detections that count, in any order; of equal scores the earlier row comes first.
-
-    Parameters
-    ----------
-    label : ndarray of int64, shape (n,)
-    score : ndarray of float64, shape (n,)
-    hit : ndarray of bool, shape (n,)
-    positives : ndarray of int64, shape (K,)
-        Objects of each class.
-    """
+    """Detections that count (n,), in any order; of equal scores the earlier row comes first."""
 
     label: IntArray
     score: FloatArray
     hit: BoolArray
-    positives: IntArray
+    positives: IntArray  # (K,), objects of each class
 
     def class_precisions(self, protocol: Protocol) -> FloatArray:
         """Return the average precision of each class, shape (K,), as curves have it; NaN without ground truth."""
         label, hit = self.label, self.hit
         same, later = label[1:] == label[:-1], label[1:] > label[:-1]
-        if not np.all(later | (same & (self.score[1:] <= self.score[:-1]))):  # mostly they are in class order
+        # Rows of a match table are in class order already, and to see that costs less than to sort them.
+        if not np.all(later | (same & (self.score[1:] <= self.score[:-1]))):
             order = np.lexsort((-self.score, label))
             label, hit = label[order], hit[order]
         place = np.flatnonzero(hit)
+        # One threshold, so that a cell is a class; everything that is here counts, so that a place is a count.
         classes = np.arange(len(self.positives) + 1)
         first, bounds = np.searchsorted(label, classes), np.searchsorted(label[place], classes)
         steps = Steps(
@@ -507,6 +519,7 @@ class ScoredHits:
         )
         if protocol.interpolation == "area":
             return np.asarray(steps.area_under_envelope()[0])
+        # Class by class in memory: the sum of a mean over another axis adds up in another order, and ends otherwise.
         precision = steps.interpolated_precision(protocol.recall_grid)[0]  # (R, K)
         return np.asarray(np.ascontiguousarray(precision.T).mean(axis=1))
 

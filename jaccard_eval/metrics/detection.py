@@ -15,45 +15,39 @@ from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.matching.greedy import NO_PAIR
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
-from jaccard_eval.matching.ranking import Ranking
+from jaccard_eval.matching.order import IntArray
+from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.averages import Averages, Axes
-from jaccard_eval.metrics.counts import match_columns, missed_columns, operating_point, point_of, point_value
+from jaccard_eval.metrics.counts import operating_point, point_of, point_value
 from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.options import BEST_F1
 from jaccard_eval.similarity import KINDS
 from jaccard_eval.text import quoted_value
 
-FEW_THRESHOLDS = 4  # up to this many, the summary shows every IoU threshold, else those of COCO (.5 and .75)
+# Up to this many, the summary shows every IoU threshold, else those of COCO (.5 and .75).
+FEW_THRESHOLDS = 4
 
 
 class DetectionMetrics:
     """Answers metric references from a match table; see ``data.result.Measured``.
 
-    Parameters
-    ----------
-    table : MatchTable
-    class_names : sequence of str, length K
-    image_names : sequence of str
-    area_known : bool
-        Whether areas are in square pixels; without image sizes, size ranges of normalised boxes are undefined.
+    `area_known` is whether areas are in square pixels; without image sizes, size ranges of normalised boxes are
+    undefined.
     """
 
     def __init__(
         self, table: MatchTable, class_names: Sequence[str], image_names: Sequence[str], *, area_known: bool = True
     ) -> None:
         self.table = table
+        self.protocol = table.protocol
         self.class_names = tuple(class_names)
         self.image_names = tuple(image_names)
         self.area_known = area_known
         self.curves = Curves(Ranking.of(table, len(self.image_names)))
         self.axes = Axes(table.protocol, self.class_names)
         self._averages = Averages(self.curves, self.axes)
-
-    @property
-    def protocol(self) -> Protocol:
-        """The protocol of the match table."""
-        return self.table.protocol
 
     def value(self, ref: MetricRef) -> MetricValue:
         """Measure any metric reference.
@@ -64,8 +58,17 @@ class DetectionMetrics:
             When a class, threshold, area or cap is not part of this evaluation.
         """
         if METRICS[ref.name].kind == "average":
-            return self._average(ref)
-        return self._at_operating_point(ref)
+            # Names are looked up before anything is computed, so that a misspelt one says so at once.
+            label = self.axes.label(ref)
+            positives = self.curves.positives[self.axes.area(ref)]
+            if self._without_area(ref):
+                return MetricValue(ref=ref, value=np.nan, n=0, reason="image sizes are unknown")
+            n = int(positives.sum() if label is None else positives[label])
+            return self._defined(ref, self._averages.mean(ref), n)
+        if ref.area is not None or ref.max_dets is not None:
+            raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} takes iou, score and class only")
+        point = point_of(self.curves, self.axes, ref)
+        return self._defined(ref, point_value(point, ref.name, len(self.image_names)), point.tp + point.fn)
 
     def restrict(self, images: Sequence[int]) -> DetectionMetrics:
         """Return the metrics of some images alone, given as ascending rows."""
@@ -77,7 +80,7 @@ class DetectionMetrics:
         """Measure every class; one row each, in class order."""
         table = self.table
         predictions = np.bincount(table.label, minlength=table.n_labels)
-        positives = self.curves.positives[0]
+        positives = self.curves.positives[ALL_SIZES]
         total = np.bincount(table.gt_label, minlength=table.n_labels)
         undefined = np.full(table.n_labels, np.nan)  # sizes are unknown
         columns = {ref: undefined if self._without_area(ref) else self._averages.class_means(ref) for ref in metrics}
@@ -94,26 +97,13 @@ class DetectionMetrics:
         """Count at a score (or at each one's best F1) for all classes pooled, then each class; at every IoU."""
         labels: list[int | None] = [None, *range(self.table.n_labels)] if self.table.n_labels > 1 else [None]
         points = []
+        # With one class the pooled rows would say the same twice. A best score is that of each row's own threshold.
         for t, iou in enumerate(self.protocol.iou_thresholds):
             for k in labels:
                 at = self.curves.best_f1(t, k) if score == BEST_F1 else float(score)
                 name = None if k is None else self.class_names[k]
                 points.append(operating_point(self.curves, t, k, at, class_name=name, iou=iou))
         return tuple(points)
-
-    def _average(self, ref: MetricRef) -> MetricValue:
-        label = self.axes.label(ref)
-        positives = self.curves.positives[self.axes.area(ref)]
-        n = int(positives.sum() if label is None else positives[label])
-        if self._without_area(ref):
-            return MetricValue(ref=ref, value=np.nan, n=0, reason="image sizes are unknown")
-        return self._defined(ref, self._averages.mean(ref), n)
-
-    def _at_operating_point(self, ref: MetricRef) -> MetricValue:
-        if ref.area is not None or ref.max_dets is not None:
-            raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} takes iou, score and class only")
-        point = point_of(self.curves, self.axes, ref)
-        return self._defined(ref, point_value(point, ref.name, len(self.image_names)), point.tp + point.fn)
 
     def _defined(self, ref: MetricRef, value: float, n: int) -> MetricValue:
         if not np.isnan(value):
@@ -136,7 +126,20 @@ class DetectionMetrics:
         ``image``, ``class``, ``score``, ``source`` (row in the predictions), ``gt`` (row of the matched ground truth,
         -1 for none), ``iou`` (NaN for none), ``tp``, ``fp``, ``ignored``. Over all sizes.
         """
-        return match_columns(self.table, self.curves.ranking, self.image_names, self.class_names)
+        table, ranking = self.table, self.curves.ranking
+        order = np.argsort(table.source, kind="stable")
+        choice = table.choice[ALL_SIZES].T  # (c, T)
+        shape = len(table), choice.shape[1]
+        gt, overlap, hits = np.full(shape, -1, dtype=np.int64), np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
+        # What holds for detections without a candidate stands everywhere first; candidates are then written over it.
+        counts = np.repeat(ranking.in_range[ALL_SIZES][:, None], shape[1], axis=1)
+        c, t = np.nonzero(choice != NO_PAIR)
+        gt[table.candidate[c], t] = table.gt_source[table.pair_gt[choice[c, t]]]
+        overlap[table.candidate[c], t] = table.pair_overlap[choice[c, t]]
+        hits[table.candidate], counts[table.candidate] = ranking.hits[ALL_SIZES].T, ranking.counts[ALL_SIZES].T
+        columns = {"score": table.score, "source": table.source, "gt": gt, "iou": overlap}
+        columns |= {"tp": hits, "fp": counts & ~hits, "ignored": ~counts}
+        return self._named(table.image, table.label, order) | {name: column[order] for name, column in columns.items()}
 
     @cached_property
     def missed(self) -> Mapping[str, Any]:
@@ -144,11 +147,26 @@ class DetectionMetrics:
 
         ``image``, ``class``, ``source`` (row in the ground truth), ``missed`` (m, T).
         """
-        return missed_columns(self.table, self.image_names, self.class_names)
+        table, choice = self.table, self.table.choice[ALL_SIZES]
+        t, c = np.nonzero(choice != NO_PAIR)
+        missed = np.repeat(~table.gt_ignored[ALL_SIZES][:, None], len(choice), axis=1)  # (m, T)
+        missed[table.pair_gt[choice[t, c]], t] = False
+        rows = np.flatnonzero(missed.any(axis=1))
+        named = self._named(table.gt_image, table.gt_label, rows)
+        return named | {"source": table.gt_source[rows], "missed": missed[rows]}
+
+    def _named(self, image: IntArray, label: IntArray, rows: IntArray) -> dict[str, Any]:
+        named = {"image": (self.image_names, image), "class": (self.class_names, label)}
+        # Without rows there may be no names at all, and an array of none takes no index.
+        return {
+            key: np.array(names, dtype=object)[column[rows]] if len(rows) else np.array([], dtype=object)
+            for key, (names, column) in named.items()
+        }
 
 
 def summary_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     """Return the metrics of a protocol's summary: COCO's twelve, as far as thresholds, areas and caps allow."""
+    # The order is that of ``COCOeval.stats``: AP by threshold, AP by size, AR by cap, AR by size.
     areas = [area.name for area in protocol.areas[1:]]
     by_area = [MetricRef(name=name, area=area) for name in ("AP", "AR") for area in areas]
     by_cap = [MetricRef(name="AR", max_dets=cap) for cap in protocol.max_dets] or [MetricRef(name="AR")]
@@ -164,6 +182,7 @@ def class_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
 def _threshold_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     shown = protocol.iou_thresholds
     if len(shown) > FEW_THRESHOLDS:
+        # By equality: both are exact in binary, and among the values of linspace.
         shown = tuple(iou for iou in shown if iou in (0.5, 0.75))
     return (MetricRef(name="AP"), *(MetricRef(name="AP", iou=iou) for iou in shown))
 
@@ -177,6 +196,7 @@ def match_sides(sides: Sides, protocol: Protocol) -> DetectionMetrics:
         When the protocol needs sizes in pixels, and they are unknown, or shapes, and a side has none.
     """
     aligned, findings = sides.aligned, FindingLog()
+    # A pixel has no size in fractions of an image: the +1 of VOC cannot be added to them.
     if protocol.pixel_offset and aligned.units == "norm":
         raise DataError.single(
             "size-unknown",

@@ -34,6 +34,7 @@ def measure_slices(
     UsageError
         When a name or glob matches no image, or two slices have one name.
     """
+    # The command line asks this before it reads anything; here it is asked of calls from Python.
     require_names(slices)
     refs = slice_refs(protocol)
     rows = []
@@ -73,6 +74,7 @@ def chosen_images(images: Slice, names: Sequence[str]) -> list[int]:
     UsageError
         When a name or glob matches no image.
     """
+    # A set, as one image may match several patterns; ascending rows keep the order of ties in the part.
     rows: set[int] = set()
     row_of = {name: row for row, name in enumerate(names)}
     unmatched = []

@@ -8,7 +8,7 @@ from pictures import Picture, det, evaluate, gt, metrics
 
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO, VOC2012
-from jaccard_eval.metrics.ties import TieBounds, has_ties
+from jaccard_eval.metrics.averages import TieBounds, has_ties
 
 AP = MetricRef(name="AP")
 AT_ONE = COCO.with_options(iou_thresholds=(0.5,))

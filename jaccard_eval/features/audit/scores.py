@@ -8,9 +8,8 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.findings import FindingLog, Where
-from jaccard_eval.matching.order import IntArray
+from jaccard_eval.metrics.averages import WIDEST, TieBounds, has_ties
 from jaccard_eval.metrics.curves import Curves
-from jaccard_eval.metrics.ties import WIDEST, TieBounds, has_ties
 from jaccard_eval.text import pluralise
 
 FEWEST = 100  # detections from which a lowest score, or a share of ties, says something
@@ -153,23 +152,13 @@ def highest_reachable_ap(curves: Curves) -> float:
     last = len(curves.caps) - 1
     positives = curves.positives[0]  # (K,)
     hits = curves.hit_counts(0, last)  # (T, K)
-    final = positives / np.maximum(counted_detections(curves) + positives - hits, 1)  # (T, K)
+    final = positives / np.maximum(curves.detection_counts() + positives - hits, 1)  # (T, K)
     if curves.ranking.protocol.interpolation == "area":
         reachable = _area_above(curves, final)
     else:
         reachable = np.maximum(curves.interpolated_precision(0, last), final[:, None]).mean(axis=1)
     defined = reachable[:, positives > 0]
     return float(defined.mean()) if defined.size else float("nan")
-
-
-def counted_detections(curves: Curves) -> IntArray:
-    """Count the detections that are true or false positives over the first area range, shape (T, K)."""
-    ranking = curves.ranking
-    n, in_range = ranking.n_labels, ranking.in_range[0]
-    label = ranking.label[ranking.candidate]
-    unmatched = np.bincount(ranking.label[in_range], minlength=n)
-    unmatched -= np.bincount(label[in_range[ranking.candidate]], minlength=n)
-    return unmatched + np.stack([np.bincount(label[counts], minlength=n) for counts in ranking.counts[0]])
 
 
 def _area_above(curves: Curves, final: FloatArray) -> FloatArray:

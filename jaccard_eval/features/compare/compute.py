@@ -17,8 +17,8 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.features.compare.result import BoxState, Change, ChangeKind, Contender, Delta, SliceDeltas, Versus
 from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.greedy import LARGEST_THRESHOLD, NO_PAIR
-from jaccard_eval.matching.matchtable import MatchTable, detection_rows
-from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_of_runs
+from jaccard_eval.matching.matchtable import MatchTable
+from jaccard_eval.matching.order import Blocks, IntArray, detection_rows, stable_order, starts_of_runs
 from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.metrics.slices import measure_slices

@@ -19,8 +19,8 @@ from jaccard_eval.features.errors.result import (
     LocalisationRecallPrecision,
 )
 from jaccard_eval.matching.candidates import Pairs
-from jaccard_eval.matching.matchtable import detection_rows, match_boxes, pairs_of_any_class
-from jaccard_eval.matching.order import IntArray, descending_order
+from jaccard_eval.matching.matchtable import match_boxes, pairs_of_any_class
+from jaccard_eval.matching.order import IntArray, descending_order, detection_rows
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.calibration import calibration
 from jaccard_eval.metrics.curves import ScoredHits

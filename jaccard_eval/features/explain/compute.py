@@ -17,8 +17,7 @@ from jaccard_eval.data.signature import quoted
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.errors.compute import NO_BOX, TYPES, Errors, find_errors
 from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fix, Step
-from jaccard_eval.matching.matchtable import detection_rows
-from jaccard_eval.matching.order import IntArray, group_ranks
+from jaccard_eval.matching.order import IntArray, detection_rows, group_ranks
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
 from jaccard_eval.text import quoted_value

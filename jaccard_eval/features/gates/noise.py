@@ -26,9 +26,9 @@ from jaccard_eval.features.gates.compute import (
 )
 from jaccard_eval.features.gates.rules import AGAINST_BASELINE, NON_INFERIOR, Gates, Rule, refuse
 from jaccard_eval.findings import Finding, FindingLog, Where
+from jaccard_eval.metrics.averages import WIDEST, TieBounds, has_ties
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import part_of
-from jaccard_eval.metrics.ties import WIDEST, TieBounds, has_ties
 from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import quoted_value
 

@@ -12,7 +12,7 @@ from pictures import Picture, curves, det, evaluate, gt
 from jaccard_eval import EvaluationResult, ReadOptions, load
 from jaccard_eval import evaluate as evaluate_files
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012, Protocol
-from jaccard_eval.features.audit.scores import counted_detections, highest_reachable_ap
+from jaccard_eval.features.audit.scores import highest_reachable_ap
 from jaccard_eval.findings import Finding, Severity
 
 BOX = "dog 0 0 10 10"
@@ -120,7 +120,7 @@ def test_ignored_detections_are_not_counted() -> None:
     # A detection of the crowd is ignored, one of the dog is a hit, one of nothing a false positive.
     truth = [gt(BOX), gt("dog 100 0 40 40", crowd=True)]
     detections = [det(BOX, 0.9), det("dog 110 10 10 10", 0.8), det(FAR, 0.7)]
-    counted = counted_detections(curves(truth, detections))
+    counted = curves(truth, detections).detection_counts()
     assert counted.tolist() == [[2]] * 10
 
 
