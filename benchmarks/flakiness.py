@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.intervals import Resamples
 from jaccard_eval.data.protocol import COCO
+from jaccard_eval.data.result import Resamples
 from jaccard_eval.features.bootstrap.compute import paired_deltas, percentile_interval, resample, significant_drop
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics

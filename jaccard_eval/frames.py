@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.result import ClassRow, EvaluationResult
+from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def to_frame(data: EvaluationResult | Dataset | BoxTable | Mapping[str, Any]) ->
        image  class  width  height
     0      0      1   20.0    40.0
     """
+    # Imported when asked for: it takes as long to load as a small evaluation takes to run.
     import pandas as pd
 
     return pd.DataFrame(_columns(data), copy=True)
@@ -54,8 +55,10 @@ def _columns(data: object) -> dict[str, Any]:
         case EvaluationResult():
             return _class_columns(data)
         case Dataset():
-            names = {"image": _image_names(data), "class": _take_names(data.labels.names, data.boxes.label)}
-            return _box_columns(data.boxes) | names
+            # Over the rows that a bare table has: a side knows the names of its images and classes.
+            images = [data.images.name(row) for row in range(len(data.images))]
+            image, label = _take_names(images, data.boxes.image), _take_names(data.labels.names, data.boxes.label)
+            return _box_columns(data.boxes) | {"image": image, "class": label}
         case BoxTable():
             return _box_columns(data)
         case Mapping():
@@ -72,14 +75,13 @@ def _class_columns(result: EvaluationResult) -> dict[str, Any]:
     }
     metrics = dict.fromkeys(name for row in rows for name in row.values)
     values = {name: np.array([row.values[name].value for row in rows], dtype=np.float64) for name in metrics}
-    return counts | values | ({} if result.bootstrap is None else _bound_columns(rows, metrics))
-
-
-def _bound_columns(rows: Sequence[ClassRow], metrics: Iterable[str]) -> dict[str, Any]:
-    """Return the bounds of the intervals; NaN where a class has none."""
+    if result.bootstrap is None:
+        return counts | values
+    # A class that no resample defines has no interval, but the column has a row of it.
     undefined = (np.nan, np.nan)
     bounds = {name: np.array([row.values[name].interval or undefined for row in rows]) for name in metrics}
-    return {f"{name}_{end}": both[:, i] for name, both in bounds.items() for i, end in enumerate(("low", "high"))}
+    ends = {f"{name}_{end}": both[:, i] for name, both in bounds.items() for i, end in enumerate(("low", "high"))}
+    return counts | values | ends
 
 
 def _box_columns(boxes: BoxTable) -> dict[str, Any]:
@@ -89,11 +91,8 @@ def _box_columns(boxes: BoxTable) -> dict[str, Any]:
     return place | score | {"area": boxes.area} | {flag: getattr(boxes, flag) for flag in FLAGS}
 
 
-def _image_names(data: Dataset) -> Any:
-    return _take_names([data.images.name(row) for row in range(len(data.images))], data.boxes.image)
-
-
 def _take_names(names: Sequence[str], rows: RowArray) -> Any:
+    # Objects, not fixed-width text: one long file name would widen all rows.
     return np.array(names, dtype=np.object_)[rows]
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from pictures import Picture, det, evaluate, gt
 
-from jaccard_eval.data.intervals import Interval, PairedDelta
+from jaccard_eval.data.document import Interval
 from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.verdict import PairedDelta
 
 CLASSES = ("cat", "dog", "fox")
 Scene = tuple[list[Picture], list[Picture]]

@@ -12,29 +12,22 @@ from jaccard_eval.findings import Finding
 
 Key = int | str
 
-MAX_IMAGE_SIDE = 1e7  # px; the largest pictures stitched so far stay below a tenth of it
+# px; the largest pictures stitched so far stay below a tenth of it.
+MAX_IMAGE_SIDE = 1e7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageTable:
-    """Images of one side, sorted by key: integers ascending, then texts.
+    """Images of one side, sorted by key: integers ascending, then texts."""
 
-    Parameters
-    ----------
-    keys : tuple of int or str
-        What the file calls an image: COCO's id, the path or stem elsewhere.
-    file_names : tuple of str or None
-        The file name beside each key, where the format has both.
-    sizes : ndarray of float64, shape (n, 2)
-        Width and height in pixels; NaN where unknown.
-    listed : bool
-        Whether the input lists all images, those without boxes included. Where it does not, an image that only the
-        other side knows may simply have no box.
-    """
-
+    # What the file calls an image: COCO's id, the path or stem elsewhere.
     keys: tuple[Key, ...]
+    # The file name beside each key, where the format has both.
     file_names: tuple[str | None, ...]
+    # Width and height in pixels, (n, 2); NaN where unknown.
     sizes: FloatArray
+    # Whether the input lists all images, those without boxes included. Where it does not, an image that only the other
+    # side knows may simply have no box.
     listed: bool
 
     def __len__(self) -> int:
@@ -47,20 +40,13 @@ class ImageTable:
 
 @dataclass(frozen=True, slots=True)
 class LabelMap:
-    """Classes of one side in the order of the file's keys.
+    """Classes of one side in the order of the file's keys."""
 
-    Parameters
-    ----------
-    keys : tuple of int or str
-        What the boxes of the file carry: a category id, an index, or the name itself.
-    names : tuple of str
-        The name of each class; the key as text where the file names none.
-    named : bool
-        Whether the names come from the input (or from ``--names``), so that classes can correspond by name.
-    """
-
+    # What the boxes of the file carry: a category id, an index, or the name itself.
     keys: tuple[Key, ...]
+    # The name of each class; the key as text where the file names none.
     names: tuple[str, ...]
+    # Whether the names come from the input (or from ``--names``), so that classes can correspond by name.
     named: bool
 
     def __len__(self) -> int:
@@ -69,13 +55,11 @@ class LabelMap:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the four numbers of a file's boxes were taken for: an encoding, and pixels ("px") or fractions ("norm").
-
-    `origin` is what the file was said to call the first pixel, 0 or 1.
-    """
+    """What the four numbers of a file's boxes were taken for: an encoding, and pixels ("px") or fractions ("norm")."""
 
     encoding: str = "xywh"
     units: str = "px"
+    # What the file was said to call the first pixel, 0 or 1.
     origin: int = 0
 
 

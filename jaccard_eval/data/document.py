@@ -11,34 +11,25 @@ from typing import Protocol as TypingProtocol
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.findings import Finding
 
+Interval = tuple[float, float]
+
 SCHEMA = 1
-PIXELS = "pixels"  # the kind of a count of pixels, which saved results and gates know without its feature
-_KEY = "document"  # in the metadata of a field: its key in documents, where that is not its name; None: it has none
+# The kind of a count of pixels, which saved results and gates know without its feature.
+PIXELS = "pixels"
+# In the metadata of a field: its key in documents, where that is not its name; None: it has none.
+_KEY = "document"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricValue:
-    """One measured value.
-
-    Parameters
-    ----------
-    ref : MetricRef
-        What was measured.
-    value : float
-        NaN when undefined.
-    n : int
-        Ground-truth boxes that it rests on.
-    reason : str, optional
-        Why it is undefined.
-    interval : (float, float), optional
-        Where it may lie, by a bootstrap over images.
-    """
+    """One measured value: NaN, with a reason, when undefined; resting on `n` ground-truth boxes."""
 
     ref: MetricRef
     value: float
     n: int
     reason: str | None = None
-    interval: tuple[float, float] | None = None
+    # Where it may lie, by a bootstrap over images.
+    interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +81,22 @@ def to_document(value: Any) -> Any:
     A dataclass becomes an object of its fields, unless it has a `to_document` of its own.
     """
     document = value
+    # Numbers that are not finite have no place in JSON: what reads NaN elsewhere is not agreed upon.
     match value:
         case float():
             document = value if math.isfinite(value) else None
         case None | bool() | int():
             pass
         case str():
-            document = str(value)  # the text of an enumeration's member
+            document = str(value)
         case list() | tuple():
             document = [to_document(item) for item in value]
         case dict() | Mapping():
             # Thresholds and distances as keys are short: "2", not "2.0".
             short = {f"{key:g}" if isinstance(key, float) else str(key): item for key, item in value.items()}
             document = {key: to_document(item) for key, item in short.items()}
-        case _ if hasattr(value, "tolist"):  # an array: to name its type would load NumPy for the help of -o
+        # An array: to name its type would load NumPy for the help of -o.
+        case _ if hasattr(value, "tolist"):
             document = to_document(value.tolist())
         case Finding():
             document = {name: getattr(value, name) for name in ("code", "message", "count")}

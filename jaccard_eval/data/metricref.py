@@ -12,7 +12,8 @@ from typing import Literal
 from jaccard_eval.errors import UsageError
 from jaccard_eval.text import did_you_mean, quoted_value
 
-BOXES, MAPS, MAP_CLASS = "boxes", "label maps", "a class of label maps"  # what a metric can be taken of
+# What a metric can be taken of.
+BOXES, MAPS, MAP_CLASS = "boxes", "label maps", "a class of label maps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ METRICS = {metric.name: metric for metric in _ALL}
 BOX_METRICS, MAP_METRICS, MAP_CLASS_METRICS = (
     tuple(metric.name for metric in _ALL if subject in metric.of) for subject in (BOXES, MAPS, MAP_CLASS)
 )
-EXTERNAL = "external."  # before the name of a value that is measured elsewhere
+# Before the name of a value that is measured elsewhere.
+EXTERNAL = "external."
 QUALIFIERS = ("iou", "area", "max_dets", "score", "class")
 COCO_SUMMARY = (
     "AP",
@@ -82,12 +84,14 @@ COCO_SUMMARY = (
     "AR_large",
 )
 
-IOU_DIGITS = 9  # thresholds that differ beyond are one: 0.9 is 0.8999999999999999 among COCO's
+# Thresholds that differ beyond are one: 0.9 is 0.8999999999999999 among COCO's.
+IOU_DIGITS = 9
 
 _AREA_SUFFIX = re.compile(r"[A-Za-z]\w*")
 _HEAD = re.compile(rf"(?P<name>{'|'.join(BOX_METRICS)})(?P<number>\d+)?(?:_(?P<area>{_AREA_SUFFIX.pattern}))?")
 _ITEM = re.compile(r'\s*(?P<key>\w+)\s*=\s*(?P<value>"(?:[^"\\]|\\.)*"|[^,"]*?)\s*(?:,|$)')
-_FULL_RANGE = re.compile(r"@?0?\.50?:0?\.95|50-95")  # of the thresholds that plain AP stands for
+# Of the thresholds that plain AP stands for, as trainers of YOLO write it: mAP50-95, mAP@.5:.95.
+_FULL_RANGE = re.compile(r"@?0?\.50?:0?\.95|50-95")
 _AT_IOU = re.compile(r"@0?\.(\d)(\d?)")
 _SEPARATORS = re.compile(r"[^a-z0-9]")
 _NAME_BY_ALIAS = {
@@ -131,6 +135,7 @@ class MetricRef:
     class_name: str | None = None
 
     def __post_init__(self) -> None:
+        # Rounded once, so that 0.9 and COCO's 0.8999999999999999 are equal references, and hash alike.
         if self.iou is not None:
             object.__setattr__(self, "iou", round(float(self.iou), IOU_DIGITS))
 
@@ -146,6 +151,7 @@ class MetricRef:
         head, items = split_ref(text)
         fields = _parse_head(head, text)
         for key, value in items.items():
+            # AP50[iou=0.5] says it twice, even if it says the same.
             if fields.get(key) is not None:
                 raise UsageError(f"metric {quoted_value(text)}: {key} is given twice")
             fields[key] = value
@@ -153,40 +159,52 @@ class MetricRef:
         return cls(**fields)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        text, hidden = self._head()
-        items = {"iou": self.iou, "area": self.area, "max_dets": self.max_dets, "score": self.score}
-        items["class"] = self.class_name
-        parts = [f"{key}={_text(value)}" for key, value in items.items() if value is not None and key not in hidden]
-        return f"{text}[{','.join(parts)}]" if parts else text
-
-    to_document = __str__  # what documents have of it
-
-    def _head(self) -> tuple[str, set[str]]:
-        """Return the name with the number and area that its short form can hold, and which fields those are."""
-        text, hidden = self.name, set()
+        # The short form, where it says all: two digits of a percentage (AP50), a cap (AR100), a plain area (AP_small).
+        # Never two at once: COCO has no name such as AP50_small.
+        text, hidden = self.name, ""
         number = METRICS[self.name].number if self.name in METRICS else None
         if number == "iou" and self.iou is not None and self.iou < 1 and self.iou == round(self.iou * 100) / 100:
-            text, hidden = f"{self.name}{round(self.iou * 100):02d}", {"iou"}
+            text, hidden = f"{self.name}{round(self.iou * 100):02d}", "iou"
         if number == "max_dets" and self.max_dets is not None:
-            text, hidden = f"{self.name}{self.max_dets}", {"max_dets"}
+            text, hidden = f"{self.name}{self.max_dets}", "max_dets"
         if number and not hidden and _AREA_SUFFIX.fullmatch(self.area or ""):
-            text, hidden = f"{text}_{self.area}", {"area"}
-        return text, hidden
+            text, hidden = f"{text}_{self.area}", "area"
+        items = {"iou": self.iou, "area": self.area, "max_dets": self.max_dets, "score": self.score}
+        items["class"] = self.class_name
+        parts = [f"{key}={_text(value)}" for key, value in items.items() if value is not None and key != hidden]
+        return f"{text}[{','.join(parts)}]" if parts else text
+
+    # What documents have of it.
+    to_document = __str__
 
 
 def split_ref(text: str) -> tuple[str, dict[str, str | float | int]]:
-    """Return the part of a reference before its bracket, and the keys and values in it.
-
-    Raises
-    ------
-    UsageError
-        When the bracket cannot be read, or a key in it is unknown or given twice.
-    """
+    """Return the part of a reference before its bracket, and the keys and values in it; raise for what is no such."""
     head, bracket, tail = text.strip().partition("[")
     if bracket and not tail.endswith("]"):
         raise UsageError(f"metric {quoted_value(text)}: the bracket is not closed")
+    body = tail.removesuffix("]")
+    found: list[tuple[str, str | float | int]] = []
+    position = 0
+    # Item by item, not split at commas: a quoted class name may hold commas and brackets.
+    while position < len(body):
+        match = _ITEM.match(body, position)
+        if match is None or not match["value"]:
+            raise UsageError(
+                f"metric {quoted_value(text)}: cannot read {quoted_value(body[position:])}; expected key=value"
+            )
+        key = match["key"]
+        if key not in QUALIFIERS:
+            known = ", ".join(QUALIFIERS)
+            raise UsageError(
+                f"metric {quoted_value(text)}: unknown key {quoted_value(key)}; known are "
+                f"{known}.{did_you_mean(key, QUALIFIERS)}"
+            )
+        found.append((key, _parse_value(key, match["value"], text)))
+        position = match.end()
+    # After the last value was read: what cannot be read is the worse fault.
     items: dict[str, str | float | int] = {}
-    for key, value in _parse_items(tail.removesuffix("]"), text):
+    for key, value in found:
         if key in items:
             raise UsageError(f"metric {quoted_value(text)}: {key} is given twice")
         items[key] = value
@@ -216,6 +234,7 @@ def metric_bounds(text: str) -> tuple[float, float]:
     >>> metric_bounds("AP50[class=dog]"), metric_bounds("FPPI"), metric_bounds("external.fps")
     ((0.0, 1.0), (0.0, inf), (-inf, inf))
     """
+    # Not parsed: a reference whose class or area is unknown still has bounds.
     head = text.partition("[")[0].strip()
     match = _HEAD.fullmatch(head)
     metric = METRICS.get(match["name"] if match else head)
@@ -257,30 +276,13 @@ def _parse_head(head: str, text: str) -> dict[str, str | float | int | None]:
     return fields
 
 
-def _parse_items(body: str, text: str) -> list[tuple[str, str | float | int]]:
-    items: list[tuple[str, str | float | int]] = []
-    position = 0
-    while position < len(body):
-        match = _ITEM.match(body, position)
-        if match is None or not match["value"]:
-            raise UsageError(
-                f"metric {quoted_value(text)}: cannot read {quoted_value(body[position:])}; expected key=value"
-            )
-        key, value = match["key"], match["value"]
-        if key not in QUALIFIERS:
-            known = ", ".join(QUALIFIERS)
-            raise UsageError(
-                f"metric {quoted_value(text)}: unknown key {quoted_value(key)}; known are "
-                f"{known}.{did_you_mean(key, QUALIFIERS)}"
-            )
-        items.append((key, _parse_value(key, value, text)))
-        position = match.end()
-    return items
-
-
 def _parse_value(key: str, value: str, text: str) -> str | float | int:
+    # Quoted as in JSON, which canonical texts use for names with spaces at their ends, commas or brackets.
     if value.startswith('"'):
-        value = _unquoted(value, text)
+        try:
+            value = str(json.loads(value))
+        except ValueError as error:
+            raise UsageError(f"metric {quoted_value(text)}: cannot read {quoted_value(value)}: {error}") from None
     if key in ("class", "area") or (key == "score" and value == "best-f1"):
         return value
     try:
@@ -290,13 +292,6 @@ def _parse_value(key: str, value: str, text: str) -> str | float | int:
     if not math.isfinite(number):
         raise UsageError(f"metric {quoted_value(text)}: {key} must be a finite number, got {quoted_value(value)}")
     return number
-
-
-def _unquoted(value: str, text: str) -> str:
-    try:
-        return str(json.loads(value))
-    except ValueError as error:
-        raise UsageError(f"metric {quoted_value(text)}: cannot read {quoted_value(value)}: {error}") from None
 
 
 def _text(value: float | str) -> str:

@@ -5,25 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
-from jaccard_eval.data.document import MetricValue, Part, result_document, to_document, written_as
+from jaccard_eval.data.document import DataTable, MetricValue, Part, result_document, to_document, written_as
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.signature import signature_dict
+from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.findings import Finding
-
-if TYPE_CHECKING:
-    from jaccard_eval.data.intervals import Resamples
-    from jaccard_eval.data.verdict import GateVerdict
+from jaccard_eval.options import Bootstrap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassRow:
     """One class: counts and values; `gt` counts boxes that can be found, `ignored` those that are not counted."""
 
+    # Not unique: there are files that give two classes one name.
     name: str
     gt: int
     ignored: int
@@ -67,6 +66,48 @@ class OperatingPoint:
     f1: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Resamples:
+    """Every metric (F of them) at every resample of the images."""
+
+    settings: Bootstrap
+    # What is drawn, "image" or what images are grouped by, and how many of those there are.
+    unit: str
+    n_units: int
+    refs: tuple[str, ...]
+    # On the images as they are, (F,), and at each resample, (n_resamples, F): NaN where undefined, such as for a class
+    # none of whose images was drawn.
+    estimate: FloatArray
+    values: FloatArray
+    # Digest of the groups of all images, where groups are drawn.
+    grouping: str | None = None
+
+    kind: ClassVar[str] = "bootstrap"
+
+    @property
+    def choice(self) -> str:
+        """All that decides what is drawn, as a signature names it."""
+        settings = self.settings
+        drawn = (settings.n_resamples, settings.confidence_level, settings.rng, self.grouping)
+        return f"bootstrap={','.join(str(setting) for setting in drawn if setting is not None)}"
+
+    def to_document(self) -> dict[str, Any]:
+        """Return how it was done; the intervals stand beside the metrics."""
+        return {
+            "method": "percentile",
+            "n_resamples": self.settings.n_resamples,
+            "confidence_level": self.settings.confidence_level,
+            "rng": self.settings.rng,
+            "unit": self.unit,
+            "n_units": self.n_units,
+            **({} if self.grouping is None else {"group_by": self.settings.group_by, "grouping": self.grouping}),
+        }
+
+    def tables(self) -> dict[str, DataTable]:
+        """Return none: a table of resamples would serve nobody."""
+        return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputSummary:
     """One input as it was read."""
@@ -84,20 +125,18 @@ class InputSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correspondence:
-    """How the two sides were found to correspond.
+    """How the two sides were found to correspond."""
 
-    `image_strategy` is one of `imagekeys.STRATEGIES` ("id", "name", "stem", ...), `class_strategy` "name", "id" or
-    "map"; images on one side only are named up to a few, and counted. A pair of `classes` is that of the ground truth
-    and that of the predictions which were taken to be the same.
-    """
-
+    # One of `imagekeys.STRATEGIES` ("id", "name", "stem", ...), and "name", "id" or "map".
     image_strategy: str
     class_strategy: str
     matched_images: int
+    # Images on one side only are counted, and named up to a few.
     n_gt_only_images: int
     n_pred_only_images: int
     gt_only_images: tuple[str, ...]
     pred_only_images: tuple[str, ...]
+    # A class of the ground truth, and that of the predictions which was taken to be the same.
     classes: tuple[tuple[str, str], ...]
     gt_only_classes: tuple[str, ...]
     pred_only_classes: tuple[str, ...]
@@ -297,7 +336,8 @@ class EvaluationResult(WithParts):
             **metrics_document(self.metrics),
             **(_intervals_document(self.metrics) if "bootstrap" in parts else {}),
             per_class=self.per_class,
-            **{"operating_points": (), "gates": (), **parts},  # these two were always there: readers rely on it
+            # These two are there without being asked for: readers of the first schema rely on it.
+            **{"operating_points": (), "gates": (), **parts},
         )
 
 

@@ -13,7 +13,8 @@ from jaccard_eval.data.metricref import MAP_CLASS_METRICS, metric_bounds
 from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.text import quoted_value
 
-ROUNDING = 1e-9  # by which sums of shares may exceed 1, and percentiles each other
+# By which sums of shares may exceed 1, and percentiles each other.
+ROUNDING = 1e-9
 
 Fault = tuple[str, str]  # the field, and what is wrong with it
 Check = Callable[[Any, str], Iterator[Fault]]  # of a value and the field that it is from
@@ -22,10 +23,7 @@ Check = Callable[[Any, str], Iterator[Fault]]  # of a value and the field that i
 def find_faults(document: Mapping[str, Any]) -> list[Fault]:
     """Return the fields of an evaluation, or a count of pixels, that are missing or have a value that they cannot have.
 
-    Parameters
-    ----------
-    document : mapping
-        As it stands in a file; its kind is known.
+    The document is as it stands in a file; its kind is known.
     """
     faults = list((_PIXELS if document["kind"] == PIXELS else _EVALUATION)(document, ""))
     if faults:
@@ -48,7 +46,12 @@ def find_run_faults(run: Any) -> list[Fault]:
 
 def _repeated_rows(document: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield the rows that repeat one above: as many are right as the ground truth has classes of one name."""
-    names = Counter(_class_names(document))
+    # The name of each class of the ground truth; there are files that give one name to two.
+    if document["kind"] == PIXELS:
+        names = Counter(document["protocol"].get("classes") or ())
+    else:
+        sides = document["correspondence"]
+        names = Counter([*(gt for gt, _ in sides["classes"]), *sides["gt_only_classes"]])
     for part, keys in (("per_class", ("class",)), ("operating_points", ("class", "iou")), ("slices", ("slice",))):
         seen: Counter[tuple[Any, ...]] = Counter()
         for i, row in enumerate(document.get(part, ())):
@@ -56,14 +59,6 @@ def _repeated_rows(document: Mapping[str, Any]) -> Iterator[Fault]:
             seen[key] += 1
             if seen[key] > max(1, names[row[keys[0]]] if keys[0] == "class" else 1):
                 yield f"{part}[{i}].{keys[0]}", f"there is a row of {_seen(row[keys[0]])} already"
-
-
-def _class_names(document: Mapping[str, Any]) -> list[str]:
-    """Return the name of each class of the ground truth; there are files that give one name to two."""
-    if document["kind"] == PIXELS:
-        return [*(document["protocol"].get("classes") or ())]
-    sides = document["correspondence"]
-    return [*(gt for gt, _ in sides["classes"]), *sides["gt_only_classes"]]
 
 
 def _any(_value: Any, _place: str) -> Iterator[Fault]:
@@ -82,14 +77,17 @@ def _flag(value: Any, place: str) -> Iterator[Fault]:
 
 
 def _count(value: Any, place: str, *, least: int = 0) -> Iterator[Fault]:
+    # True and False are whole numbers to Python, and not to JSON.
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         yield place, f"expected a whole number from {least} on, got {_seen(value)}"
 
 
 def _number(value: Any, place: str, *, low: float = -math.inf, high: float = math.inf) -> Iterator[Fault]:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # Asked this way round, NaN fails as well.
     if not is_number or not low - ROUNDING <= value <= high + ROUNDING:
-        yield place, f"expected a number{_range_text(low, high)}, got {_seen(value)}"
+        bounds = "" if math.isinf(low) else f" from {low:g} on" if math.isinf(high) else f" from {low:g} to {high:g}"
+        yield place, f"expected a number{bounds}, got {_seen(value)}"
 
 
 def _nullable(check: Check) -> Check:
@@ -101,8 +99,8 @@ def _list(check: Check) -> Check:
         if not isinstance(value, list):
             yield place, f"expected a list, got {_seen(value)}"
             return
-        for i, one in enumerate(value):
-            yield from check(one, f"{place}[{i}]")
+        for i, item in enumerate(value):
+            yield from check(item, f"{place}[{i}]")
 
     return checked
 
@@ -127,9 +125,9 @@ def _table(
             yield place, f"expected an object, got {_seen(value)}"
             return
         yield from ((_inner(place, name), "is missing") for name in required if name not in value)
-        for name, one in value.items():
+        for name, item in value.items():
             check = named.get(name) or (others(name) if others else _any)
-            yield from check(one, _inner(place, name))
+            yield from check(item, _inner(place, name))
 
     return checked
 
@@ -140,20 +138,18 @@ def _mapping(check: Check) -> Check:
 
 def _measured(metric: str) -> Check:
     """Check the value of a metric; null where it is undefined."""
-    return _nullable(_within(metric))
+    low, high = metric_bounds(metric)
+    return _nullable(partial(_number, low=low, high=high))
 
 
 def _interval(metric: str) -> Check:
+    low, high = metric_bounds(metric)
+
     def checked(value: Any, place: str) -> Iterator[Fault]:
-        faults = list(_pair(value, place, check=_within(metric)))
+        faults = list(_pair(value, place, check=partial(_number, low=low, high=high)))
         yield from faults or _ascending(value, place)
 
     return checked
-
-
-def _within(metric: str) -> Check:
-    low, high = metric_bounds(metric)
-    return partial(_number, low=low, high=high)
 
 
 def _cell(value: Any, place: str) -> Iterator[Fault]:
@@ -164,6 +160,7 @@ def _cell(value: Any, place: str) -> Iterator[Fault]:
 
 def _spread(value: Any, place: str) -> Iterator[Fault]:
     faults = list(_SPREAD(value, place))
+    # An end is null where no resample defines the value; then there is nothing to compare.
     ends = [] if faults else [value["low"], value["high"]]
     yield from faults if None in ends or not ends else _ascending(ends, place)
 
@@ -176,12 +173,6 @@ def _ascending(ends: Sequence[float], place: str) -> Iterator[Fault]:
 
 def _inner(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
-
-
-def _range_text(low: float, high: float) -> str:
-    if math.isinf(low):
-        return ""
-    return f" from {low:g} on" if math.isinf(high) else f" from {low:g} to {high:g}"
 
 
 def _seen(value: Any) -> str:

@@ -10,11 +10,14 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, Words
 from jaccard_eval.data.imagekeys import bare_names
-from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol
+from jaccard_eval.data.protocol import BOXES, Protocol
 
-FINGERPRINT_DIGITS = 16  # hexadecimal digits shown: 64 bits
-BESIDE_METRICS = ("score", "bootstrap", "slices")  # fields of what is measured beside the metrics, which stay the same
-RULES_DIGITS = 8  # hexadecimal digits of the digest in a short signature
+# Hexadecimal digits shown: 64 bits.
+FINGERPRINT_DIGITS = 16
+# Fields of what is measured beside the metrics, which stay the same.
+BESIDE_METRICS = ("score", "bootstrap", "slices")
+# Hexadecimal digits of the digest in a short signature.
+RULES_DIGITS = 8
 
 
 def fingerprint(boxes: BoxTable, image_names: Sequence[str], class_names: Sequence[str], units: str) -> str:
@@ -28,6 +31,7 @@ def fingerprint(boxes: BoxTable, image_names: Sequence[str], class_names: Sequen
 
 def row_hashes(boxes: BoxTable, image_names: Sequence[str], class_names: Sequence[str]) -> Words:
     """Hash each row (image, class, flags, box, score, area, shape) to 64 bits, (n,); equal rows have equal hashes."""
+    # Names, not rows: two files of the same data may list images and classes in any order.
     image = _text_hashes(bare_names(image_names))
     label = _text_hashes(class_names)
     flags = np.packbits([boxes.crowd, boxes.difficult, boxes.group_of, boxes.ignore], axis=0, bitorder="little")[0]
@@ -37,7 +41,8 @@ def row_hashes(boxes: BoxTable, image_names: Sequence[str], class_names: Sequenc
         image[boxes.image] * _PRIMES[0] + label[boxes.label] * _PRIMES[1] + flags.astype(np.uint64) * _PRIMES[2]
     )
     for column in columns:
-        bits = (np.ascontiguousarray(column, dtype="<f8") + 0.0).view("<u8")  # + 0.0: -0.0 and 0.0 are alike
+        # Adding 0.0 makes -0.0 and 0.0 alike; little-endian on every machine, so that the bits are, too.
+        bits = (np.ascontiguousarray(column, dtype="<f8") + 0.0).view("<u8")
         state = _mix(state ^ bits)
     # Without shapes nothing is mixed in: a fingerprint of boxes stays what it always was.
     return state if boxes.shapes is None else _mix(state ^ boxes.shapes.hashes())
@@ -45,12 +50,15 @@ def row_hashes(boxes: BoxTable, image_names: Sequence[str], class_names: Sequenc
 
 def digest_rows(hashes: Words, kind: str, units: str) -> str:
     """Return the digest of hashed rows, in any order; `kind` is "gt" or "pred"."""
+    # Neither depends on the order of rows; by xor alone a row and its copy would cancel.
     digest = hashlib.sha256(f"{kind} {units} {len(hashes)}".encode())
     digest.update(int(hashes.sum(dtype=np.uint64)).to_bytes(8, "little"))
     digest.update(int(np.bitwise_xor.reduce(hashes, initial=0)).to_bytes(8, "little"))
     return f"sha256:{digest.hexdigest()[:FINGERPRINT_DIGITS]}"
 
 
+# Odd constants with bits all over the word, of the golden ratio and of xxHash: in the sum of image, class and flags
+# small numbers do not cancel.
 _PRIMES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
 
@@ -69,21 +77,15 @@ def _text_hashes(texts: Sequence[str]) -> Words:
 def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: str, version: str) -> str:
     """Return the signature, e.g. ``coco|iou=0.5:0.95:0.05|ap=101|max_dets=1,10,100|...|gt=sha256:…|v=0.1.0``.
 
-    Parameters
-    ----------
-    protocol : Protocol
-    selection : sequence of str
-        What was chosen of the data ("classes=dog", "score_min=0.1"); names of users are `quoted`.
-    gt, pred : str
-        Fingerprints.
-    version : str
+    `selection` is what was chosen of the data ("classes=dog", "score_min=0.1"), with names of users `quoted`.
     """
+    areas = (f"{quoted(area.name)}[{_exact(area.low)}:{_exact(area.high)}]" for area in protocol.areas)
     parts = [
         quoted(protocol.name),
         f"iou={_spaced(protocol.iou_thresholds)}",
         f"ap={protocol.recall_points if protocol.interpolation == 'grid' else 'area'}",
         f"max_dets={','.join(map(str, protocol.max_dets)) or 'none'}",
-        f"areas={','.join(map(_area_text, protocol.areas))}",
+        f"areas={','.join(areas)}",
         f"match={protocol.assignment}",
         f"ties={protocol.iou_ties}/{protocol.score_ties}",
         f"ignored={'+'.join(protocol.ignored_flags) or 'none'}",
@@ -91,6 +93,7 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
         f"crowd={protocol.crowd_overlap}",
         f"pixel={_exact(protocol.pixel_offset)}",
         f"epsilon={_exact(protocol.precision_epsilon)}",
+        # Rules that came later are named only where they apply: signatures of the first release stay what they were.
         *(["class_agnostic"] if protocol.class_agnostic else []),
         *([] if protocol.iou_type == BOXES else [f"iou_type={quoted(protocol.iou_type)}"]),
         *selection,
@@ -168,23 +171,22 @@ def quoted(name: str) -> str:
     >>> quoted("traffic light|red, 100%")
     'traffic light%7Cred%2C 100%25'
     """
-    return "".join(c if c.isprintable() and c not in "%|," else _percent_encoded(c) for c in name)
-
-
-def _percent_encoded(character: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
+    # File names may hold lone surrogates, which strict UTF-8 refuses to encode.
+    return "".join(
+        c
+        if c.isprintable() and c not in "%|,"
+        else "".join(f"%{byte:02X}" for byte in c.encode("utf-8", "surrogatepass"))
+        for c in name
+    )
 
 
 def _spaced(values: Sequence[float]) -> str:
     """Write thresholds as first:last:step where they are what ``numpy.linspace`` makes of it, else one by one."""
+    # Compared to the last bit: what is printed as a range must give these thresholds back, not nearly these.
     if len(values) > 2 and list(values) == np.linspace(values[0], values[-1], len(values)).tolist():
         step = (values[-1] - values[0]) / (len(values) - 1)
         return f"{_exact(values[0])}:{_exact(values[-1])}:{step:.9g}"
     return ",".join(map(_exact, values))
-
-
-def _area_text(area: AreaRange) -> str:
-    return f"{quoted(area.name)}[{_exact(area.low)}:{_exact(area.high)}]"
 
 
 def _exact(value: float) -> str:

@@ -6,13 +6,10 @@ import enum
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from jaccard_eval.data.document import MetricValue, fields_document, result_document, to_document, written_as
+from jaccard_eval.data.document import Interval, MetricValue, fields_document, result_document, to_document, written_as
 from jaccard_eval.findings import Finding, Where
-
-if TYPE_CHECKING:
-    from jaccard_eval.data.intervals import Interval, PairedDelta
 
 
 class Status(enum.StrEnum):
@@ -26,22 +23,33 @@ class Status(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PairedDelta:
+    """How one metric differs between two models on the same images; NaN where undefined."""
+
+    ref: str
+    # Of the first model and of the second; the difference is that of the second.
+    base: float
+    value: float
+    delta: float
+    # Percentile interval of the difference; None where no resample has both values.
+    interval: Interval | None
+    # How sure it is that the difference is not chance: 1 minus the two-sided bootstrap p-value.
+    probability: float
+    # Smallest true difference that this set shows four times in five (power 0.8) at this confidence.
+    detectable: float
+    # Resamples in which both are defined.
+    n_resamples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """How far chance moves what was judged: with other images of the same kind it would be another number.
+    """How far chance moves what was judged: with other images of the same kind it would be another number."""
 
-    Parameters
-    ----------
-    interval : (float, float)
-        Of the difference from the baseline, over the same resamples of the images; of the value, where that is not
-        known.
-    drawn : mapping of str to plain types
-        How images were resampled, as `Resamples.to_dict` has it.
-    paired : PairedDelta, optional
-        The difference from the baseline, where that is what the interval is of.
-    """
-
+    # Of the difference from the baseline, over the same resamples of the images; of the value, where it has none.
     interval: Interval
+    # How images were resampled, as `Resamples.to_document` has it.
     drawn: Mapping[str, Any]
+    # The difference from the baseline, where that is what the interval is of.
     paired: PairedDelta | None = None
 
     @property
@@ -136,31 +144,21 @@ class GateVerdict:
         cells = [{"metric": cell.ref, "value": cell.value, "n": cell.n, "reason": cell.reason} for cell in self.cells]
         return fields_document(self) | {"cells": to_document(cells)}
 
-    to_dict = to_document  # as of all results
+    # The name that all results have it by.
+    to_dict = to_document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GateResult:
-    """The verdicts on a saved result.
-
-    Parameters
-    ----------
-    path : str
-        The saved result, as the user named it.
-    signature : str
-        That of the saved result.
-    baseline : str, optional
-        What it was compared with, as the user named it.
-    gates : tuple of GateVerdict
-    findings : tuple of Finding
-        What makes verdicts doubtful.
-    """
+    """The verdicts on a saved result."""
 
     version: str
+    # The saved result and what it was compared with, as the user named them, and the signature of the former.
     path: str
     signature: str
     baseline: str | None
     gates: tuple[GateVerdict, ...]
+    # What makes verdicts doubtful.
     findings: tuple[Finding, ...] = ()
 
     kind: ClassVar[str] = "gate"

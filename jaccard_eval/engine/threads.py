@@ -12,7 +12,8 @@ from typing import TypeVar
 Partition = TypeVar("Partition")
 Result = TypeVar("Result")
 
-AHEAD = 2  # partitions under way per worker: one in work, one that waits, so that no worker does
+# Partitions under way per worker: one in work, one that waits, so that no worker does.
+AHEAD = 2
 
 
 def map_in_order(
@@ -20,37 +21,24 @@ def map_in_order(
 ) -> Iterator[Result]:
     """Yield ``task(partition)`` for each partition, in their order, computed by several threads.
 
-    Only a few partitions are under way at any time, so memory does not grow with their number. When the consumer
+    There are as many workers as processors that this process may use, unless a number is given. When the consumer
     stops early, or a task raises, what waits is cancelled and what runs is waited for.
-
-    Parameters
-    ----------
-    task : callable
-    partitions : iterable
-    workers : int, optional
-        Number of threads; that of the processors this process may use when left out. One runs in the caller's thread.
-
-    Yields
-    ------
-    object
-        The result of each task.
-
-    Examples
-    --------
-    >>> list(map_in_order(abs, [-3, 1, -2], workers=2))
-    [3, 1, 2]
     """
     count = usable_processors() if workers is None else workers
+    # In the caller's thread: a pool of one would only add switches.
     if count <= 1:
         yield from map(task, partitions)
         return
     waiting = iter(partitions)
     pool = ThreadPoolExecutor(count, thread_name_prefix="jaccard-eval")
     try:
-        under_way: deque[Future[Result]] = deque(pool.submit(task, one) for one in islice(waiting, AHEAD * count))
+        # Never all at once, as results that nobody has taken would pile up.
+        ahead = islice(waiting, AHEAD * count)
+        under_way: deque[Future[Result]] = deque(pool.submit(task, partition) for partition in ahead)
         while under_way:
             result = under_way.popleft().result()
-            under_way.extend(pool.submit(task, one) for one in islice(waiting, 1))
+            # The next one is under way before the consumer gets this one, which may take its time.
+            under_way.extend(pool.submit(task, partition) for partition in islice(waiting, 1))
             yield result
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -58,6 +46,7 @@ def map_in_order(
 
 def usable_processors() -> int:
     """Return how many processors this process may use, which a container or ``taskset`` may have limited."""
+    # Not every system says which ones a process may use.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

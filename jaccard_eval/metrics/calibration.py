@@ -14,25 +14,12 @@ N_BINS = 10
 
 
 def calibration(score: FloatArray, hit: BoolArray, n_bins: int = N_BINS) -> Calibration:
-    """Compare scores with the share of true positives, in bins of equal width.
+    """Compare scores (n,) with the share of true positives, in bins of equal width.
 
     The expected calibration error is the mean distance of the two, weighted by detections; the largest one is that of
-    the worst bin that is not empty. A bin holds scores in [low, high), the last one 1 as well.
+    the worst bin that is not empty. Both are undefined without detections, and where scores outside [0, 1] cannot be
+    probabilities.
 
-    Parameters
-    ----------
-    score : ndarray of float64, shape (n,)
-    hit : ndarray of bool, shape (n,)
-        Whether each detection is a true positive.
-    n_bins : int
-
-    Returns
-    -------
-    Calibration
-        Undefined without detections, and where scores outside [0, 1] cannot be probabilities.
-
-    Notes
-    -----
     Source: Guo et al. (2017), "On calibration of modern neural networks", equations 3 and 5.
 
     Examples
@@ -49,7 +36,8 @@ def calibration(score: FloatArray, hit: BoolArray, n_bins: int = N_BINS) -> Cali
     # The score 1 would open a bin of its own; it belongs to the last one.
     bins = np.minimum((score * n_bins).astype(np.int64), n_bins - 1)
     count = np.bincount(bins, minlength=n_bins)
-    with np.errstate(invalid="ignore"):  # 0 / 0 in empty bins
+    # 0 / 0 in empty bins.
+    with np.errstate(invalid="ignore"):
         mean = np.bincount(bins, weights=score, minlength=n_bins) / count
         precision = np.bincount(bins, weights=hit, minlength=n_bins) / count
     gap = np.abs(precision - mean)[count > 0]
@@ -66,22 +54,13 @@ def calibration(score: FloatArray, hit: BoolArray, n_bins: int = N_BINS) -> Cali
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Calibration:
-    """Whether scores are probabilities: by bin of equal width, how many detections are true positives.
+    """Whether scores are probabilities: by bin of equal width, how many detections are true positives."""
 
-    Parameters
-    ----------
-    ece, mce : float
-        Expected and largest calibration error; NaN without detections, or with scores outside [0, 1].
-    count : ndarray of int64, shape (B,)
-        Detections by bin.
-    score, precision : ndarray of float64, shape (B,)
-        Mean score, and share of true positives; NaN in empty bins.
-    reason : str
-        Why it is undefined.
-    """
-
+    # Expected and largest calibration error; NaN, with a reason, where undefined.
     ece: float
     mce: float
+    # Detections, mean score and share of true positives by bin, (B,). A bin holds scores in [low, high), the last one
+    # 1 as well; empty ones have NaN.
     count: npt.NDArray[np.int64]
     score: FloatArray
     precision: FloatArray

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import OperatingPoint
 from jaccard_eval.metrics.averages import Axes
@@ -14,18 +12,21 @@ from jaccard_eval.options import BEST_F1
 
 
 def operating_point(
-    source: CurveSource, threshold: int, label: int | None, score: float, *, class_name: str | None, iou: float
+    source: CurveSource, axes: Axes, threshold: int, label: int | None, score: float | str | None
 ) -> OperatingPoint:
-    """Count detections with at least `score`, of one class or (`label` None) of all classes pooled.
+    """Count detections with at least `score`, or the best F1's, of one class or (`label` None) of all classes pooled.
 
     Precision is undefined without detections, recall without ground truth, F1 without either.
     """
+    # Without a score every detection counts, and there may be negative scores (logits).
+    given = -math.inf if score is None else score
+    at = source.best_f1(threshold, label) if given == BEST_F1 else float(given)
     # Exact numbers, counted at the score itself: nothing is read off interpolated curves.
-    tp, fp, fn = source.counts_at(threshold, label, score)
+    tp, fp, fn = source.counts_at(threshold, label, at)
     return OperatingPoint(
-        class_name=class_name,
-        iou=iou,
-        score=score,
+        class_name=None if label is None else axes.class_names[label],
+        iou=axes.protocol.iou_thresholds[threshold],
+        score=at,
         tp=tp,
         fp=fp,
         fn=fn,
@@ -36,18 +37,8 @@ def operating_point(
 
 
 def point_of(source: CurveSource, axes: Axes, ref: MetricRef) -> OperatingPoint:
-    """Return the operating point of a metric that is a count: at its score or the best F1's, else of all detections."""
-    threshold, label = axes.single_threshold(ref), axes.label(ref)
-    score = source.best_f1(threshold, label) if ref.score == BEST_F1 else ref.score
-    # Without a score every detection counts, and there may be negative scores (logits).
-    return operating_point(
-        source,
-        threshold,
-        label,
-        -np.inf if score is None else float(score),
-        class_name=ref.class_name,
-        iou=axes.protocol.iou_thresholds[threshold],
-    )
+    """Return the operating point of a metric that is a count."""
+    return operating_point(source, axes, axes.single_threshold(ref), axes.label(ref), ref.score)
 
 
 def point_value(point: OperatingPoint, name: str, n_images: int) -> float:
@@ -59,4 +50,4 @@ def point_value(point: OperatingPoint, name: str, n_images: int) -> float:
 
 
 def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else float("nan")
+    return part / whole if whole else math.nan

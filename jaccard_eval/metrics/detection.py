@@ -22,7 +22,6 @@ from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.averages import Averages, Axes
 from jaccard_eval.metrics.counts import operating_point, point_of, point_value
 from jaccard_eval.metrics.curves import Curves
-from jaccard_eval.options import BEST_F1
 from jaccard_eval.similarity import KINDS
 from jaccard_eval.text import quoted_value
 
@@ -50,13 +49,7 @@ class DetectionMetrics:
         self._averages = Averages(self.curves, self.axes)
 
     def value(self, ref: MetricRef) -> MetricValue:
-        """Measure any metric reference.
-
-        Raises
-        ------
-        UsageError
-            When a class, threshold, area or cap is not part of this evaluation.
-        """
+        """Measure any metric reference; raise a UsageError for what is not part of this evaluation."""
         if METRICS[ref.name].kind == "average":
             # Names are looked up before anything is computed, so that a misspelt one says so at once.
             label = self.axes.label(ref)
@@ -95,15 +88,10 @@ class DetectionMetrics:
 
     def operating_points(self, score: float | str) -> tuple[OperatingPoint, ...]:
         """Count at a score (or at each one's best F1) for all classes pooled, then each class; at every IoU."""
-        labels: list[int | None] = [None, *range(self.table.n_labels)] if self.table.n_labels > 1 else [None]
-        points = []
         # With one class the pooled rows would say the same twice. A best score is that of each row's own threshold.
-        for t, iou in enumerate(self.protocol.iou_thresholds):
-            for k in labels:
-                at = self.curves.best_f1(t, k) if score == BEST_F1 else float(score)
-                name = None if k is None else self.class_names[k]
-                points.append(operating_point(self.curves, t, k, at, class_name=name, iou=iou))
-        return tuple(points)
+        labels: list[int | None] = [None, *range(self.table.n_labels)] if self.table.n_labels > 1 else [None]
+        thresholds = range(len(self.protocol.iou_thresholds))
+        return tuple(operating_point(self.curves, self.axes, t, k, score) for t in thresholds for k in labels)
 
     def _defined(self, ref: MetricRef, value: float, n: int) -> MetricValue:
         if not np.isnan(value):
@@ -188,13 +176,7 @@ def _threshold_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
 
 
 def match_sides(sides: Sides, protocol: Protocol) -> DetectionMetrics:
-    """Match two sides, and return the metrics.
-
-    Raises
-    ------
-    DataError
-        When the protocol needs sizes in pixels, and they are unknown, or shapes, and a side has none.
-    """
+    """Match two sides, and return the metrics; refuse data without the sizes or shapes that the protocol needs."""
     aligned, findings = sides.aligned, FindingLog()
     # A pixel has no size in fractions of an image: the +1 of VOC cannot be added to them.
     if protocol.pixel_offset and aligned.units == "norm":
@@ -220,13 +202,7 @@ def match_sides(sides: Sides, protocol: Protocol) -> DetectionMetrics:
 
 
 def detection_metrics(result: EvaluationResult) -> DetectionMetrics:
-    """Return the metrics of a result with their match table.
-
-    Raises
-    ------
-    UsageError
-        When the result has none, because it was put together by hand.
-    """
+    """Return the metrics of a result with their match table; results that were put together by hand have none."""
     if not isinstance(result.measured, DetectionMetrics):
         raise UsageError(f"the result of {quoted_value(result.pred.path)} has no match table to compare")
     return result.measured

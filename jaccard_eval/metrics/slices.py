@@ -8,7 +8,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from jaccard_eval.data.intervals import Interval
+from jaccard_eval.data.document import Interval
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import USUAL_IOU, Protocol
 from jaccard_eval.data.result import Measured, SliceRow
@@ -27,13 +27,7 @@ IntervalsOf = Callable[[Any, Sequence[MetricRef]], Mapping[str, Interval | None]
 def measure_slices(
     measured: Measured, slices: Sequence[Slice], protocol: Protocol, *, intervals: IntervalsOf | None = None
 ) -> tuple[SliceRow, ...]:
-    """Measure every slice, with `intervals` of its metrics where these are given; slices may overlap.
-
-    Raises
-    ------
-    UsageError
-        When a name or glob matches no image, or two slices have one name.
-    """
+    """Measure every slice, with `intervals` of its metrics where these are given; slices may overlap."""
     # The command line asks this before it reads anything; here it is asked of calls from Python.
     require_names(slices)
     refs = slice_refs(protocol)
@@ -48,7 +42,7 @@ def measure_slices(
 
 
 def part_of(metrics: DetectionMetrics, images: Slice | None) -> DetectionMetrics:
-    """Return the metrics of a slice alone, of all images where there is none; see `measure_slices` for the error."""
+    """Return the metrics of a slice alone, of all images where there is none."""
     return metrics if images is None else metrics.restrict(chosen_images(images, metrics.image_names))
 
 
@@ -67,13 +61,7 @@ def require_names(slices: Sequence[Slice]) -> None:
 
 
 def chosen_images(images: Slice, names: Sequence[str]) -> list[int]:
-    """Return the rows of the images of a slice, ascending.
-
-    Raises
-    ------
-    UsageError
-        When a name or glob matches no image.
-    """
+    """Return the rows of the images of a slice, ascending; raise a UsageError for a pattern that matches none."""
     # A set, as one image may match several patterns; ascending rows keep the order of ties in the part.
     rows: set[int] = set()
     row_of = {name: row for row, name in enumerate(names)}

@@ -63,13 +63,15 @@ class _Kinds(dict[str, Similarity]):
 
     def __missing__(self, name: str) -> Similarity:
         modules = sorted(info.name for info in pkgutil.iter_modules(__path__))
-        for module in sorted(modules, key=lambda module: module != "boxes"):  # a plain run imports no other
+        # Boxes first, so that a plain run imports no other.
+        for module in sorted(modules, key=lambda module: module != "boxes"):
             found = getattr(importlib.import_module(f"{__name__}.{module}"), "SIMILARITY", None)
             if found is not None:
                 self[found.name] = found
             if name in self:
                 return self[name]
-        from importlib.metadata import entry_points  # reads the metadata of all that is installed: only now
+        # Only now, as it reads the metadata of all that is installed.
+        from importlib.metadata import entry_points
 
         points = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
         if name not in points:

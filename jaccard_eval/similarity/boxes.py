@@ -25,8 +25,10 @@ class Corners:
     def of(cls, xywh: FloatArray, pixel_offset: float = 0.0) -> Corners:
         """Make corners of left, top, width and height; `pixel_offset` is added to both sides (1: inclusive pixels)."""
         x, y, w, h = np.ascontiguousarray(xywh.T)
+        # Adding 0 would change nothing and copy both columns.
         if pixel_offset:
             w, h = w + pixel_offset, h + pixel_offset
+        # Areas are products of the sides, never of differences of corners, which may be off by a bit.
         return cls(left=x, top=y, right=w + x, bottom=h + y, area=w * h)
 
     @classmethod
@@ -38,30 +40,15 @@ class Corners:
 def overlapping_pairs(
     first: Corners, second: Corners, i: Rows, j: Rows, *, crowd: BoolArray | None = None, threshold: float = 0.0
 ) -> tuple[Rows, Rows, FloatArray]:
-    """Return those of the pairs (i, j) whose overlap reaches a threshold, with the overlap.
+    """Return those of the pairs (i, j) whose overlap reaches a threshold, in their order, with the overlap.
 
-    Parameters
-    ----------
-    first, second : Corners
-        Predictions and ground truth.
-    i, j : ndarray of int, shape (p,)
-        Rows in `first` and `second`.
-    crowd : ndarray of bool, shape (len(second),), optional
-        Where set, the overlap is the intersection over the area of the first box (IoA) instead of IoU.
-    threshold : float
+    Where `crowd` marks a row of `second`, it is the intersection over the area of the first box (IoA) instead of IoU.
+    Touching boxes and boxes of negative size overlap by nothing.
 
-    Returns
-    -------
-    i, j : ndarray of int, shape (q,)
-        The pairs that remain, in their order.
-    overlap : ndarray of float64, shape (q,)
-        Touching boxes and boxes of negative size overlap by nothing.
-
-    Notes
-    -----
     Source: pycocotools 2.0.11 ``common/maskApi.c``, ``bbIou``.
     """
     i, j, intersection = _intersecting(first, second, i, j)
+    # In this order, as in C there: a + (b - i) may differ in the last bit.
     union = (first.area[i] + second.area[j]) - intersection
     if crowd is not None and crowd.any():
         union = np.where(crowd[j], first.area[i], union)
@@ -81,6 +68,7 @@ def covering_pairs(
 
 def _intersecting(first: Corners, second: Corners, i: Rows, j: Rows) -> tuple[Rows, Rows, FloatArray]:
     """Return the pairs that have more than an edge in common, with the area that they have."""
+    # One axis after the other: pairs without a common width are gone before any height is gathered.
     width = np.minimum(first.right[i], second.right[j]) - np.maximum(first.left[i], second.left[j])
     reach = np.flatnonzero(width > 0)
     i, j, width = i[reach], j[reach], width[reach]
@@ -92,13 +80,15 @@ def _intersecting(first: Corners, second: Corners, i: Rows, j: Rows) -> tuple[Ro
 def _reaching(
     i: Rows, j: Rows, intersection: FloatArray, whole: FloatArray, threshold: float
 ) -> tuple[Rows, Rows, FloatArray]:
-    with np.errstate(invalid="ignore"):  # sides so short that areas round to 0 give 0 / 0: no overlap
+    # Sides so short that areas round to 0 give 0 / 0, and NaN reaches no threshold.
+    with np.errstate(invalid="ignore"):
         overlap = intersection / whole
     reach = np.flatnonzero(overlap >= threshold)
     return i[reach], j[reach], overlap[reach]
 
 
-DECIMAL_SLACK = 1e-6  # px; edges that are k px apart in decimals differ by more in binary
+# px; edges that are k px apart in decimals differ by more in binary.
+DECIMAL_SLACK = 1e-6
 
 
 def closeness(pixels: float) -> float:
@@ -119,12 +109,13 @@ def close_pairs(
     largest distance in px between an edge and its counterpart. Of crowds it is how far the first box reaches out of
     the second one: what lies inside is at distance 0, as its IoA is 1.
     """
+    # Positive where the first box reaches further out.
     outward = (
         second.left[j] - first.left[i],
         second.top[j] - first.top[i],
         first.right[i] - second.right[j],
         first.bottom[i] - second.bottom[j],
-    )  # positive where the first box reaches further out
+    )
     distance = np.maximum.reduce([np.abs(edge) for edge in outward])
     if crowd is not None and crowd.any():
         distance = np.where(crowd[j], np.maximum.reduce([*outward, np.zeros(len(j))]), distance)
@@ -134,4 +125,5 @@ def close_pairs(
 
 
 SIMILARITY = Similarity(BOXES, Corners.prepare, overlapping_pairs)
-CLOSENESS = Similarity("closeness", Corners.prepare, close_pairs)  # not to be asked for: scale alone matches by it
+# Not to be asked for, as `KINDS` looks for `SIMILARITY` alone: the analysis of scale matches by it.
+CLOSENESS = Similarity("closeness", Corners.prepare, close_pairs)

@@ -12,12 +12,15 @@ import numpy.typing as npt
 from jaccard_eval.errors import UsageError
 from jaccard_eval.text import did_you_mean, quoted_value
 
-Floats = npt.NDArray[np.floating[Any]]  # float32 when every input is, else float64
-ImageSize = Sequence[float] | None  # width and height in pixels
+# float32 when every input is, else float64: what comes from a network stays as small as it was.
+Floats = npt.NDArray[np.floating[Any]]
+# Width and height in pixels.
+ImageSize = Sequence[float] | None
 
 NORM_SUFFIX = "_norm"
 BOX_ENCODINGS = ("xyxy", "xywh", "cxcywh", "xyxy_norm", "xywh_norm", "cxcywh_norm")
-_AREA_HEADROOM = 16.0  # a hull of two boxes is at most (2 + 2)² times as large as the square of the largest number
+# A hull of two boxes is at most (2 + 2)² times as large as the square of the largest number.
+_AREA_HEADROOM = 16.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,21 +48,24 @@ class Edges:
 
 
 def edges_of(boxes: npt.ArrayLike, encoding: str, image_size: ImageSize = None, name: str = "boxes") -> Edges:
-    """Return the edges of boxes (n, 4).
-
-    Sides are taken as they are given: corners give ``x2 - x1``, sizes give ``x + w``, as in the reference
-    implementations of either encoding.
-
-    Raises
-    ------
-    UsageError
-        When the shape is not (n, 4), a number is not finite, a side is negative, or the encoding is unknown; the row
-        and the numbers are named.
-    """
+    """Return the edges of boxes (n, 4); refuse what are none, by row and numbers."""
     numbers = four_numbers(boxes, name)
-    require_encoding(encoding)
-    sides = (numbers if image_size is None else numbers * _factors(encoding, image_size, numbers)).T
-    first, second, third, fourth = np.ascontiguousarray(sides)
+    if encoding not in BOX_ENCODINGS:
+        known = ", ".join(BOX_ENCODINGS)
+        raise UsageError(
+            f"unknown box encoding {quoted_value(encoding)}; known are "
+            f"{known}.{did_you_mean(str(encoding), BOX_ENCODINGS)}"
+        )
+    pixels = numbers
+    if image_size is not None:
+        width, height = pixel_size(image_size)
+        unit = [width, height] * 2 if encoding.endswith(NORM_SUFFIX) else [1.0] * 4
+        # In the dtype of the boxes, which float64 factors would widen.
+        pixels = numbers * np.array(unit, dtype=numbers.dtype)
+    # One array a number, contiguous: kernels read each of them many times.
+    first, second, third, fourth = np.ascontiguousarray(pixels.T)
+    # Sides are taken as they are given: corners give x2 - x1, sizes give x + w, as in the reference implementations of
+    # either encoding. A conversion there and back would cost the last bit.
     match encoding.removesuffix(NORM_SUFFIX):
         case "xyxy":
             edges = Edges(first, second, third, fourth, third - first, fourth - second)
@@ -68,7 +74,13 @@ def edges_of(boxes: npt.ArrayLike, encoding: str, image_size: ImageSize = None, 
         case _:
             left, top = first - third / 2, second - fourth / 2
             edges = Edges(left, top, left + third, top + fourth, third, fourth)
-    _require_order(edges, numbers, encoding, name)
+    wrong = np.flatnonzero((edges.width < 0) | (edges.height < 0))
+    if len(wrong):
+        row = int(wrong[0])
+        corners = encoding.startswith("xyxy")
+        what = "x2 < x1 or y2 < y1 (is it xywh? pass encoding='xywh')" if corners else "a negative width or height"
+        more = f"; so have {len(wrong) - 1:,} more boxes" if len(wrong) > 1 else ""
+        raise UsageError(f"{name}[{row}] is {numbers[row].tolist()}, which has {what}{more}")
     return edges
 
 
@@ -95,7 +107,8 @@ def four_numbers(boxes: npt.ArrayLike, name: str = "boxes") -> Floats:
     if numbers.ndim != 2 or numbers.shape[1] != 4:
         raise UsageError(f"{name} has shape {numbers.shape}; expected (n, 4), four numbers per box")
     limit = np.sqrt(np.finfo(numbers.dtype).max / _AREA_HEADROOM)
-    good = np.abs(numbers) <= limit  # false for NaN
+    # False for NaN as well, so that one comparison finds all that cannot be computed with.
+    good = np.abs(numbers) <= limit
     if not good.all():
         row = int(np.flatnonzero(~good.all(axis=1))[0])
         problem = "too large for an area" if np.isfinite(numbers[row]).all() else "not finite"
@@ -104,43 +117,11 @@ def four_numbers(boxes: npt.ArrayLike, name: str = "boxes") -> Floats:
 
 
 def pixel_size(image_size: Sequence[float]) -> tuple[float, float]:
-    """Return width and height.
-
-    Raises
-    ------
-    UsageError
-        When these are not two positive numbers.
-    """
+    """Return width and height; raise a UsageError when these are not two positive numbers."""
     size = np.asarray(image_size, dtype=np.float64)
     if size.shape != (2,) or not (np.isfinite(size) & (size > 0)).all():
         raise UsageError(f"image_size must be (width, height) in pixels, got {quoted_value(image_size)}")
     return float(size[0]), float(size[1])
-
-
-def require_encoding(encoding: str) -> None:
-    """Raise a UsageError for an encoding that does not exist."""
-    if encoding not in BOX_ENCODINGS:
-        known = ", ".join(BOX_ENCODINGS)
-        raise UsageError(
-            f"unknown box encoding {quoted_value(encoding)}; known are "
-            f"{known}.{did_you_mean(str(encoding), BOX_ENCODINGS)}"
-        )
-
-
-def _factors(encoding: str, image_size: Sequence[float], like: Floats) -> Floats:
-    """Return what one unit of the encoding is in pixels, for each of the four numbers."""
-    width, height = pixel_size(image_size)
-    return np.array([width, height] * 2 if encoding.endswith(NORM_SUFFIX) else [1.0] * 4, dtype=like.dtype)
-
-
-def _require_order(edges: Edges, numbers: Floats, encoding: str, name: str) -> None:
-    wrong = np.flatnonzero((edges.width < 0) | (edges.height < 0))
-    if len(wrong):
-        row = int(wrong[0])
-        corners = encoding.startswith("xyxy")
-        what = "x2 < x1 or y2 < y1 (is it xywh? pass encoding='xywh')" if corners else "a negative width or height"
-        more = f"; so have {len(wrong) - 1:,} more boxes" if len(wrong) > 1 else ""
-        raise UsageError(f"{name}[{row}] is {numbers[row].tolist()}, which has {what}{more}")
 
 
 def clip(boxes: npt.ArrayLike, image_size: Sequence[float], *, encoding: str = "xyxy") -> Floats:
@@ -170,6 +151,7 @@ def clip(boxes: npt.ArrayLike, image_size: Sequence[float], *, encoding: str = "
     [[0.0, 10.0, 20.0, 50.0]]
     """
     width, height = pixel_size(image_size)
+    # In fractions the border is at 1, whatever the size; it was asked for all the same, as of every encoding.
     if encoding.endswith(NORM_SUFFIX):
         width, height = 1.0, 1.0
     edges = edges_of(boxes, encoding)
@@ -207,4 +189,5 @@ def scale(boxes: npt.ArrayLike, factor: float | Sequence[float]) -> Floats:
     factors = np.asarray(factor, dtype=numbers.dtype)
     if factors.shape not in ((), (2,)) or not (np.isfinite(factors) & (factors > 0)).all():
         raise UsageError(f"factor must be a positive number, or one for x and one for y, got {quoted_value(factor)}")
+    # x, y, x, y: corners and sizes alike stand in this order in all encodings.
     return numbers * np.tile(np.broadcast_to(factors, 2), 2)

@@ -12,7 +12,8 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.similarity.encoding import Floats
 from jaccard_eval.text import did_you_mean, quoted_value
 
-BOX_AND_OBJECTNESS = 5  # numbers before the classes: tx, ty, tw, th and objectness
+# Numbers before the classes: tx, ty, tw, th and objectness.
+BOX_AND_OBJECTNESS = 5
 GRID_FORMULAS = ("yolov3", "yolov5")
 
 
@@ -71,7 +72,8 @@ def decode_grid(
     cells = np.stack(np.meshgrid(np.arange(columns), np.arange(rows)), axis=-1).astype(grid.dtype)  # (H, W, 2)
     if formula == "yolov3":
         centres = (_sigmoid(grid[..., :2]) + cells) * pixels
-        sizes = _exp(grid[..., 2:4]) * sides
+        # No larger than that areas stay finite: a head that was not trained gives any number.
+        sizes = np.exp(np.minimum(grid[..., 2:4], np.log(np.finfo(grid.dtype).max) / 4)) * sides
     else:
         centres = (2 * _sigmoid(grid[..., :2]) - 0.5 + cells) * pixels
         sizes = (2 * _sigmoid(grid[..., 2:4])) ** 2 * sides
@@ -102,15 +104,10 @@ def _checked(raw: npt.ArrayLike, anchors: npt.ArrayLike, stride: float) -> tuple
 
 
 def _sigmoid(values: Floats) -> Floats:
-    """Return 1 / (1 + exp(-x)) by way of tanh, which does not overflow."""
+    """Return 1 / (1 + exp(-x))."""
+    # By way of tanh, which does not overflow; a half of the same dtype keeps float32 what it is.
     half = values.dtype.type(0.5)
     return half * (1 + np.tanh(half * values))
-
-
-def _exp(values: Floats) -> Floats:
-    """Return exp(x), at most so large that areas stay finite."""
-    grown: Floats = np.exp(np.minimum(values, np.log(np.finfo(values.dtype).max) / 4))
-    return grown
 
 
 def _flat(grid: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,8 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.similarity.encoding import NORM_SUFFIX, Edges, Floats, ImageSize, edges_of
 from jaccard_eval.text import quoted_value
 
-CHUNK_CELLS = 1 << 16  # pairs whose intermediate arrays exist at once: they stay in the cache
+# Pairs whose intermediate arrays exist at once: 512 kB each in float64, so that they stay in the cache.
+CHUNK_CELLS = 1 << 16
 
 Kernel = Callable[[Edges, Edges], Floats]
 
@@ -261,7 +262,8 @@ def jaccard_distance(
     [[0.5]]
     """
     similarity = box_iou(first, second, pairwise=pairwise, encoding=encoding, image_size=image_size)
-    return np.maximum(1 - similarity, 0)  # a copy in xywh may have an index just above 1
+    # A copy in xywh may have an index just above 1, and a distance is not negative.
+    return np.maximum(1 - similarity, 0)
 
 
 def jaccard_from_counts(tp: npt.ArrayLike, fp: npt.ArrayLike, fn: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -312,16 +314,15 @@ def _compare(
             raise UsageError(f"first has {len(a)} boxes, second {len(b)}; pairwise=False compares equal rows")
         return kernel(a, b)
     out = np.empty((len(a), len(b)), dtype=np.result_type(a.left, b.left))
-    for rows in _chunks(len(a), len(b)):
+    # Whole rows at a time, so that only the answer has the size of all pairs; a kernel makes a dozen arrays on its way.
+    step = max(1, CHUNK_CELLS // max(len(b), 1))
+    for start in range(0, len(a), step):
+        rows = slice(start, start + step)
         out[rows] = kernel(a.column(rows), b)
     return out
 
 
-def _chunks(n: int, m: int) -> Iterator[slice]:
-    step = max(1, CHUNK_CELLS // max(m, 1))
-    return (slice(start, start + step) for start in range(0, n, step))
-
-
+# Ratios of areas are the same in fractions of an image, and those of distances are not, unless the image is a square.
 def _require_size(encoding: str, image_size: ImageSize) -> None:
     if encoding.endswith(NORM_SUFFIX) and image_size is None:
         raise UsageError(
@@ -332,6 +333,7 @@ def _require_size(encoding: str, image_size: ImageSize) -> None:
 def _intersection(a: Edges, b: Edges) -> Floats:
     width = np.minimum(a.right, b.right) - np.maximum(a.left, b.left)
     height = np.minimum(a.bottom, b.bottom) - np.maximum(a.top, b.top)
+    # Each side by itself: of boxes apart in both directions, the product of two negative sides would be an overlap.
     overlap: Floats = np.maximum(width, 0) * np.maximum(height, 0)
     return overlap
 
@@ -344,6 +346,7 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
 
 
 def _iou(a: Edges, b: Edges) -> Floats:
+    # The order of pycocotools, (a + b) - i: any other may differ in the last bit.
     intersection = _intersection(a, b)
     return _ratio(intersection, (a.area + b.area) - intersection)
 
@@ -367,11 +370,13 @@ def _giou(a: Edges, b: Edges) -> Floats:
     union = (a.area + b.area) - intersection
     width, height = _hull(a, b)
     hull = width * height
-    empty = np.maximum(hull - union, 0)  # of a box and its copy, rounding may leave less than nothing
+    # Of a box and its copy, rounding may leave less than nothing.
+    empty = np.maximum(hull - union, 0)
     return _ratio(intersection, union) - _ratio(empty, hull)
 
 
 def _diou(a: Edges, b: Edges) -> Floats:
+    # Squares throughout: rho² / c² of equation 7 needs no root.
     across = ((a.left + a.right) - (b.left + b.right)) / 2
     down = ((a.top + a.bottom) - (b.top + b.bottom)) / 2
     width, height = _hull(a, b)
@@ -379,9 +384,11 @@ def _diou(a: Edges, b: Edges) -> Floats:
 
 
 def _ciou(a: Edges, b: Edges) -> Floats:
+    # arctan2, not arctan of a ratio: boxes without height have an angle, too.
     tilt = np.arctan2(b.width, b.height) - np.arctan2(a.width, a.height)
     v = (4 / np.pi**2) * tilt**2
-    penalty = _ratio(v * v, np.asarray((1 - _iou(a, b)) + v))  # alpha · v
+    # alpha · v of equations 8 to 11 as one ratio: 0 for a box and its copy, where alpha alone would be 0 / 0.
+    penalty = _ratio(v * v, np.asarray((1 - _iou(a, b)) + v))
     return _diou(a, b) - penalty
 
 

@@ -16,15 +16,9 @@ from jaccard_eval.similarity import Rows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rivals:
-    """Pairs of boxes that overlap too much to stay side by side, each pair once.
+    """Pairs of boxes (p,) that overlap too much to stay side by side, each pair once."""
 
-    Parameters
-    ----------
-    better, worse : ndarray of int64, shape (p,)
-        Rows; the better one has the higher score, of equal scores the earlier row. Sorted by the rank of `better`.
-    overlap : ndarray of float64, shape (p,)
-    """
-
+    # The better one has the higher score, of equal scores the earlier row. Sorted by the rank of `better`.
     better: Rows
     worse: Rows
     overlap: FloatArray
@@ -40,8 +34,6 @@ class Rivals:
 def keep_unrivalled(rivals: Rivals, n: int) -> BoolArray:
     """Return which of `n` boxes stay when each one that stays removes its worse rivals, shape (n,).
 
-    Notes
-    -----
     Source: Felzenszwalb et al. (2010), "Object Detection with Discriminatively Trained Part-Based Models", section
     4.2: greedily by score.
     """
@@ -49,28 +41,22 @@ def keep_unrivalled(rivals: Rivals, n: int) -> BoolArray:
     beaten = np.zeros(n, dtype=np.bool_)
     better, worse = rivals.better, rivals.worse
     while len(better):
+        # Set and unset rather than made anew: in late rounds n boxes are far more than the pairs that are left.
         beaten[worse] = True
         decided = ~beaten[better]
         beaten[worse] = False
         kept[worse[decided]] = False
+        # A pair is over when either box is gone; one whose better box stays has done its work in this round.
         open_pairs = np.flatnonzero(kept[better] & kept[worse])
         better, worse = better[open_pairs], worse[open_pairs]
     return kept
 
 
 def decay_scores(rivals: Rivals, scores: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the scores after each box, the best of the rest first, has multiplied those of its rivals.
+    """Return the scores (n,), not negative, after each box, the best of the rest first, has lowered its rivals'.
 
-    Parameters
-    ----------
-    rivals : Rivals
-    scores : ndarray of float64, shape (n,)
-        Not negative. As they only fall, a box that no undecided rival surpasses is final. Ties go to `better`.
-    weights : ndarray of float64, shape (p,)
-        In [0, 1], what each pair multiplies the score of its loser by.
+    `weights` (p,) in [0, 1] are what each pair multiplies the score of its loser by.
 
-    Notes
-    -----
     Source: Bodla et al. (2017), "Soft-NMS: Improving Object Detection With One Line of Code", figure 2. A box that
     several others decay may differ from serving one by one in the last bits, by the order of the products.
     """
@@ -78,11 +64,13 @@ def decay_scores(rivals: Rivals, scores: FloatArray, weights: FloatArray) -> Flo
     beaten = np.zeros(len(scores), dtype=np.bool_)
     better, worse = rivals.better, rivals.worse
     while len(better):
+        # As scores only fall, a box that no undecided rival surpasses is final. Who is better may change on the way.
         holds = scores[better] >= scores[worse]
         winner, loser = np.where(holds, better, worse), np.where(holds, worse, better)
         beaten[loser] = True
         decided = ~beaten[winner]
         beaten[loser] = False
+        # One box may lose to several at once: buffered `*=` would apply one of the weights only.
         np.multiply.at(scores, loser[decided], weights[decided])
         better, worse, weights = better[~decided], worse[~decided], weights[~decided]
     return scores
@@ -92,7 +80,8 @@ def clusters(rivals: Rivals, kept: BoolArray) -> Rows:
     """Return for each box the row of the box that stays for it: itself, or the best that removed it, shape (n,)."""
     owner = np.arange(len(kept))
     removed = np.flatnonzero(kept[rivals.better] & ~kept[rivals.worse])[::-1]
-    owner[rivals.worse[removed]] = rivals.better[removed]  # backwards: the best is written last and stays
+    # Backwards, so that the best is written last and stays.
+    owner[rivals.worse[removed]] = rivals.better[removed]
     return owner
 
 
@@ -102,6 +91,7 @@ def weighted_means(values: FloatArray, weights: FloatArray, owner: Rows) -> Floa
     total = np.bincount(owner, weights=weights, minlength=n)
     shared = (np.bincount(owner, minlength=n) > 1) & (total > 0)
     sums = np.stack([np.bincount(owner, weights=weights * column, minlength=n) for column in values.T], axis=1)
+    # A mean of one row with itself may differ in the last bit: such rows stay as they are.
     means = values.copy()
     means[shared] = sums[shared] / total[shared, None]
     return means

@@ -9,6 +9,7 @@ from pictures import curves, det, evaluate, gt
 
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.result import OperatingPoint
+from jaccard_eval.metrics.averages import Axes
 from jaccard_eval.metrics.counts import operating_point
 
 AT_50 = COCO.with_options(iou_thresholds=(0.5,))
@@ -127,7 +128,7 @@ def test_no_score_has_a_higher_f1_than_the_best(detections: list[tuple[float, bo
     for label in (0, None):
         chosen = one.best_f1(0, label)
         assert chosen == max(score for score, f1 in by_score.items() if f1 == best)
-        measured = operating_point(one, 0, label, chosen, class_name=None, iou=0.5).f1
+        measured = operating_point(one, Axes(AT_50, ("dog",)), 0, label, chosen).f1
         assert measured == pytest.approx(best, abs=1e-15)
 
 

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.intervals import Interval, PairedDelta, Resamples
+from jaccard_eval.data.document import Interval
 from jaccard_eval.data.metricref import METRICS, MetricRef
+from jaccard_eval.data.result import Resamples
 from jaccard_eval.data.signature import FINGERPRINT_DIGITS
+from jaccard_eval.data.verdict import PairedDelta
 from jaccard_eval.errors import UsageError
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.averages import Averages

@@ -10,10 +10,9 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from jaccard_eval.data.document import MetricValue, Rows
-from jaccard_eval.data.intervals import Interval, Resamples
+from jaccard_eval.data.document import Interval, MetricValue, Rows
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.data.signature import quoted, with_choices
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.intervals import Resamples
-from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields, without_fields
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.compute import Run, paired_deltas

@@ -10,9 +10,9 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.intervals import PairedDelta
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.verdict import PairedDelta
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.compare.result import BoxState, Change, ChangeKind, Contender, Delta, SliceDeltas, Versus
 from jaccard_eval.matching.candidates import candidate_pairs

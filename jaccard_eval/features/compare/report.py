@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.data.intervals import Resamples
+from jaccard_eval.data.result import Resamples
 from jaccard_eval.features.compare.result import (
     BoxState,
     Change,

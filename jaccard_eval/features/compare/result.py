@@ -8,8 +8,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import fields_document, result_document, to_document, written_as
-from jaccard_eval.data.intervals import Interval, Resamples
+from jaccard_eval.data.document import Interval, fields_document, result_document, to_document, written_as
+from jaccard_eval.data.result import Resamples
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.findings import Finding
 

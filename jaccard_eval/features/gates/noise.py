@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.intervals import PairedDelta, Resamples
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.verdict import GateVerdict, Spread, Status
+from jaccard_eval.data.result import Resamples
+from jaccard_eval.data.verdict import GateVerdict, PairedDelta, Spread, Status
 from jaccard_eval.features.bootstrap.compute import non_inferior, paired_deltas, percentile_interval, significant_drop
 from jaccard_eval.features.gates.compute import (
     WITHOUT_BASELINE,

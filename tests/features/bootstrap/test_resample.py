@@ -9,8 +9,8 @@ import pytest
 from pictures import det, gt, metrics
 from resampled import as_drawn, difference, draw_scene, repeat_images
 
-from jaccard_eval.data.intervals import Resamples
 from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.result import Resamples
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.compute import (

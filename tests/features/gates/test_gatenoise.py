@@ -14,8 +14,8 @@ from pictures import det, evaluate, gt
 from resampled import as_drawn, difference, draw_scene, repeat_images
 
 from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, UsageError, gate
-from jaccard_eval.data.intervals import Resamples
 from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.result import Resamples
 from jaccard_eval.data.verdict import Status
 from jaccard_eval.features.bootstrap.compute import draw_weights, percentile_interval
 from jaccard_eval.features.bootstrap.intervals import with_intervals
