@@ -7,6 +7,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import CodedKeys, Draft, RawBoxes
 from jaccard_eval.reading.files import head, read_lines, read_text
 from jaccard_eval.reading.lines import TextBoxes
+from jaccard_eval.reading.peek import Kind, Likeness, Peek
 
 __all__ = [
     "CodedKeys",
@@ -14,6 +15,9 @@ __all__ = [
     "Draft",
     "FindingLog",
     "Format",
+    "Kind",
+    "Likeness",
+    "Peek",
     "RawBoxes",
     "ReadOptions",
     "Severity",

@@ -10,6 +10,7 @@ from jaccard_eval import DataError
 from jaccard_eval.formats import FormatModule
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.peek import Peek
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,7 +28,7 @@ def test_the_format_of_the_guide_reads_its_own_example(boxlist: FormatModule, tm
     path = tmp_path / "pred.boxlist"
     path.write_text(boxlist.FORMAT.example)
     draft = Draft(str(path), boxlist.FORMAT.name, ReadOptions(role="pred"))
-    assert boxlist.sniff(path)
+    assert boxlist.looks_like(Peek(path))
     boxlist.read(path, draft, ReadOptions(role="pred"))
     dataset = draft.build()
     assert (dataset.images.keys, dataset.labels.keys) == (("a.jpg",), ("dog",))

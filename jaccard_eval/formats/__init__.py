@@ -1,10 +1,10 @@
 """The formats: one module per on-disk layout, found by the name of its file.
 
-A format module has ``sniff(path) -> bool`` (cheap, reads at most 64 KB, never raises), ``read(path, draft, options)``
-and one frozen value ``FORMAT``; one that can be written has ``write(dataset, path, findings)`` as well. Where the
-suffixes of ``FORMAT`` do not tell which files of a folder are read, ``reads_name(name)`` does; where an input leads to
-files outside of it, ``leads_to(path, split)`` returns them. Modules that start with an underscore are shared parts, not
-formats. Third parties add formats through the entry-point group
+A format module has ``looks_like(peek) -> Likeness | None``, ``read(path, draft, options)`` and one frozen value
+``FORMAT``; one that can be written has ``write(dataset, path, findings)`` as well. Where the suffixes of ``FORMAT`` do
+not tell which files of a folder are read, ``reads_name(name)`` does; where an input leads to files outside of it,
+``leads_to(path, split)`` returns them. No format knows of another: the one that is surest of an input reads it. Modules
+that start with an underscore are shared parts, not formats. Third parties add formats through the entry-point group
 ``jaccard_eval.formats``.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from jaccard_eval.text import did_you_mean, quoted_value
 if TYPE_CHECKING:
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.reading.draft import Draft
+    from jaccard_eval.reading.peek import Likeness, Peek
 
 ENTRY_POINT_GROUP = "jaccard_eval.formats"
 
@@ -67,11 +68,18 @@ class FormatModule(Protocol):
 
     FORMAT: Format
 
-    def sniff(self, path: Path) -> bool:
-        """Whether the input looks like this format."""
+    def looks_like(self, peek: Peek) -> Likeness | None:
+        """Return how surely the input is of this format, None where it is not; cheap, and never raises."""
 
     def read(self, path: Path, draft: Draft, options: ReadOptions) -> None:
         """Add images, classes and boxes to the draft."""
+
+
+class SniffingModule(Protocol):
+    """What a format module of release 0.1 has in place of `looks_like`; such modules work for one more release."""
+
+    def sniff(self, path: Path) -> bool:
+        """Whether the input looks like this format."""
 
 
 class FormatWriter(Protocol):
@@ -109,19 +117,19 @@ def format_module(name: str) -> FormatModule:
 
 
 def detect_format(path: Path) -> str:
-    """Return the name of the one format that recognises `path`; formats of other packages are asked last.
+    """Return the name of the one format that is surest of `path`; formats of other packages are asked last.
 
     Raises
     ------
     DataError
-        When no format recognises it, or more than one does.
+        When no format recognises it, or the surest are several.
     """
     from jaccard_eval.reading.files import require_readable
+    from jaccard_eval.reading.peek import Peek
 
     require_readable(path)
-    matches = [name for name in sorted(_own_modules()) if format_module(name).sniff(path)]
-    if not matches:  # looking for installed packages reads the metadata of every one of them
-        matches = [name for name in sorted(_foreign_modules()) if format_module(name).sniff(path)]
+    peek = Peek(path)
+    matches = surest_formats(peek)
     if len(matches) == 1:
         return matches[0]
     where = Where(str(path))
@@ -134,8 +142,29 @@ def detect_format(path: Path) -> str:
         )
     from jaccard_eval.formats._unrecognised import explain_unknown
 
-    known = format_names()
-    raise explain_unknown(path, known, lambda entry: [name for name in known if format_module(name).sniff(entry)])
+    raise explain_unknown(peek, format_names(), surest_formats)
+
+
+def surest_formats(peek: Peek) -> list[str]:
+    """Return the names of the formats that are surest of an input: one where all is well, several, or none."""
+    # Looking for installed packages reads the metadata of every one of them.
+    return _surest(peek, _own_modules()) or _surest(peek, _foreign_modules())
+
+
+def _surest(peek: Peek, names: Iterable[str]) -> list[str]:
+    rated = {name: likeness(format_module(name), peek) for name in sorted(names)}
+    highest = max(filter(None, rated.values()), default=None)
+    return [name for name, level in rated.items() if level is highest is not None]
+
+
+def likeness(module: FormatModule, peek: Peek) -> Likeness | None:
+    """Return how surely an input is of a format."""
+    from jaccard_eval.reading.peek import Likeness
+
+    if hasattr(module, "looks_like"):
+        return module.looks_like(peek)
+    # Such a module knows yes and no only; CONTENT lets those go before it that know more.
+    return Likeness.CONTENT if cast("SniffingModule", module).sniff(peek.path) else None
 
 
 def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None = None) -> Dataset:

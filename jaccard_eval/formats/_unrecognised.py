@@ -9,24 +9,27 @@ from pathlib import Path
 from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.findings import DataError, FindingLog, Where, reason_of
 from jaccard_eval.reading.files import SNIFF_BYTES, decode, read_bytes, record_failures
+from jaccard_eval.reading.peek import Peek
 from jaccard_eval.text import printable, quoted_value
 
 MAX_FILES = 20  # of a folder that are looked into
 MAX_KINDS = 5  # of files and folders that a message lists
 
 
-def explain_unknown(path: Path, known: Sequence[str], recognise: Callable[[Path], list[str]]) -> DataError:
+def explain_unknown(peek: Peek, known: Sequence[str], recognise: Callable[[Peek], list[str]]) -> DataError:
     """Return the most telling error about an input that none of the `known` formats recognises.
 
     `recognise` names the formats that a file or folder looks like.
     """
-    if path.is_dir():
-        return _explain_folder(path, known, recognise)
+    path = peek.path
+    if peek.is_folder:
+        return _explain_folder(peek, known, recognise)
     fix = "Name it with --gt-format or --pred-format; where each image has a file of its own, pass their folder."
     return _foreign(path) or _unknown(path, known, "", fix)
 
 
-def _explain_folder(folder: Path, known: Sequence[str], recognise: Callable[[Path], list[str]]) -> DataError:
+def _explain_folder(peek: Peek, known: Sequence[str], recognise: Callable[[Peek], list[str]]) -> DataError:
+    folder = peek.path
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
@@ -34,7 +37,7 @@ def _explain_folder(folder: Path, known: Sequence[str], recognise: Callable[[Pat
     files = [entry for entry in entries if not entry.is_dir() and not is_image_name(entry.name)][:MAX_FILES]
     choices: list[str] = []
     for entry in [*files, *(entry for entry in entries if entry.is_dir())][:MAX_FILES]:
-        formats = recognise(entry)
+        formats = recognise(peek.at(entry))
         if len(formats) == 1:
             choices.append(f"{quoted_value(entry.name)} ({formats[0]})")
     if choices:

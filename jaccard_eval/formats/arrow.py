@@ -13,8 +13,8 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.tabular import ARROW_SUFFIXES, holds_only, is_arrow
 
 FORMAT = Format(
@@ -30,9 +30,11 @@ FORMAT = Format(
 )
 
 
-def sniff(path: Path) -> bool:
-    """Whether `path` is an Arrow file or stream, or a folder of these."""
-    return holds_only(path, ARROW_SUFFIXES) if files.is_folder(path) else is_arrow(files.head(path))
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a file by its first bytes, and a folder by the names of the files in it."""
+    if peek.is_folder:
+        return Likeness.STRUCTURE if holds_only(peek.path, ARROW_SUFFIXES) else None
+    return Likeness.NAMED if is_arrow(peek.head) else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

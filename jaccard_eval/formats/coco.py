@@ -9,9 +9,8 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.json import record_keys
+from jaccard_eval.reading.peek import Likeness, Peek
 
 FORMAT = Format(
     name="coco",
@@ -27,27 +26,33 @@ FORMAT = Format(
     suffixes=(".json", ".jsonl", ".json.gz"),
 )
 
-_OUTER_KEYS = frozenset({"images", "annotations", "categories", "image_id", "bbox"})
-_RESULT_KEYS = frozenset({"image_id", "bbox"})
-_WRAPPER_KEYS = frozenset({"results", "predictions"})  # refused by the reader, which says what to pass instead
-_OTHER_KEYS = frozenset({"items", "class_names"})  # of Datumaro, of Ultralytics' data sets
-_ROWS_KEY = "objects"  # of images in rows that hold their boxes as lists
-_CORNER_KEY = "x_min"  # of rows of supervision, which may have an image_id
+_SECTIONS = frozenset({"images", "annotations", "categories"})
+_RESULT = frozenset({"image_id", "bbox"})
+_WRAPPERS = frozenset({"results", "predictions"})  # refused by the reader, which says what to pass instead
+_CATEGORIES = re.compile(rb'"categories"\s*:\s*\[')
 _NESTED = re.compile(rb"\[\s*\[\s*[{\]]")  # of a list per image
 _JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
 
 
-def sniff(path: Path) -> bool:
-    """Whether the file looks like COCO JSON, or is called JSON and holds nothing that another layout could read."""
-    if files.is_folder(path):
-        return False
-    head = files.head(path).lstrip()
-    outer, inner = record_keys(head) if head[:1] in (b"{", b"[") else (frozenset[str](), frozenset[str]())
-    if outer or inner:
-        wrapped = outer & _WRAPPER_KEYS and b'"image_id"' in head
-        is_other = outer & _OTHER_KEYS or _ROWS_KEY in outer | inner or _CORNER_KEY in inner
-        return bool(outer & _OUTER_KEYS or inner & _RESULT_KEYS or wrapped) and not is_other
-    return head.strip() == b"[]" or (_JSON_NAME.search(path.name) is not None and not _NESTED.match(head))
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a file by its keys; what is called JSON and has none is claimed, for its reader says best what is wrong."""
+    if peek.is_folder:
+        return None
+    if peek.top_keys or peek.item_keys:
+        sections = peek.top_keys & _SECTIONS
+        fields = (peek.top_keys | peek.item_keys) & _RESULT
+        is_wrapped = peek.top_keys & _WRAPPERS and b'"image_id"' in peek.head
+        if len(sections) > 1 or fields == _RESULT or is_wrapped:
+            return Likeness.STRUCTURE
+        # Categories alone are COCO's where they are a list: others have an object of that name.
+        is_known = fields or (_CATEGORIES.search(peek.head) if sections == {"categories"} else sections)
+        return Likeness.CONTENT if is_known else None
+    start = peek.head.strip()
+    if start == b"[]":
+        return Likeness.CONTENT
+    # No COCO file is a list of lists with objects: those are outputs by image.
+    is_claimed = _JSON_NAME.search(peek.path.name) is not None and not _NESTED.match(start)
+    return Likeness.SUFFIX if is_claimed else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

@@ -13,8 +13,8 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.peek import Kind, Likeness, Peek
 
 FORMAT = Format(
     name="csv",
@@ -25,26 +25,20 @@ FORMAT = Format(
     suffixes=(".csv", ".tsv"),
 )
 
-_VIA_COLUMN = "region_shape_attributes"  # which holds JSON
 
-
-def sniff(path: Path) -> bool:
-    """Whether the first line is a header with an image and a box, or data without header, or the suffix says CSV."""
-    head = files.head(path)
-    if not head or files.looks_structured(head):
-        return False
-    from jaccard_eval.formats.openimages import is_table as is_open_images
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a table by its first line: a header with an image and a box, or data without header; else by its suffix."""
+    if peek.kind not in (Kind.TEXT, Kind.BINARY):
+        return None
     from jaccard_eval.reading.tabular.columns import is_header, is_keras_row  # only where a table is possible
     from jaccard_eval.reading.tabular.rows import first_line, split_first_line
 
-    text = head.decode("utf-8", errors="replace")
-    _, line = first_line(text)
-    if not line or _VIA_COLUMN in line:
-        return False
+    _, line = first_line(peek.text)
     _, fields = split_first_line(line)
-    if is_open_images(fields, text):
-        return False  # a format of its own: it prescribes fractions, and has names for its classes
-    return is_header(fields) or is_keras_row(fields) or path.suffix.lower() in FORMAT.suffixes
+    # The names of columns are common ones, so that a format that prescribes its columns goes before.
+    if is_header(fields) or is_keras_row(fields):
+        return Likeness.CONTENT
+    return Likeness.SUFFIX if peek.suffix in FORMAT.suffixes else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

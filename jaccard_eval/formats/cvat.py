@@ -16,7 +16,8 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
-from jaccard_eval.reading.xml import mention_unused, parse_xml, root_name, text_of
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.xml import mention_unused, parse_xml, text_of
 from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
@@ -47,14 +48,15 @@ _FRAME_NAME = "frame_{:06d}"  # as CVAT names the images of a video
 _FRAME_DIGITS = 18
 
 
-def sniff(path: Path) -> bool:
-    """Whether the file, or annotations.xml in the folder, has the outermost element of CVAT."""
-    return root_name(_file_of(path)) == _ROOT
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate the file, or annotations.xml in the folder, by its outermost element."""
+    file = peek.at(peek.path / _FILE) if peek.is_folder else peek
+    return Likeness.STRUCTURE if file.root == _ROOT else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a CVAT file to the draft."""
-    file = _file_of(path)
+    file = path / _FILE if files.is_folder(path) else path
     root = parse_xml(file, _ROOT)
     tree = _Tree(file)
     for element in root.iterfind("image"):
@@ -87,10 +89,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(tree.shapes.items()))
         fix = "Draw boxes, or export another format that has the boxes around them."
         draft.findings.warning("shape-unused", where, f"shapes that are no boxes are set aside: {kinds}", fix=fix)
-
-
-def _file_of(path: Path) -> Path:
-    return path / _FILE if files.is_folder(path) else path
 
 
 @dataclass(slots=True)

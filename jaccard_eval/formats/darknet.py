@@ -6,9 +6,9 @@ from pathlib import Path
 
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.records import RecordCollector, listed_records, looks_like
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.records import RecordCollector, listed_records
 
 FORMAT = Format(
     name="darknet",
@@ -35,13 +35,10 @@ _KEYS = frozenset({"filename", "objects"})
 _SIDES = ("center_x", "center_y", "width", "height")
 
 
-def sniff(path: Path) -> bool:
-    """Whether the file is a list of images with their objects."""
-
-    def is_list(_outer: frozenset[str], inner: frozenset[str], head: bytes) -> bool:
-        return inner >= _KEYS and (b'"relative_coordinates"' in head or b'"frame_id"' in head)
-
-    return not files.is_folder(path) and looks_like(path, is_list)
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a list of images with their objects."""
+    is_marked = b'"relative_coordinates"' in peek.head or b'"frame_id"' in peek.head
+    return Likeness.STRUCTURE if peek.item_keys >= _KEYS and is_marked else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

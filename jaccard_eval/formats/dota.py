@@ -17,6 +17,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.text import is_numeral, pluralise
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ FORMAT = Format(
 
 _LABELS = "labelTxt"  # beside the images
 _RESULT = re.compile(r"Task1_(?P<label>.+)\.txt", re.IGNORECASE)
-_SNIFFED_FILES = 20
 _HEADERS = ("imagesource:", "gsd:")  # of an image: where it is from, metres per pixel
 _MARKS = re.compile(r"[,\s]+")
 _SIDES = 8  # numbers of four points
@@ -41,23 +41,20 @@ _DIFFICULT = frozenset({"0", "1", "2"})  # 2: newer releases mark the hardest so
 _UPRIGHT = 1e-9  # share of the box around it by which an upright box may be smaller: rounding
 
 
-def sniff(path: Path) -> bool:
-    """Whether `path` is a folder of label files with oriented boxes, or of results."""
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a folder by the first lines of its label files, or by the names of result files."""
 
     def is_object(line: str) -> bool:
         fields = _split(line)
         return len(fields) > _SIDES and all(map(is_numeral, fields[:_SIDES])) and not is_numeral(fields[_SIDES])
 
-    if not files.is_folder(path):
-        return False
-    if files.files_by_class(path, _RESULT):
-        return True
-    folder = files.inner_folder(path, _LABELS)
-    found, _ = files.scan_folder(folder, lambda name: name.lower().endswith(".txt"), _SNIFFED_FILES)
-    heads = (files.head(file).decode("utf-8", "replace").splitlines() for file in found)
-    firsts = (next(filter(_split, head), "") for head in heads)  # the first lines about an object
-    lines = [line for line in firsts if line]
-    return bool(lines) and sum(map(is_object, lines)) * 2 > len(lines)
+    if results := peek.rate_class_files(_RESULT):
+        return results
+    folder = peek.at(files.inner_folder(peek.path, _LABELS))
+    found = folder.first_files(lambda name: name.lower().endswith(".txt"))
+    # Of each file the first line about an object; what the image is from stands before it.
+    lines = [line for file in found if (line := next(filter(_split, file.lines), ""))]
+    return Likeness.STRUCTURE if lines and sum(map(is_object, lines)) * 2 > len(lines) else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

@@ -15,7 +15,8 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import looks_like_json_lines, parse_json
-from jaccard_eval.reading.records import Record, RecordCollector, line_records, looks_like, read_object_lists
+from jaccard_eval.reading.peek import Likeness, Peek, rate_keys
+from jaccard_eval.reading.records import Record, RecordCollector, line_records, read_object_lists
 
 FORMAT = Format(
     name="hf",
@@ -32,35 +33,44 @@ FORMAT = Format(
 METADATA = "metadata.jsonl"
 _ROWS = re.compile(rb'"objects"\s*:\s*(?:\{|\[\s*\{[^{}]*"bbox)')
 _BOXES = re.compile(rb'"(?:bbox|bboxes|boxes)"\s*:')
-_OTHER_KEYS = frozenset({"images", "annotations", "shapes", "predictions"})  # of other formats
+_OUTPUT = ("label", "box")  # and a score
+_OUTPUT_BOX = re.compile(rb'"box"\s*:\s*\{')
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
-def sniff(path: Path) -> bool:
-    """Whether `path` holds outputs of the pipeline, or rows with objects."""
-
-    def is_output(outer: frozenset[str], inner: frozenset[str], head: bytes) -> bool:
-        if inner:
-            return {"label", "box"} <= inner and "image_id" not in inner  # COCO results with other names
-        return not outer & _OTHER_KEYS and b'"box"' in head and b'"xmin"' in head
-
-    return looks_like(path, is_output) or _holds_rows(path)
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate outputs of the pipeline by their keys, rows by their objects, and an image folder by its metadata.jsonl."""
+    if _holds_rows(peek):
+        return Likeness.NAMED if peek.is_folder else Likeness.STRUCTURE
+    return peek.rate_documents(_rate_outputs)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of outputs, or of rows, to the draft."""
-    if _holds_rows(path):
+    if _holds_rows(Peek(path)):
         _read_rows(path, draft)
     else:
         read_object_lists(path, draft, _add_object)
 
 
-def _holds_rows(path: Path) -> bool:
-    def are_rows(outer: frozenset[str], inner: frozenset[str], head: bytes) -> bool:
-        return "objects" in outer | inner and bool(_ROWS.search(head) and _BOXES.search(head))
+def _rate_outputs(document: Peek) -> Likeness | None:
+    if not document.item_keys:
+        is_marked = b'"box"' in document.head and b'"xmin"' in document.head
+        return Likeness.CONTENT if document.maps_images and is_marked else None
+    likeness = rate_keys(document.item_keys, _OUTPUT, ("score",))
+    # With keys of their own beside, objects are outputs only if the box is an object too.
+    is_output = likeness is Likeness.STRUCTURE or _OUTPUT_BOX.search(document.head)
+    return likeness if is_output else None
 
-    found = _find_metadata(path).values() if files.is_folder(path) else [path]
-    return any(looks_like(file, are_rows) for file in found)
+
+def _holds_rows(peek: Peek) -> bool:
+    """Whether a file, or a metadata.jsonl of a folder, has rows with objects."""
+
+    def are_rows(file: Peek) -> bool:
+        has_objects = "objects" in file.top_keys | file.item_keys
+        return bool(has_objects and _ROWS.search(file.head) and _BOXES.search(file.head))
+
+    return any(map(are_rows, map(peek.at, _find_metadata(peek.path).values()) if peek.is_folder else [peek]))
 
 
 def _find_metadata(folder: Path) -> dict[str, Path]:

@@ -14,6 +14,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.text import is_numeral
 
 FORMAT = Format(
@@ -25,7 +26,6 @@ FORMAT = Format(
 )
 
 _LABELS = "label_2"  # where the benchmark has them, beside image_2
-_SNIFFED_FILES = 20
 _NUMBERS = (
     *("truncated", "occluded", "alpha", "left", "top", "right", "bottom"),
     *("height", "width", "length", "x", "y", "z", "rotation_y", "score"),
@@ -36,17 +36,17 @@ _UNLABELLED = "DontCare"
 _FIX = "Write type, truncated, occluded, alpha, four corners, seven 3D properties and perhaps a score."
 
 
-def sniff(path: Path) -> bool:
-    """Whether the first lines of label files in a folder are a word and 14 or 15 numbers."""
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a folder by the first lines of its label files: a word and 14 or 15 numbers."""
 
     def is_object(line: str) -> bool:
         kind, *numbers = line.split()
         return 1 + len(numbers) in _COLUMNS and not is_numeral(kind) and all(map(is_numeral, numbers))
 
-    folder = files.inner_folder(path, _LABELS)
-    found, _ = files.scan_folder(folder, lambda name: name.lower().endswith(".txt"), _SNIFFED_FILES)
-    lines = [line for line in map(files.first_line, found) if line]
-    return bool(lines) and sum(map(is_object, lines)) * 2 > len(lines)
+    folder = peek.at(files.inner_folder(peek.path, _LABELS))
+    found = folder.first_files(lambda name: name.lower().endswith(".txt"))
+    lines = [file.lines[0] for file in found if file.lines]
+    return Likeness.STRUCTURE if lines and sum(map(is_object, lines)) * 2 > len(lines) else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.records import UNKNOWN_SIZE, RecordCollector, document_records, looks_like
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.records import UNKNOWN_SIZE, RecordCollector, document_records
 
 FORMAT = Format(
     name="labelme",
@@ -28,14 +29,9 @@ FORMAT = Format(
 )
 
 
-def sniff(path: Path) -> bool:
-    """Whether `path` is a LabelMe file, or a folder of them."""
-
-    def is_labelme(outer: frozenset[str], _inner: frozenset[str], _head: bytes) -> bool:
-        has_image = bool(outer & {"imagePath", "imageData", "imageHeight"})
-        return has_image or {"shapes", "version"} <= outer or {"shapes", "flags"} <= outer
-
-    return looks_like(path, is_labelme)
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a file by its keys, and a folder by its files."""
+    return peek.rate_documents(_rate)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -55,3 +51,10 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             else:
                 collector.count_shape(kind)
     collector.to_draft(encoding="xyxy", listed=False)
+
+
+def _rate(document: Peek) -> Likeness | None:
+    keys = document.top_keys
+    has_image = not keys.isdisjoint(("imagePath", "imageData", "imageHeight"))
+    is_labelme = has_image or keys >= {"shapes", "version"} or keys >= {"shapes", "flags"}
+    return Likeness.STRUCTURE if is_labelme else None

@@ -13,9 +13,9 @@ from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, listed_records, looks_like
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, listed_records
 
 FORMAT = Format(
     name="labelstudio",
@@ -52,15 +52,13 @@ _UPLOAD = re.compile(r"^[0-9a-f]{8}-")  # which Label Studio puts before the nam
 _ADDRESSES = ("image", "img", "image_url", "url")  # of an image
 
 
-def sniff(path: Path) -> bool:
-    """Whether the file is a list of tasks."""
-
-    def is_task_list(_outer: frozenset[str], inner: frozenset[str], head: bytes) -> bool:
-        is_labelled = b'"rectanglelabels"' in head or b'"labels"' in head
-        is_min = is_labelled and b'"original_width"' in head
-        return ("data" in inner and bool(inner & {"annotations", "predictions"})) or (bool(inner) and is_min)
-
-    return not files.is_folder(path) and looks_like(path, is_task_list)
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a list of tasks, or of what JSON-MIN makes of them."""
+    keys, head = peek.item_keys, peek.head
+    are_tasks = "data" in keys and not keys.isdisjoint(("annotations", "predictions"))
+    is_labelled = b'"rectanglelabels"' in head or b'"labels"' in head
+    is_min = bool(keys) and is_labelled and b'"original_width"' in head
+    return Likeness.STRUCTURE if are_tasks or is_min else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

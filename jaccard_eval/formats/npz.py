@@ -26,8 +26,8 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, Keys, RawBoxes
+from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ _ZIP_MAGIC = b"PK\x03\x04"
 _NAME_LENGTH, _NAME = slice(26, 28), 30  # of the first entry, by the header of a zip archive
 
 
-def sniff(path: Path) -> bool:
-    """Whether the file is a zip archive whose first entry is an array."""
-    head = b"" if path.is_dir() else files.head(path)
-    length = int.from_bytes(head[_NAME_LENGTH], "little")
-    return head.startswith(_ZIP_MAGIC) and head[_NAME : _NAME + length].endswith(b".npy")
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a zip archive by its first entry, which is an array."""
+    length = int.from_bytes(peek.head[_NAME_LENGTH], "little")
+    is_array = peek.head[_NAME : _NAME + length].endswith(b".npy")
+    return Likeness.NAMED if peek.head.startswith(_ZIP_MAGIC) and is_array else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.peek import Kind, Likeness, Peek
 from jaccard_eval.text import inert, quoted
 
 FORMAT = Format(
@@ -39,24 +39,18 @@ _NEEDED = frozenset(name.lower() for name in NEEDED)
 _MID_GROUP = re.compile(r"[,;\t|\" ]/[mgt]/\w+ ")  # a class, which a confidence follows
 
 
-def sniff(path: Path) -> bool:
-    """Whether the first line has the columns of Open Images."""
-    head = files.head(path)
-    if not head or files.looks_structured(head):
-        return False
-    from jaccard_eval.reading.tabular.rows import first_line, split_first_line  # only where a table is possible
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a table by its first line: every column that is needed under its own name, or MIDs in strings of boxes."""
+    if peek.kind not in (Kind.TEXT, Kind.BINARY):
+        return None
+    from jaccard_eval.reading.tabular.columns import position_of_strings  # only where a table is possible
+    from jaccard_eval.reading.tabular.rows import first_line, split_first_line
 
-    text = head.decode("utf-8", errors="replace")
-    _, line = first_line(text)
-    return bool(line) and is_table(split_first_line(line)[1], text)
-
-
-def is_table(header: Sequence[str], text: str) -> bool:
-    """Whether a first line has every column that Open Images needs, under its own name, or MIDs in strings of boxes."""
-    from jaccard_eval.reading.tabular.columns import position_of_strings
-
-    is_boxes = {name.strip().lower() for name in header} >= _NEEDED
-    return is_boxes or (position_of_strings(header) is not None and _MID_GROUP.search(text) is not None)
+    _, line = first_line(peek.text)
+    _, header = split_first_line(line)
+    has_boxes = {name.strip().lower() for name in header} >= _NEEDED
+    has_strings = position_of_strings(header) is not None and _MID_GROUP.search(peek.text) is not None
+    return Likeness.STRUCTURE if has_boxes or has_strings else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

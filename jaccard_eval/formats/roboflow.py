@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.records import RecordCollector, document_records, looks_like
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.records import RecordCollector, document_records
 
 FORMAT = Format(
     name="roboflow",
@@ -26,11 +28,12 @@ FORMAT = Format(
 )
 
 _SIDES = ("x", "y", "width", "height")
+_CENTRE = re.compile(rb'"predictions"\s*:\s*\[\s*(\]|\{[^{}]*"x"\s*:)')
 
 
-def sniff(path: Path) -> bool:
-    """Whether `path` is a response, or a folder of them."""
-    return looks_like(path, lambda outer, _, head: {"image", "predictions"} <= outer and b'"image_id"' not in head)
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a response by its keys, and a folder by its files."""
+    return peek.rate_documents(_rate)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -42,3 +45,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             coords = [box.number(side) for side in _SIDES]
             collector.add_box(key, box.text("class"), coords, box.where, score=box.number("confidence"))
     collector.to_draft(encoding="cxcywh", listed=False)
+
+
+def _rate(document: Peek) -> Likeness | None:
+    if not document.top_keys >= {"image", "predictions"}:
+        return None
+    return Likeness.STRUCTURE if _CENTRE.search(document.head) else Likeness.CONTENT

@@ -11,7 +11,8 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, line_records, looks_like
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, line_records
 from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
@@ -32,9 +33,9 @@ _TYPE = "groundtruth/object-detection"
 _SIDES = ("left", "top", "width", "height")
 
 
-def sniff(path: Path) -> bool:
-    """Whether the first line names its image as a manifest does."""
-    return not files.is_folder(path) and looks_like(path, lambda outer, _inner, _head: _IMAGE in outer)
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate JSON lines by the key that names the image."""
+    return Likeness.NAMED if _IMAGE in peek.top_keys else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

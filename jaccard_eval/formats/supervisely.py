@@ -8,7 +8,8 @@ from pathlib import Path
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.records import RecordCollector, document_records, looks_like
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.records import RecordCollector, document_records
 
 FORMAT = Format(
     name="supervisely",
@@ -32,9 +33,9 @@ _FOLDER = "ann"
 _SCORE_TAGS = ("confidence", "conf", "score")
 
 
-def sniff(path: Path) -> bool:
-    """Whether `path` is an annotation file, or a project of them."""
-    return looks_like(path, lambda outer, _inner, _head: {"size", "objects"} <= outer)
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a file by its keys, and a project by its files."""
+    return peek.rate_documents(_rate, besides=_META)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -56,3 +57,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             elif kind:
                 collector.count_shape(kind)
     collector.to_draft(encoding="xyxy", listed=True)
+
+
+def _rate(document: Peek) -> Likeness | None:
+    return Likeness.STRUCTURE if document.top_keys >= {"size", "objects"} else None

@@ -11,10 +11,10 @@ from pathlib import Path
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import is_number
-from jaccard_eval.reading.records import Record, RecordCollector, listed_records, looks_like
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.records import Record, RecordCollector, listed_records
 
 FORMAT = Format(
     name="supervision",
@@ -32,11 +32,14 @@ FORMAT = Format(
 )
 
 _CORNERS = ("x_min", "y_min", "x_max", "y_max")
+_BESIDES = ("class_id", "confidence", "tracker_id")  # which the sink writes even where they are empty
 
 
-def sniff(path: Path) -> bool:
-    """Whether the file is a list of objects with the corners that the sink writes."""
-    return not files.is_folder(path) and looks_like(path, lambda _outer, inner, _head: inner.issuperset(_CORNERS))
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a list of objects by the fields that the sink writes, all of them or the corners."""
+    if not peek.item_keys.issuperset(_CORNERS):
+        return None
+    return Likeness.NAMED if peek.item_keys.issuperset(_BESIDES) else Likeness.STRUCTURE
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.records import Record, RecordCollector, looks_like, outputs
+from jaccard_eval.reading.peek import Likeness, Peek, rate_keys
+from jaccard_eval.reading.records import Record, RecordCollector, outputs
 
 FORMAT = Format(
     name="torchvision",
@@ -24,20 +25,13 @@ FORMAT = Format(
 )
 
 _BOXES = ("boxes", "bboxes")  # of torchvision, of MMDetection
+_BESIDES = (*_BOXES, "scores", "masks", "keypoints", "keypoints_scores")
 _ARRAYS = (re.compile(rb'"b?boxes"\s*:\s*\['), re.compile(rb'"labels"\s*:\s*\['))
 
 
-def sniff(path: Path) -> bool:
-    """Whether `path` holds such dictionaries."""
-
-    def is_output(outer: frozenset[str], inner: frozenset[str], head: bytes) -> bool:
-        if not outer.isdisjoint(_BOXES):
-            return "labels" in outer
-        if not inner.isdisjoint(_BOXES):
-            return "labels" in inner and "image_id" not in inner
-        return not inner and not outer & {"images", "annotations"} and all(array.search(head) for array in _ARRAYS)
-
-    return looks_like(path, is_output)
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a file by the keys of its dictionaries, and a folder by its files."""
+    return peek.rate_documents(_rate)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -66,3 +60,11 @@ def _add_boxes(collector: RecordCollector, image: str, output: Record) -> None:
         coords = box.numbers(place, 4)
         rating = box.optional(rank)
         collector.add_box(image, box.key(key), coords, box.at(place), score=rating)
+
+
+def _rate(document: Peek) -> Likeness | None:
+    keys = document.top_keys if not document.top_keys.isdisjoint(_BOXES) else document.item_keys
+    if not keys.isdisjoint(_BOXES):
+        return rate_keys(keys, ("labels",), _BESIDES)
+    has_arrays = all(array.search(document.head) for array in _ARRAYS)
+    return Likeness.CONTENT if document.maps_images and has_arrays else None

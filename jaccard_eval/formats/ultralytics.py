@@ -16,7 +16,8 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.records import Record, RecordCollector, line_records, looks_like, read_object_lists
+from jaccard_eval.reading.peek import Likeness, Peek, rate_keys
+from jaccard_eval.reading.records import Record, RecordCollector, line_records, read_object_lists
 
 FORMAT = Format(
     name="ultralytics",
@@ -31,36 +32,36 @@ FORMAT = Format(
 )
 
 _SET = re.compile(rb'"type"\s*:\s*"dataset"')
-_KEYS = frozenset({"name", "class", "confidence", "box"})
-_OTHER_KEYS = frozenset({"images", "annotations", "shapes", "predictions"})  # of other formats
+_KEYS = ("name", "class", "confidence", "box")
+_BESIDES = ("track_id", "segments", "keypoints")
+_MARKS = (b'"confidence"', b'"box"', b'"x1"', b'"y1"')
 _BOXES = "boxes"  # of annotations: class, centre and size in fractions
 _DIGITS = 10  # of an index
 
 
-def sniff(path: Path) -> bool:
-    """Whether `path` holds results, or a data set."""
-
-    def are_results(outer: frozenset[str], inner: frozenset[str], head: bytes) -> bool:
-        if inner:
-            return inner >= _KEYS
-        return not outer & _OTHER_KEYS and all(b'"%s"' % key in head for key in (b"confidence", b"box", b"x1", b"y1"))
-
-    return looks_like(path, are_results) or _is_set(path)
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate results by their keys, and a data set by its first line."""
+    return Likeness.NAMED if _is_set(peek) else peek.rate_documents(_rate_results)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of results, or of a data set, to the draft."""
-    if _is_set(path):
+    if _is_set(Peek(path)):
         _read_set(path, draft)
     else:
         read_object_lists(path, draft, _add_object)
 
 
-def _is_set(path: Path) -> bool:
-    def are_lines(outer: frozenset[str], _inner: frozenset[str], head: bytes) -> bool:
-        return "class_names" in outer and _SET.search(head.partition(b"\n")[0]) is not None
+def _is_set(peek: Peek) -> bool:
+    """Whether the first of JSON lines describes a data set."""
+    return "class_names" in peek.top_keys and _SET.search(peek.head.partition(b"\n")[0]) is not None
 
-    return not files.is_folder(path) and looks_like(path, are_lines)
+
+def _rate_results(document: Peek) -> Likeness | None:
+    if document.item_keys:
+        return rate_keys(document.item_keys, _KEYS, _BESIDES)
+    is_marked = all(mark in document.head for mark in _MARKS)
+    return Likeness.CONTENT if document.maps_images and is_marked else None
 
 
 def _add_object(collector: RecordCollector, image: str, entry: Record) -> None:

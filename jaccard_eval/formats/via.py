@@ -13,7 +13,8 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import parse_json
-from jaccard_eval.reading.records import Record, RecordCollector, looks_like
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.records import Record, RecordCollector
 from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
@@ -40,6 +41,7 @@ FORMAT = Format(
 
 _CSV_COLUMN = b"region_shape_attributes"
 _PROJECT = "_via_img_metadata"
+_PROJECT_KEYS = (_PROJECT, "_via_settings")
 _SECTIONS = frozenset({"project", "file", "view", "metadata"})  # of version 3
 _SHAPE, _ATTRIBUTES = "shape_attributes", "region_attributes"
 _SIDES = ("x", "y", "width", "height")
@@ -50,18 +52,14 @@ _KINDS = {1: "point", 2: _RECTANGLE, 3: "circle", 4: "ellipse", 5: "line", 6: "p
 Content = tuple[list[str], list[tuple[str, Record]]]  # the files of an export, and the regions, each with its file
 
 
-def sniff(path: Path) -> bool:
-    """Whether the file is what the annotator exports or saves."""
-
-    def is_export(outer: frozenset[str], inner: frozenset[str], head: bytes) -> bool:
-        if _PROJECT in outer or "_via_settings" in outer or outer >= _SECTIONS:
-            return True
-        is_marked = b'"shape_attributes"' in head or b'"file_attributes"' in head
-        return not inner and is_marked and b'"filename"' in head
-
-    if files.is_folder(path):
-        return False
-    return _CSV_COLUMN in files.head(path).partition(b"\n")[0] or looks_like(path, is_export)
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate what the annotator exports or saves: a table by the columns that hold JSON, JSON by its keys."""
+    keys, head = peek.top_keys, peek.head
+    if not keys.isdisjoint(_PROJECT_KEYS) or _CSV_COLUMN in head.partition(b"\n")[0]:
+        return Likeness.NAMED
+    is_marked = b'"shape_attributes"' in head or b'"file_attributes"' in head
+    is_export = peek.is_json and not peek.item_keys and is_marked and b'"filename"' in head
+    return Likeness.STRUCTURE if keys >= _SECTIONS or is_export else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

@@ -14,7 +14,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.xml import root_name
+from jaccard_eval.reading.peek import Likeness, Peek
 
 FORMAT = Format(
     name="voc",
@@ -37,16 +37,17 @@ FORMAT = Format(
 ROOT = "annotation"  # the outermost element of an annotation file
 
 
-def sniff(path: Path) -> bool:
-    """Whether `path` is an annotation file, or a folder of these or of result files."""
-    if not files.is_folder(path):
-        return root_name(path) == ROOT
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate annotation files by their outermost element, and a folder of results by the names of its files."""
+    if not peek.is_folder:
+        return Likeness.STRUCTURE if peek.root == ROOT else None
     from jaccard_eval.formats._voc.annotations import RESULT_NAME, first_xml_files, kit_folder
 
-    if files.files_by_class(path, RESULT_NAME):
-        return True
-    roots = [root for file in first_xml_files(kit_folder(path)) if (root := root_name(file))]
-    return bool(roots) and roots.count(ROOT) * 2 >= len(roots)  # the reader names the files that are something else
+    if results := peek.rate_class_files(RESULT_NAME):
+        return results
+    roots = [root for file in first_xml_files(kit_folder(peek.path)) if (root := peek.at(file).root)]
+    # Half are enough: the reader names the files that are something else.
+    return Likeness.STRUCTURE if roots and roots.count(ROOT) * 2 >= len(roots) else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

@@ -19,7 +19,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.files import scan_folder
+from jaccard_eval.reading.peek import FIRST, LEVELS, Likeness, Peek
 
 FORMAT = Format(
     name="yolo",
@@ -29,40 +29,38 @@ FORMAT = Format(
     carries=("images", "sizes", "names", "scores"),
 )
 
-SNIFFED_FILES = 20  # label files of a folder whose first line is looked at
-SNIFFED_LEVELS = 3  # of folders that have no label files themselves
 BOX_NUMBERS = 4
 
 _DESCRIPTION_SUFFIXES = (".yaml", ".yml", ".data")
 _SPLIT_FOLDERS = ("train", "val", "valid", "test")
 _YAML_NAMES = re.compile(rb"^names\s*:", re.MULTILINE)
 _DARKNET_NAMES = re.compile(rb"^\s*names\s*=", re.MULTILINE)
-_RESULTS = re.compile(r"comp\d_det_|Task1_", re.IGNORECASE)  # of Pascal VOC, of DOTA: a file per class
 _NUMBER = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
-def sniff(path: Path) -> bool:
-    """Return whether `path` is a folder with label files, a data.yaml or an obj.data."""
-    if not files.is_folder(path) and path.suffix.lower() not in _DESCRIPTION_SUFFIXES:
-        return False
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a folder by the first lines of its label files, and a data.yaml or an obj.data by the names it gives."""
+    if not peek.is_folder and peek.suffix not in _DESCRIPTION_SUFFIXES:
+        return None
     from jaccard_eval.formats._yolo.sources import find_description  # only where labels are possible
     from jaccard_eval.reading.names import NAMES_FILES
 
+    path = peek.path
     description = find_description(path)
     if description is not None:
         pattern = _DARKNET_NAMES if description.suffix.lower() == ".data" else _YAML_NAMES
-        return bool(pattern.search(files.head(description)))
+        return Likeness.STRUCTURE if pattern.search(peek.at(description).head) else None
     # Here, in "labels", or in the splits of either.
-    roots = (path, path / "labels")
-    found = _label_files_in([*roots, *(root / split for root in roots for split in _SPLIT_FOLDERS)])
+    roots = [peek, peek.at(path / "labels")]
+    found = _label_files_in([*roots, *(root.at(root.path / split) for root in roots for split in _SPLIT_FOLDERS)])
     if not found:
         # Folders of any name count only below "labels" or beside the names of the classes: a project has other folders.
         is_set = path.name == "labels" or any((path / name).is_file() for name in NAMES_FILES)
-        found = _label_files_below(path if is_set else roots[1])
-    lines = [files.first_line(file) for file in found]
-    written = [line for line in lines if line]
+        found = _label_files_below(peek if is_set else roots[1])
+    written = [file.lines[0] for file in found if file.lines]
     n_labels = sum(map(_is_label_line, written))
-    return bool(lines) and n_labels * 2 >= len(written)  # the reader names a file that is damaged, or something else
+    # Half are enough: the reader names a file that is damaged, or something else. Empty files have no objects.
+    return Likeness.STRUCTURE if found and n_labels * 2 >= len(written) else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -81,10 +79,10 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
 
 def reads_name(name: str) -> bool:
     """Whether a file of this name in a folder is one of labels, or says what they mean."""
-    from jaccard_eval.formats._yolo.sources import DESCRIPTIONS, is_label_name
+    from jaccard_eval.formats._yolo.sources import DESCRIPTIONS
     from jaccard_eval.reading.names import NAMES_FILES
 
-    return is_label_name(name) or name.lower() in (*NAMES_FILES, *DESCRIPTIONS)
+    return files.is_label_name(name) or name.lower() in (*NAMES_FILES, *DESCRIPTIONS)
 
 
 def leads_to(path: Path, split: str) -> list[Path]:
@@ -98,26 +96,18 @@ def leads_to(path: Path, split: str) -> list[Path]:
     return names_files(path) if files.is_folder(path) else []
 
 
-def _label_files_in(places: list[Path]) -> list[Path]:
-    return [file for place in places for file in scan_folder(place, _is_sniffed, SNIFFED_FILES)[0]]
+def _label_files_in(folders: list[Peek]) -> list[Peek]:
+    return [file for folder in folders for file in folder.first_files(files.is_label_name)]
 
 
-def _label_files_below(folder: Path) -> list[Path]:
+def _label_files_below(folder: Peek) -> list[Peek]:
     """Return a few label files of the first level of folders that has any."""
     level = [folder]
-    for _ in range(SNIFFED_LEVELS):
-        level = [inner for place in level for inner in scan_folder(place, _is_sniffed, SNIFFED_FILES)[1]][
-            :SNIFFED_FILES
-        ]
+    for _ in range(LEVELS):
+        level = [inner for outer in level for inner in outer.first_folders()][:FIRST]
         if found := _label_files_in(level):
             return found
     return []
-
-
-def _is_sniffed(name: str) -> bool:
-    from jaccard_eval.formats._yolo.sources import is_label_name
-
-    return is_label_name(name) and not _RESULTS.match(name)
 
 
 def _is_label_line(line: str) -> bool:

@@ -129,11 +129,6 @@ def first_line(path: Path) -> str:
     return head(path).decode("utf-8", "replace").strip().partition("\n")[0]
 
 
-def looks_structured(head: bytes) -> bool:
-    """Whether a text begins as JSON or XML does, and so is no table."""
-    return head.lstrip()[:1] in (b"{", b"[", b"<")
-
-
 def read_bytes(path: Path, *, empty_ok: bool = False) -> bytes:
     """Return the contents of a regular file, unpacked if gzip, without a UTF-8 byte-order mark.
 
@@ -326,7 +321,7 @@ def list_tree(root: Path, findings: FindingLog) -> list[str]:
             if (status.st_dev, status.st_ino) in seen:
                 continue
             seen.add((status.st_dev, status.st_ino))
-            folders, names = _list_folder(root / prefix)
+            folders, names = list_folder(root / prefix)
         except OSError as error:
             findings.error("folder-unreadable", Where(str(root / prefix)), f"cannot be listed: {reason_of(error)}")
             continue
@@ -348,7 +343,7 @@ def scan_folder(folder: Path, is_wanted: Callable[[str], bool], most: int) -> tu
     folders: list[str] = []
     names: list[str] = []
     with contextlib.suppress(OSError):
-        folders, names = _list_folder(folder)
+        folders, names = list_folder(folder)
     wanted = islice(filter(is_wanted, sorted(names)), most)
     return [folder / name for name in wanted], [folder / name for name in sorted(folders)[:most]]
 
@@ -368,7 +363,7 @@ def files_by_class(folder: Path, name: re.Pattern[str]) -> dict[str, list[Path]]
     return files
 
 
-def _list_folder(folder: Path) -> tuple[list[str], list[str]]:
+def list_folder(folder: Path) -> tuple[list[str], list[str]]:
     """Names of the folders and of the files in a folder."""
     folders: list[str] = []
     names: list[str] = []
@@ -384,6 +379,21 @@ def is_folder_entry(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
+
+
+_NO_LABELS = frozenset({"classes.txt", "_classes.txt", "predefined_classes.txt"})
+_READ_ME = re.compile(r"(readme|licen[cs]e)(\.[a-z]+)*$")  # README.dataset.txt, but not license_plate_1.txt
+
+
+def is_label_name(name: str) -> bool:
+    """Whether a file can hold the labels of an image, or results, by its name."""
+    base = name.rpartition("/")[2].lower()
+    return base.endswith(".txt") and not base.startswith(".") and not is_beside_labels(base)
+
+
+def is_beside_labels(base: str) -> bool:
+    """Whether a file name in lower case is one of those that tools write beside text labels."""
+    return base in _NO_LABELS or _READ_ME.match(base) is not None
 
 
 DEFAULT_SPLIT = "val"

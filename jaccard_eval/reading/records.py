@@ -23,12 +23,10 @@ from jaccard_eval.reading.json import (
     is_number,
     parse_json,
     parse_json_lines,
-    record_keys,
 )
 from jaccard_eval.text import quoted_value, shown_json
 
 SUFFIX = ".json"
-SNIFFED = 20  # files, and folders of a level, that are looked at
 UNKNOWN_SIZE = (math.nan, math.nan)
 _EXPORT = "Export the file again, or mend it at that place."
 
@@ -173,43 +171,6 @@ class Record:
         else:
             return float(value)
         return math.nan
-
-
-Recognise = Callable[[frozenset[str], frozenset[str], bytes], bool]  # of keys outside, those in an array, the bytes
-
-
-def looks_like(path: Path, recognise: Recognise) -> bool:
-    """Whether a file, or at least half of the first files in a folder, are of a format. Never raises."""
-
-    def is_recognised(file: Path) -> bool:
-        head = files.head(file).lstrip()
-        return head[:1] in (b"{", b"[") and recognise(*record_keys(head), head)
-
-    if not files.is_folder(path):
-        return is_recognised(path)
-    # An image without objects is an empty list in several formats, and speaks for none of them.
-    found = [file for file in _first_documents(path) if files.head(file).strip() != b"[]"]
-    return bool(found) and sum(map(is_recognised, found)) * 2 >= len(found)
-
-
-def _first_documents(folder: Path) -> list[Path]:
-    """Return a few documents of a folder, else of the folders in it or in these."""
-    level = [folder]
-    for _ in range(3):
-        scans = [files.scan_folder(inner, _is_of_an_image, SNIFFED) for inner in level[:SNIFFED]]
-        found = [file for documents, _ in scans for file in documents]
-        if found:
-            return found[:SNIFFED]
-        level = []
-        for _, folders in scans:
-            # Beside its annotations Supervisely keeps what it knows of the images themselves.
-            others = {"img_info", "meta"} if any(inner.name == "ann" for inner in folders) else set()
-            level += [inner for inner in folders if inner.name not in others]
-    return []
-
-
-def _is_of_an_image(name: str) -> bool:
-    return name.lower().endswith(SUFFIX) and not name.startswith(".") and name != "meta.json"
 
 
 def documents(path: Path, draft: Draft, *, besides: frozenset[str] = frozenset()) -> Iterator[tuple[str, Path, Any]]:

@@ -70,8 +70,8 @@ def mention_unused(counts: Iterable[tuple[str, int]], where: Where, findings: Fi
         findings.note("fields-unused", where, detail)
 
 
-def root_name(path: Path) -> str:
-    """Return the name of a file's outermost element by its first bytes, empty where it is no XML. Never raises."""
-    head = files.head(path).lstrip()
-    found = _ROOT.search(_COMMENT.sub(b"", head)) if head.startswith(b"<") else None
+def root_of(head: bytes) -> str:
+    """Return the name of the outermost element by the first bytes of a file, empty where they are no XML."""
+    start = head.lstrip()
+    found = _ROOT.search(_COMMENT.sub(b"", start)) if start.startswith(b"<") else None
     return "" if found is None else found[1].decode("ascii", "replace")

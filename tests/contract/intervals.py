@@ -17,6 +17,7 @@ from jaccard_eval import UsageError
 from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format, ReadOptions
 from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.similarity import Similarity
 
 FORMAT = Format(name="line", summary="Intervals on a line", source="none", example="", carries=(), suffixes=(".line",))
@@ -92,8 +93,8 @@ SIMILARITY = Similarity(
 )
 
 
-def sniff(path: Path) -> bool:
-    return path.suffix == ".line"
+def looks_like(peek: Peek) -> Likeness | None:
+    return Likeness.SUFFIX if peek.suffix == ".line" else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

@@ -13,6 +13,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import DataError, Severity
 from jaccard_eval.formats import coco, detect_format, read_dataset
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading.peek import Peek
 
 Load = Callable[..., Dataset]
 Refuse = Callable[..., str]
@@ -528,7 +529,7 @@ def test_the_same_key_in_an_inner_object_or_as_a_text_is_no_repetition(load: Loa
 def test_coco_layouts_are_recognised(tmp_path: Path, content: object) -> None:
     path = tmp_path / "x.json"
     path.write_text(as_text(content))
-    assert coco.sniff(path)
+    assert coco.looks_like(Peek(path))
 
 
 @pytest.mark.parametrize(
@@ -545,7 +546,7 @@ def test_coco_layouts_are_recognised(tmp_path: Path, content: object) -> None:
 def test_other_json_layouts_are_left_to_others(tmp_path: Path, content: object) -> None:
     path = tmp_path / "x.json"
     path.write_text(as_text(content))
-    assert not coco.sniff(path)
+    assert not coco.looks_like(Peek(path))
 
 
 @pytest.mark.parametrize("content", [b"", b"   ", b"<html>", b"\xff\xfe[\x00", b"{'images': []}", b"[1, 2"])
@@ -554,13 +555,13 @@ def test_broken_files_called_json_are_claimed_for_the_sake_of_the_message(
     tmp_path: Path, name: str, content: bytes
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    assert coco.sniff(tmp_path / name)
+    assert coco.looks_like(Peek(tmp_path / name))
 
 
 def test_other_files_folders_and_missing_ones_are_not_claimed(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("0 0.5 0.5 0.1 0.1\n")
     (tmp_path / "folder.json").mkdir()
-    assert not any(coco.sniff(tmp_path / name) for name in ("a.txt", "folder.json", "missing.txt"))
+    assert not any(coco.looks_like(Peek(tmp_path / name)) for name in ("a.txt", "folder.json", "missing.txt"))
 
 
 def test_the_example_of_the_format_loads(load: Load, tmp_path: Path) -> None:

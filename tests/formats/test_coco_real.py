@@ -8,6 +8,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import DataError
 from jaccard_eval.formats import coco, read_dataset
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading.peek import Peek
 
 FASTER = "faster-coco-eval/tests/dataset"
 PADILLA = "padilla-review/tests/test_coco_eval"
@@ -91,7 +92,7 @@ def test_text_ids_beside_numbers_of_a_real_export_are_joined(shared_data: Path) 
 
 
 def test_only_coco_is_recognised_among_published_json(shared_data: Path) -> None:
-    assert all(coco.sniff(shared_data / name) for name, *_ in [*TRUTH, *RESULTS, *NO_BOXES])
+    assert all(coco.looks_like(Peek(shared_data / name)) for name, *_ in [*TRUTH, *RESULTS, *NO_BOXES])
     others = ["sahi/tests/data/coco_utils/terrain1.json", "yfpeng-odm/deprecated/sample_2/detections.json"]
     others += ["padilla-review/data/database/gts/labelme_format/2007_000027.json", "d2-medwaste/output/metrics.json"]
-    assert not any(coco.sniff(shared_data / name) for name in others)
+    assert not any(coco.looks_like(Peek(shared_data / name)) for name in others)

@@ -19,6 +19,7 @@ from jaccard_eval.findings import DataError
 from jaccard_eval.formats import csv_, detect_format, read_dataset
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.images import ImageFolder
+from jaccard_eval.reading.peek import Peek
 
 Load = Callable[..., Dataset]
 HEADER = "image,class,xmin,ymin,xmax,ymax\n"
@@ -471,7 +472,7 @@ def test_what_the_csv_module_writes_is_read_back(
 )
 def test_csv_is_recognised_by_header_first_row_or_suffix(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    assert csv_.sniff(tmp_path / name)
+    assert csv_.looks_like(Peek(tmp_path / name))
 
 
 @pytest.mark.parametrize(
@@ -490,22 +491,23 @@ def test_csv_is_recognised_by_header_first_row_or_suffix(tmp_path: Path, name: s
 )
 def test_other_files_are_not_taken_for_csv(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    assert not csv_.sniff(tmp_path / name)
+    assert not csv_.looks_like(Peek(tmp_path / name))
 
 
 def test_looking_never_raises(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "bytes.txt").write_bytes(bytes(range(256)) * 300)
-    assert not csv_.sniff(tmp_path / "folder.csv")
-    assert not csv_.sniff(tmp_path / "missing.csv")
-    assert not csv_.sniff(tmp_path / "bytes.txt")
+    assert not csv_.looks_like(Peek(tmp_path / "folder.csv"))
+    assert not csv_.looks_like(Peek(tmp_path / "missing.csv"))
+    assert not csv_.looks_like(Peek(tmp_path / "bytes.txt"))
 
 
 def test_recognising_a_file_loads_no_pandas(tmp_path: Path) -> None:
     (tmp_path / "gt.csv").write_text(HEADER, encoding="utf-8")
     code = (
         "import sys; from pathlib import Path; from jaccard_eval.formats import csv_;"
-        "assert csv_.sniff(Path(sys.argv[1])); assert 'pandas' not in sys.modules"
+        "from jaccard_eval.reading.peek import Peek;"
+        "assert csv_.looks_like(Peek(Path(sys.argv[1]))); assert 'pandas' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "gt.csv")], check=True)
 

@@ -13,6 +13,7 @@ import pytest
 
 from jaccard_eval import DataError, ReadOptions, decode_grid, evaluate, load
 from jaccard_eval.formats import detect_format, npz
+from jaccard_eval.reading.peek import Peek
 
 BOXES: dict[str, Any] = {
     "boxes": [[10, 20, 40, 60], [0, 0, 5, 5]],
@@ -196,8 +197,8 @@ def test_an_archive_of_other_things_is_not_taken_for_arrays(tmp_path: Path) -> N
         archive.writestr("readme.txt", "text")
     path = tmp_path / "things.zip"
     path.write_bytes(content.getvalue())
-    assert not npz.sniff(path)
-    assert not npz.sniff(tmp_path)
+    assert not npz.looks_like(Peek(path))
+    assert not npz.looks_like(Peek(tmp_path))
     with pytest.raises(DataError, match="a zip archive"):
         detect_format(path)
 

@@ -15,6 +15,7 @@ from jaccard_eval.findings import DataError, Severity
 from jaccard_eval.formats import detect_format, read_dataset, yolo
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.images import ImageFolder
+from jaccard_eval.reading.peek import Peek
 
 Files = Mapping[str, str | bytes]
 Load = Callable[..., Dataset]
@@ -587,13 +588,12 @@ def test_a_folder_of_text_labels_is_recognised(tmp_path: Path, files: Files) -> 
         {"notes.txt": "hello world\n"},
         {"a.txt": "Car 0.00 0 -1.58 587.01 173.33 614.12 200.12 1.65 1.67 3.64 -0.65 1.71 46.70 -1.59\n"},
         {"P0001.txt": "1 2 3 4 5 6 7 8 plane 0\n"},
-        {"comp4_det_test_car.txt": "000004 0.7 10 20 30 40\n"},
         {"data.yaml": "jobs: [build]\n"},
         {"detections/a.txt": BOX, "groundtruths/a.txt": BOX},
     ],
 )
 def test_other_folders_are_left_to_other_formats(tmp_path: Path, files: Files) -> None:
-    assert not yolo.sniff(lay_out(tmp_path, files))
+    assert not yolo.looks_like(Peek(lay_out(tmp_path, files)))
 
 
 @pytest.mark.parametrize("folders", [("train", "val"), ("train2017", "val2017"), ("Train", "validation")])
@@ -620,8 +620,8 @@ def test_the_folder_of_all_labels_is_recognised_by_its_name(tmp_path: Path) -> N
 
 
 def test_sniffing_what_does_not_exist_is_quiet(tmp_path: Path) -> None:
-    assert not yolo.sniff(tmp_path / "nowhere")
-    assert not yolo.sniff(tmp_path / "nowhere.yaml")
+    assert not yolo.looks_like(Peek(tmp_path / "nowhere"))
+    assert not yolo.looks_like(Peek(tmp_path / "nowhere.yaml"))
 
 
 # ---- real data, read without a single flag ----

@@ -19,8 +19,10 @@ from jaccard_eval.reading.files import (
     SPLITS,
     choose_split,
     first_line,
+    is_beside_labels,
     is_folder,
     is_folder_entry,
+    is_label_name,
     list_tree,
     require_folder,
     split_of,
@@ -32,8 +34,6 @@ from jaccard_eval.text import did_you_mean, quoted_value
 
 DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data set, in order of preference
 
-_NO_LABELS = frozenset({"classes.txt", "_classes.txt", "predefined_classes.txt"})
-_READ_ME = re.compile(r"(readme|licen[cs]e)(\.[a-z]+)*$")  # README.dataset.txt, but not license_plate_1.txt
 _YEAR = re.compile(r"20\d\d$")  # of COCO's splits: val2017
 _IMAGE_LISTS = frozenset({"train.txt", "val.txt", "valid.txt", "test.txt", "trainval.txt"})
 _USUAL_SUFFIXES = frozenset(
@@ -108,12 +108,6 @@ def _of_split(source: LabelSource, split: str, findings: FindingLog) -> LabelSou
     return replace(source, files=files)
 
 
-def is_label_name(name: str) -> bool:
-    """Return whether a file can be a label file by its name."""
-    base = name.rpartition("/")[2].lower()
-    return base.endswith(".txt") and not base.startswith(".") and base not in _NO_LABELS and not _READ_ME.match(base)
-
-
 def require_labels(source: LabelSource, role: str, findings: FindingLog) -> None:
     """Raise when ground truth has no label file; warn when predictions have none."""
     if source.files:
@@ -147,7 +141,7 @@ def _is_unusual(name: str) -> bool:
         return False
     base = name.rpartition("/")[2].lower()
     suffix = base[base.rfind(".") :] if "." in base else ""
-    return suffix not in _USUAL_SUFFIXES and base not in _NO_LABELS and not _READ_ME.match(base)
+    return suffix not in _USUAL_SUFFIXES and not is_beside_labels(base)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.formats._yolo.sources import is_label_name
+from jaccard_eval.reading.files import is_label_name
 from jaccard_eval.reading.writing import (
     below_shared_place,
     exact_coords,

@@ -1,0 +1,210 @@
+"""One look at an input, shared by all formats, and how much the input resembles one of them."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import re
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from jaccard_eval.reading import files
+from jaccard_eval.reading.json import looks_like_json_lines, record_keys
+from jaccard_eval.reading.xml import root_of
+
+FIRST = 20  # members of a folder that are looked at, folders of a level, lines of a text
+LEVELS = 3  # of folders that are searched for the documents of a data set
+
+# An object with one of these keys is made of parts, and no mapping from the names of images to what they show.
+_PARTS = frozenset({"images", "annotations", "shapes", "predictions"})
+# Beside the documents of images several tools write one that describes the project.
+_PROJECT = "meta.json"
+
+
+class Likeness(enum.IntEnum):
+    """How surely an input is of a format: the surest format reads it, and two that are equally sure are an error.
+
+    NAMED: the input says what it is, by its first bytes, or by a key or a file name that this format alone uses.
+    STRUCTURE: keys, columns, elements or lines stand as the format prescribes them. CONTENT: what stands there fits,
+    but would fit other formats as well, as one common key or column does. SUFFIX: the name alone speaks for it, as for
+    a damaged file.
+    """
+
+    SUFFIX = 1
+    CONTENT = 2
+    STRUCTURE = 3
+    NAMED = 4
+
+
+class Kind(enum.Enum):
+    """What an input holds, by its first characters; it may be damaged behind them."""
+
+    FOLDER = enum.auto()
+    EMPTY = enum.auto()  # or nothing but blanks, or not readable
+    JSON_OBJECT = enum.auto()
+    JSON_LIST = enum.auto()
+    JSON_LINES = enum.auto()
+    XML = enum.auto()
+    TEXT = enum.auto()
+    BINARY = enum.auto()
+
+
+class Peek:
+    """A look at a file or folder. What is asked for is read then, once, however many formats ask for it.
+
+    Nothing here raises or blocks: what cannot be read is empty. No more than 64 KB of a file are read.
+    """
+
+    def __init__(self, path: Path, seen: dict[Path, Peek] | None = None) -> None:
+        self.path = path
+        self._seen = {path: self} if seen is None else seen
+
+    def at(self, path: Path) -> Peek:
+        """Look at another place, say a file in this folder; all who ask for it share that look too."""
+        if path not in self._seen:
+            self._seen[path] = Peek(path, self._seen)
+        return self._seen[path]
+
+    @cached_property
+    def is_folder(self) -> bool:
+        """Whether it is a folder."""
+        return files.is_folder(self.path)
+
+    @property
+    def suffix(self) -> str:
+        """The last suffix of its name with the dot, in lower case."""
+        return self.path.suffix.lower()
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first 64 KB without a byte-order mark, unpacked where they are gzip; of a folder nothing."""
+        return b"" if self.is_folder else files.head(self.path)
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What it holds, by its first characters."""
+        if self.is_folder:
+            return Kind.FOLDER
+        start = self.head.lstrip()[:1]
+        if not start:
+            return Kind.EMPTY
+        if start == b"{":
+            return Kind.JSON_LINES if looks_like_json_lines(self.text) else Kind.JSON_OBJECT
+        if start in (b"[", b"<"):
+            return Kind.JSON_LIST if start == b"[" else Kind.XML
+        return Kind.BINARY if b"\0" in self.head else Kind.TEXT
+
+    @cached_property
+    def is_json(self) -> bool:
+        """Whether it begins as JSON does; unlike `kind` this parses nothing."""
+        return self.head.lstrip()[:1] in (b"{", b"[")
+
+    @cached_property
+    def text(self) -> str:
+        """The head as text, bytes that are not UTF-8 replaced."""
+        return self.head.decode("utf-8", "replace")
+
+    @cached_property
+    def lines(self) -> Sequence[str]:
+        """The first 20 lines of the text that are not blank."""
+        lines = self.text.replace("\r", "\n").split("\n")
+        return [line for line in lines if line.strip()][:FIRST]
+
+    @cached_property
+    def root(self) -> str:
+        """The name of the outermost XML element; empty where there is none."""
+        return root_of(self.head)
+
+    @property
+    def top_keys(self) -> frozenset[str]:
+        """The keys of the outermost JSON object; of JSON Lines those of every line."""
+        return self._keys[0]
+
+    @property
+    def item_keys(self) -> frozenset[str]:
+        """The keys of all objects in an outermost JSON list."""
+        return self._keys[1]
+
+    @property
+    def maps_images(self) -> bool:
+        """Whether JSON may map the names of images to what they show, or hold a list for each."""
+        return self.is_json and not self.item_keys and self.top_keys.isdisjoint(_PARTS)
+
+    @cached_property
+    def _keys(self) -> tuple[frozenset[str], frozenset[str]]:
+        return record_keys(self.head) if self.is_json else (frozenset(), frozenset())
+
+    @property
+    def folders(self) -> Sequence[str]:
+        """Names of the folders in a folder, sorted."""
+        return self._members[0]
+
+    @property
+    def files(self) -> Sequence[str]:
+        """Names of the files in a folder, sorted."""
+        return self._members[1]
+
+    @cached_property
+    def _members(self) -> tuple[list[str], list[str]]:
+        folders: list[str] = []
+        names: list[str] = []
+        with contextlib.suppress(OSError):
+            folders, names = files.list_folder(self.path)
+        return sorted(folders), sorted(names)
+
+    def first_files(self, is_wanted: Callable[[str], bool]) -> list[Peek]:
+        """Look at the first 20 files in a folder that are wanted by their names."""
+        return [self.at(self.path / name) for name in [*filter(is_wanted, self.files)][:FIRST]]
+
+    def first_folders(self) -> list[Peek]:
+        """Look at the first 20 folders in a folder."""
+        return [self.at(self.path / name) for name in self.folders[:FIRST]]
+
+    def documents(self, besides: Collection[str] = ()) -> list[Peek]:
+        """Look at the first 20 JSON files of a folder, else of the folders in it or in these; of a file at itself.
+
+        `besides` names files that are no documents of images, and with a slash folders that hold none themselves.
+        """
+        if not self.is_folder:
+            return [self] if self.is_json else []
+
+        def is_document(name: str) -> bool:
+            return name.lower().endswith(".json") and not name.startswith(".") and name not in {_PROJECT, *besides}
+
+        level = [self]
+        for _ in range(LEVELS):
+            places = [folder for folder in level if folder is self or f"{folder.path.name}/" not in besides]
+            found = [document for folder in places for document in folder.first_files(is_document)][:FIRST]
+            if found:
+                # An image without objects is an empty list in several formats, and speaks for none of them.
+                return [document for document in found if document.head.strip() != b"[]"]
+            # Folders of any name are gone into: a data set may be called as what lies beside documents is.
+            level = [inner for folder in level for inner in folder.first_folders()][:FIRST]
+        return []
+
+    def rate_documents(self, rate: Callable[[Peek], Likeness | None], besides: Collection[str] = ()) -> Likeness | None:
+        """Rate a JSON file, or a folder by the level that at least half of its first documents reach."""
+        found = self.documents(besides)
+        levels = sorted((rate(document) or 0 for document in found if document.is_json), reverse=True)
+        half = (len(found) + 1) // 2
+        return Likeness(levels[half - 1]) if 0 < half <= len(levels) and levels[half - 1] else None
+
+    def rate_class_files(self, name: re.Pattern[str]) -> Likeness | None:
+        """Rate a folder by the names of its files, where a format prescribes these: a file for each class.
+
+        Where most of its text files are called something else, they may be of another format with equal right.
+        """
+        n_named = sum(name.fullmatch(file) is not None for file in self.files)
+        n_others = sum(files.is_label_name(file) for file in self.files) - n_named
+        if not n_named:
+            return None
+        return Likeness.NAMED if n_named >= n_others else Likeness.STRUCTURE
+
+
+def rate_keys(keys: Collection[str], required: Collection[str], optional: Collection[str]) -> Likeness | None:
+    """Rate the keys of an object: all that are required, and none but optional ones beside, are the structure."""
+    others = set(keys) - set(required)
+    if len(keys) - len(others) < len(set(required)):
+        return None
+    return Likeness.STRUCTURE if others.issubset(optional) else Likeness.CONTENT
