@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Sides
+from jaccard_eval.data.alignment import Alignment, Sides
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
@@ -22,7 +23,7 @@ from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
 from jaccard_eval.text import quoted_value
 
-SPARE = 3  # fixes that are looked at for each that is named, where some may turn out to give nothing
+SPARE = 3  # fixes that are looked at for each that is named: under a cap, some turn out to give nothing
 N_POINTS = 11  # recall 0, .1, ..., 1
 AVERAGE_RECALL = "AR"
 COUNTED = (AVERAGE_RECALL, "recall", "precision", "F1")
@@ -35,19 +36,15 @@ class Costs:
     """What it takes to price errors: the errors, and the boxes and names that they are about."""
 
     errors: Errors
-    rows: IntArray  # shape (n,): row in `pred` of each detection of the errors
-    gt: BoxTable
-    pred: BoxTable
-    class_names: Sequence[str]
-    image_names: Sequence[str]
+    rows: IntArray  # shape (n,): row among the predictions of each detection of the errors
+    aligned: Alignment
 
 
 def costliest(costs: Costs, n: int, label: int | None = None) -> tuple[Fix, ...]:
-    """Return the `n` fixes that give most, each alone; those that give nothing are left out.
+    """Return the `n` fixes that give most average precision, of one class or (None) all, each alone.
 
     A detection with a target is changed to match it, at its own score; any other wrong one is removed; a missed box is
-    found at a score above all others. Of errors of one class, type and target class only the `n` with the highest
-    scores are priced: the others give no more.
+    found at a score above all others. Fixes that give nothing are left out.
     """
     errors = costs.errors
     base = errors.ranking.class_precisions(errors.protocol)
@@ -58,18 +55,21 @@ def costliest(costs: Costs, n: int, label: int | None = None) -> tuple[Fix, ...]
         wrong_fix(costs, detection, _gain(errors, detection, before, counted) / share)
         for detection in candidates(errors, n, counted)
     ]
-    for k in np.flatnonzero(counted):
+    for k in np.flatnonzero(counted).tolist():
+        # One more box of the class found, before all others: every missed box of a class gives the same.
         boxes = np.flatnonzero(errors.missed & (errors.gt_label == k))[:n]
-        gain = (_found(errors, int(k)) - before[k]) / share if len(boxes) else 0.0
-        priced += [missed_fix(costs, int(box), float(gain)) for box in boxes]
-    worth = [one for one in priced if one.gain > 0]
-    return tuple(sorted(worth, key=lambda one: -one.gain)[:n])
+        if not len(boxes):
+            continue
+        rows = _rows(errors, k)
+        found = _precision(errors, k, np.append(np.inf, errors.score[rows]), np.append(True, errors.hit[rows]))
+        priced += [missed_fix(costs, int(box), (found - float(before[k])) / share) for box in boxes]
+    return _most(priced, n)
 
 
 def repair_predictions(
     pred: BoxTable, gt: BoxTable, fixes: Sequence[Fix], class_names: Sequence[str], *, least: float = 0.0
 ) -> BoxTable:
-    """Return the predictions with fixes applied; what was missed is added with a score above all others."""
+    """Return the predictions with fixes applied; what was missed is added with a score above all, and from `least`."""
     score = np.zeros(len(pred)) if pred.score is None else pred.score.copy()
     label, xywh, kept = pred.label.copy(), pred.xywh.copy(), np.ones(len(pred), dtype=np.bool_)
     for fix in fixes:
@@ -82,6 +82,7 @@ def repair_predictions(
     beyond = pred.source.max(initial=0) + 1 + np.arange(len(added))
     repaired = replace(pred, label=label, xywh=xywh, score=score).take(kept)
     joined = BoxTable.concat([repaired, replace(added, score=top, source=beyond)])
+    # Areas are those of the boxes, as for predictions that are read: what an annotation says is not known to them.
     return freeze(replace(joined, area=joined.xywh[:, 2] * joined.xywh[:, 3]))
 
 
@@ -94,6 +95,7 @@ def candidates(errors: Errors, n: int, counted: BoolArray) -> Iterator[int]:
     concerned = counted[errors.label] | ((aims != NO_BOX) & counted[aims])
     for kind in range(len(TYPES)):
         of_kind = np.flatnonzero((errors.kind == kind) & concerned)  # in class order: scores descend
+        # Of errors of one class, type and target class, those with lower scores give no more: `n` of them are enough.
         key = errors.label[of_kind] * (errors.n_labels + 1) + aims[of_kind] + 1
         yield from of_kind[group_ranks(key) < n].tolist()
 
@@ -101,6 +103,11 @@ def candidates(errors: Errors, n: int, counted: BoolArray) -> Iterator[int]:
 def aimed_labels(errors: Errors) -> IntArray:
     """Return the class of the box that each detection would match when repaired, shape (n,); `NO_BOX` for none."""
     return np.where(errors.target == NO_BOX, NO_BOX, np.append(errors.gt_label, NO_BOX)[errors.target])
+
+
+def _most(priced: Sequence[Fix], n: int) -> tuple[Fix, ...]:
+    """Return the `n` fixes that give most, without those that give nothing; equal ones keep their order."""
+    return tuple(sorted((fix for fix in priced if fix.gain > 0), key=lambda fix: -fix.gain)[:n])
 
 
 def _gain(errors: Errors, detection: int, before: FloatArray, counted: BoolArray) -> float:
@@ -111,6 +118,7 @@ def _gain(errors: Errors, detection: int, before: FloatArray, counted: BoolArray
     score, hit = errors.score[rows], errors.hit[rows]
     if target != NO_BOX and other == own:
         return _precision(errors, own, score, hit | (rows == detection)) - float(before[own])
+    # What leaves a class changes that class, and where it goes another. A class that does not count has no say.
     change = 0.0
     if counted[own]:
         left = rows != detection
@@ -122,18 +130,14 @@ def _gain(errors: Errors, detection: int, before: FloatArray, counted: BoolArray
     return float(change)
 
 
-def _found(errors: Errors, label: int) -> float:
-    """Return the average precision of a class after one more of its boxes is found, before all others."""
-    rows = _rows(errors, label)
-    return _precision(errors, label, np.append(np.inf, errors.score[rows]), np.append(True, errors.hit[rows]))
-
-
 def _rows(errors: Errors, label: int) -> IntArray:
+    """Return the detections of a class that count; the table goes by class, so that they are found by bisection."""
     start, stop = np.searchsorted(errors.label, [label, label + 1])
     return np.asarray(start + np.flatnonzero(errors.counts[start:stop]))
 
 
 def _precision(errors: Errors, label: int, score: FloatArray, hit: BoolArray) -> float:
+    """Return the average precision of one class alone: a fix changes two classes, and ranking all would be waste."""
     positives = errors.boxes(errors.counted)[label : label + 1]
     alone = ScoredHits(np.zeros(len(score), dtype=np.int64), score, hit, positives)
     return float(alone.class_precisions(errors.protocol)[0])
@@ -141,34 +145,34 @@ def _precision(errors: Errors, label: int, score: FloatArray, hit: BoolArray) ->
 
 def wrong_fix(costs: Costs, detection: int, gain: float) -> Fix:
     """Return the repair of a false positive, given by its row."""
-    errors, row = costs.errors, int(costs.rows[detection])
+    errors, aligned, row = costs.errors, costs.aligned, int(costs.rows[detection])
     target = int(errors.target[detection])
-    box = () if target == NO_BOX else tuple(costs.gt.xywh[target].tolist())
     return Fix(
         kind=TYPES[errors.kind[detection]],
-        image=costs.image_names[costs.pred.image[row]],
-        class_name=costs.class_names[costs.pred.label[row]],
+        image=aligned.image_names[aligned.pred.image[row]],
+        class_name=aligned.class_names[aligned.pred.label[row]],
         score=float(errors.score[detection]),
         row=row,
-        source=int(costs.pred.source[row]),
-        becomes="" if target == NO_BOX else costs.class_names[costs.gt.label[target]],
-        xywh=box,
+        source=int(aligned.pred.source[row]),
+        becomes="" if target == NO_BOX else aligned.class_names[aligned.gt.label[target]],
+        xywh=() if target == NO_BOX else tuple(aligned.gt.xywh[target].tolist()),
         gain=gain,
     )
 
 
 def missed_fix(costs: Costs, box: int, gain: float) -> Fix:
     """Return what finds a missed box, given by its row."""
-    name = costs.class_names[costs.gt.label[box]]
+    aligned = costs.aligned
+    name = aligned.class_names[aligned.gt.label[box]]
     return Fix(
         kind=MISSED,
-        image=costs.image_names[costs.gt.image[box]],
+        image=aligned.image_names[aligned.gt.image[box]],
         class_name=name,
-        score=float("nan"),
+        score=math.nan,
         row=box,
-        source=int(costs.gt.source[box]),
+        source=int(aligned.gt.source[box]),
         becomes=name,
-        xywh=tuple(costs.gt.xywh[box].tolist()),
+        xywh=tuple(aligned.gt.xywh[box].tolist()),
         gain=gain,
     )
 
@@ -202,42 +206,33 @@ class Counts:
         tp, fp, positives = self.tp[chosen], self.fp[chosen], self.positives[chosen]
         if name == AVERAGE_RECALL:
             defined = positives > 0
-            return float((tp[defined] / positives[defined]).mean()) if defined.any() else float("nan")
+            return float((tp[defined] / positives[defined]).mean()) if defined.any() else math.nan
+        # F1 = 2 TP / (2 TP + FP + FN), and TP + FN are the positives.
         whole = {"recall": positives, "precision": tp + fp, "F1": (tp + fp + positives) / 2}[name].sum()
-        return float(tp.sum() / whole) if whole else float("nan")
+        return float(tp.sum() / whole) if whole else math.nan
 
 
 def costliest_counted(costs: Costs, n: int, name: str, label: int | None = None) -> tuple[Fix, ...]:
-    """Return the `n` fixes that give a metric of `COUNTED` most, each alone; those that give nothing are left out.
-
-    The fixes are those of `costs.costliest`, of the detections that the errors have: all with a score that counts.
-    Of errors that give the same those with the highest scores come first.
-    """
+    """Return the `n` fixes that give a metric of `COUNTED` most, of one class or (None) all; see `costliest`."""
     errors, counts = costs.errors, Counts.of(costs.errors)
     before = counts.measure(name, label)
-    wrong, gains = _false_positives(errors, n, counts, name, label)
-    order = np.lexsort((-errors.score[wrong], -gains))[:n]
-    priced = [wrong_fix(costs, int(wrong[i]), float(gains[i]) - before) for i in order]
-    for k in range(errors.n_labels) if label is None else [label]:
-        boxes = np.flatnonzero(errors.missed & (errors.gt_label == k))[:n]
-        gain = counts.plus(tp=k).measure(name, label) - before if len(boxes) else 0.0
-        priced += [missed_fix(costs, int(box), gain) for box in boxes]
-    return tuple(sorted((one for one in priced if one.gain > 0), key=lambda one: -one.gain)[:n])
-
-
-def _false_positives(
-    errors: Errors, n: int, counts: Counts, name: str, label: int | None
-) -> tuple[IntArray, FloatArray]:
-    """Return rows of false positives, and what the metric is when each alone is repaired."""
     counted = np.ones(errors.n_labels, dtype=np.bool_) if label is None else np.arange(errors.n_labels) == label
-    rows = np.fromiter(candidates(errors, n, counted), dtype=np.int64)
-    owns, aims = errors.label[rows].tolist(), aimed_labels(errors)[rows].tolist()
-    pairs = list(zip(owns, aims, strict=True))
+    wrong = np.fromiter(candidates(errors, n, counted), dtype=np.int64)
+    # Counts know no ranking: whatever the detection, one of this class repaired to that class gives the same.
+    pairs = list(zip(errors.label[wrong].tolist(), aimed_labels(errors)[wrong].tolist(), strict=True))
     values = {
         (own, aim): counts.plus(tp=None if aim == NO_BOX else aim, fp=own).measure(name, label)
         for own, aim in set(pairs)
     }
-    return rows, np.array([values[pair] for pair in pairs])
+    after = np.array([values[pair] for pair in pairs])
+    # Of errors that give the same those with the highest scores come first.
+    order = np.lexsort((-errors.score[wrong], -after))[:n]
+    priced = [wrong_fix(costs, int(wrong[i]), float(after[i]) - before) for i in order]
+    for k in np.flatnonzero(counted).tolist():
+        boxes = np.flatnonzero(errors.missed & (errors.gt_label == k))[:n]
+        gain = counts.plus(tp=k).measure(name, label) - before
+        priced += [missed_fix(costs, int(box), gain) for box in boxes]
+    return _most(priced, n)
 
 
 RULES = (  # the order of the steps, and the fields that only make sense together
@@ -253,11 +248,9 @@ RULES = (  # the order of the steps, and the fields that only make sense togethe
 
 
 def protocol_steps(start: Protocol, end: Protocol) -> Iterator[tuple[str, str, Protocol]]:
-    """Yield each rule that differs, what changes, and the protocol after it; the last one has all rules of `end`.
-
-    Classes without ground truth are undefined under every protocol, so that they are no step.
-    """
+    """Yield each rule that differs, what changes, and the protocol after it; the last one has all rules of `end`."""
     now = start
+    # Classes without ground truth are undefined under every protocol, so that they are no step.
     for rule, names in RULES:
         changes = {name: getattr(end, name) for name in names if getattr(end, name) != getattr(now, name)}
         if changes:
@@ -268,7 +261,7 @@ def protocol_steps(start: Protocol, end: Protocol) -> Iterator[tuple[str, str, P
 
 def _text(value: object) -> str:
     if isinstance(value, tuple):
-        shown = [getattr(one, "name", None) or _text(one) for one in value]
+        shown = [getattr(item, "name", None) or _text(item) for item in value]
         return "+".join(shown if len(shown) <= 4 else [shown[0], "...", shown[-1]]) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
@@ -297,6 +290,7 @@ class Question:
         goal = get_protocol(against) if isinstance(against, str) else against
         if ref.iou is None and ref.name in AT_A_SCORE:
             ref = replace(ref, iou=rules.iou_thresholds[rules.judged_threshold])
+        # AP50 is AP50 on both sides: what the metric names itself is no difference between the protocols.
         if goal is not None and ref.iou is not None:
             rules, goal = (rule.with_options(iou_thresholds=(ref.iou,)) for rule in (rules, goal))
         if goal is not None and ref.max_dets is not None:
@@ -308,7 +302,11 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
     """Explain a metric of two sides."""
     rules, goal, boxes = asked.rules, asked.against, asked.boxes
     metrics = match_sides(sides, rules)
-    ref = _with_score(metrics, asked.ref)
+    ref = asked.ref
+    if isinstance(ref.score, str):
+        # Fixes would move the score of the best F1: it is named before, 0 where there is none.
+        best = metrics.curves.best_f1(metrics.axes.single_threshold(ref), metrics.axes.label(ref))
+        ref = replace(ref, score=0.0 if np.isnan(best) else float(best))
     value = metrics.value(ref)
     threshold = rules.judged_threshold if ref.iou is None else metrics.axes.single_threshold(ref)
     fixes = _fixes(sides, metrics, threshold, ref, boxes)
@@ -316,6 +314,11 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
     cap = metrics.curves.caps[-1]
     if cap is not None and int(metrics.table.rank.max(initial=-1)) + 1 >= cap:
         fixes = _measured(sides, rules, fixes, replace(ref, iou=rules.iou_thresholds[threshold]))
+    steps, now = [], value.value
+    for rule, change, protocol in () if goal is None else protocol_steps(rules, goal):
+        after = match_sides(sides, protocol).value(ref).value
+        steps.append(Step(rule=rule, change=change, value=after, delta=after - now))
+        now = after
     gt, pred = sides.summaries()
     choices = ["kind=explanation", f"metric={quoted(str(ref))}", f"boxes={boxes}"]
     choices += [] if goal is None else [f"against={quoted(goal.name)}"]
@@ -332,17 +335,9 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
         fixes=fixes,
         fixed=_fixed_value(sides, rules, fixes, ref),
         against=None if goal is None else goal.name,
-        steps=() if goal is None else _steps(sides, rules, goal, ref, value.value),
+        steps=tuple(steps),
         findings=sides.findings,
     )
-
-
-def _with_score(metrics: DetectionMetrics, ref: MetricRef) -> MetricRef:
-    """Name the score of the best F1, which fixes would move; 0 where there is none."""
-    if not isinstance(ref.score, str):
-        return ref
-    best = metrics.curves.best_f1(metrics.axes.single_threshold(ref), metrics.axes.label(ref))
-    return replace(ref, score=0.0 if np.isnan(best) else float(best))
 
 
 def _fixes(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricRef, boxes: int) -> tuple[Fix, ...]:
@@ -356,23 +351,22 @@ def _fixes(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricR
     )
     pred = sides.aligned.pred
     score = np.full(len(pred), np.inf) if pred.score is None else pred.score
-    kept = np.flatnonzero(score >= _least(ref))  # those below the score change no match above it
+    least = -np.inf if ref.score is None else float(ref.score)
+    kept = np.flatnonzero(score >= least)  # those below the score change no match above it
     above = _with_pred(sides, pred.take(kept))
     costs = _costs(above, match_sides(above, rules), 0)
-    costs = replace(costs, pred=pred, rows=kept[costs.rows])
+    # Fixes name rows of all predictions, of which these are a part.
+    costs = replace(costs, aligned=sides.aligned, rows=kept[costs.rows])
     named = costliest_counted(costs, SPARE * boxes, ref.name, label)
     return _measured(sides, rules, named, ref, boxes)
 
 
 def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int) -> Costs:
-    aligned, n_images = sides.aligned, len(metrics.image_names)
+    aligned = sides.aligned
     return Costs(
         errors=find_errors(metrics, threshold, aligned.gt, aligned.pred),
-        rows=detection_rows(aligned.pred, metrics.protocol, n_images),
-        gt=aligned.gt,
-        pred=aligned.pred,
-        class_names=aligned.class_names,
-        image_names=aligned.image_names,
+        rows=detection_rows(aligned.pred, metrics.protocol, len(metrics.image_names)),
+        aligned=aligned,
     )
 
 
@@ -389,14 +383,11 @@ def _measured(
     return tuple(sorted(chosen, key=lambda fix: -fix.gain))
 
 
-def _least(ref: MetricRef) -> float:
-    """Return the score that detections need to count."""
-    return float(ref.score) if isinstance(ref.score, float | int) else -np.inf
-
-
 def _fixed_value(sides: Sides, protocol: Protocol, fixes: tuple[Fix, ...], ref: MetricRef) -> float:
     aligned = sides.aligned
-    pred = repair_predictions(aligned.pred, aligned.gt, fixes, aligned.class_names, least=max(_least(ref), 0.0))
+    # What is added must count, whatever score the metric asks for.
+    least = max(float(ref.score or 0), 0.0)
+    pred = repair_predictions(aligned.pred, aligned.gt, fixes, aligned.class_names, least=least)
     return match_sides(_with_pred(sides, pred), protocol).value(ref).value
 
 
@@ -429,13 +420,14 @@ def _curve(metrics: DetectionMetrics, ref: MetricRef) -> tuple[CurvePoint, ...]:
     if not defined.size:
         return ()
     grid = curves.recall_grid
+    # A mean of several curves is reached at no score.
     single = scores.shape[0] == 1 and scores.shape[2] == 1
     places = np.unique(np.round(np.linspace(0, len(grid) - 1, N_POINTS)).astype(np.int64))
     return tuple(
         CurvePoint(
             recall=float(grid[i]),
             precision=float(defined[:, i].mean()),
-            score=float(scores[0, i, 0]) if single and defined[0, i, 0] > 0 else float("nan"),
+            score=float(scores[0, i, 0]) if single and defined[0, i, 0] > 0 else math.nan,
         )
         for i in places
     )

@@ -20,8 +20,17 @@ FIX_COLUMNS = ("error", "image", "class", "score", "fix", "row", "gain")
 def build_report(result: ExplanationResult, options: ReportOptions) -> Report:
     """Return the explanation; `options` change nothing."""
     sides = (("ground truth", result.gt), ("predictions", result.pred))
-    sections = [inputs_section(sides), _number(result), *_curve(result), _boxes(result), *_steps(result)]
-    sections += findings_section(result.findings)
+    metric = result.metric
+    reason = f" ({metric.reason})" if metric.reason else ""
+    text = f"{_value_text(metric)}{reason}, of {pluralise(metric.n, 'object')}"
+    parts = ((str(part.ref), _value_text(part)) for part in result.parts)
+    sections = [inputs_section(sides), Section("Number", (KeyValues(((str(metric.ref), text), *parts)),))]
+    if result.curve:
+        heads = (Column("recall", "threshold"), Column("precision", "metric"), Column("score", "threshold"))
+        rows = tuple((point.recall, point.precision, _score(point.score)) for point in result.curve)
+        note = Note("interpolated precision; a mean of several curves has no score")
+        sections.append(Section("Curve", (Table(heads, rows), note)))
+    sections += [_boxes(result), *_steps(result), *findings_section(result.findings)]
     title = f"jaccard-eval {result.version}, explanation of {result.metric.ref}, protocol {result.protocol}"
     return Report(title, tuple(sections), result.signature)
 
@@ -45,27 +54,10 @@ def promise(result: ExplanationResult) -> str:
     return f"fixing {'this box' if n == 1 else f'these {n} boxes'}: {delta_text(result.fixed - result.metric.value)}"
 
 
-def _number(result: ExplanationResult) -> Section:
-    metric = result.metric
-    reason = f" ({metric.reason})" if metric.reason else ""
-    parts = ((str(part.ref), _value_text(part)) for part in result.parts)
-    text = f"{_value_text(metric)}{reason}, of {pluralise(metric.n, 'object')}"
-    return Section("Number", (KeyValues(((str(metric.ref), text), *parts)),))
-
-
 def _value_text(metric: MetricValue) -> str:
     """Return a metric with its decimals, a count as it is."""
     is_count = METRICS[metric.ref.name].kind == "count"
     return f"{metric.value:,.0f}" if is_count else metric_text(metric.value)
-
-
-def _curve(result: ExplanationResult) -> list[Section]:
-    if not result.curve:
-        return []
-    heads = (Column("recall", "threshold"), Column("precision", "metric"), Column("score", "threshold"))
-    rows = tuple((point.recall, point.precision, _score(point.score)) for point in result.curve)
-    note = "interpolated precision; a mean of several curves has no score"
-    return [Section("Curve", (Table(heads, rows), Note(note)))]
 
 
 def _boxes(result: ExplanationResult) -> Section:
@@ -76,6 +68,7 @@ def _boxes(result: ExplanationResult) -> Section:
         (fix.kind, fix.image, fix.class_name, _score(fix.score), _change(fix, side_text), fix.source, fix.gain)
         for fix in result.fixes
     )
+    # Measured: gains of single fixes do not add up, as two of them may move the same class.
     note = f"{promise(result)}, measured; the gain of each is that alone, at IoU {threshold_text(result.judged_iou)}"
     return Section("Boxes that cost most", (Table(tuple(map(Column, FIX_COLUMNS, kinds)), rows), Note(note)))
 
