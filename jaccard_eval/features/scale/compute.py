@@ -1,4 +1,4 @@
-"""What scale does to the score: what AP is lost to by size, tolerances, and the ceiling of annotation noise."""
+"""What scale does to the score: what AP is lost to by size, how boxes are off, tolerances, the ceiling of noise."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Sides
-from jaccard_eval.data.boxtable import BoxTable, FloatArray, freeze
+from jaccard_eval.data.alignment import Alignment, Sides
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.protocol import AreaRange, Protocol
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.scale.identities import MOVES, SURVIVABLE, displaced_box_iou, displaced_iou, smallest_side
-from jaccard_eval.features.scale.placement import placement_rows
 from jaccard_eval.features.scale.result import (
     LossRow,
     PlacementRow,
@@ -22,64 +22,219 @@ from jaccard_eval.features.scale.result import (
     SensitivityResult,
     SurvivorRow,
     ToleranceRow,
+    ascends,
 )
-from jaccard_eval.features.scale.sized_sides import Scene, in_range, make_scene
 from jaccard_eval.findings import DataError, Where
+from jaccard_eval.matching.matchtable import MatchTable, any_flag, match_boxes
 from jaccard_eval.metrics.curves import required_hits
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.similarity import Similarity
 from jaccard_eval.similarity.boxes import CLOSENESS, closeness
-
-
-def noise_ceiling(scene: Scene, sigmas: Sequence[float], n_rounds: int, rng: np.random.Generator) -> FloatArray:
-    """Return the average precision of the ground truth against itself after its edges were jittered.
-
-    A detector that finds every object exactly where it is reaches no more than this against annotations whose edges
-    are off by a normal error of standard deviation sigma; above it, detectors cannot be told apart. Scores are drawn
-    at random, for such a detector cannot know which annotation is off.
-    """
-    # Sorted by image, class and place, so that each object draws the same error however the file is ordered.
-    rows = np.flatnonzero(scene.counted)
-    x, y, w, h = scene.gt.xywh[rows].T
-    truth = scene.gt.take(rows[np.lexsort((h, w, y, x, scene.gt.label[rows], scene.gt.image[rows]))])
-    ceiling = np.full((len(sigmas), n_rounds, len(scene.protocol.areas)), np.nan)
-    for round_ in range(n_rounds):
-        error, score = rng.standard_normal((len(truth), 4)), rng.random(len(truth))
-        for s, sigma in enumerate(sigmas):
-            found = scene.measure(_jittered(truth, sigma * error, score))
-            ceiling[s, round_] = [
-                found.value(MetricRef(name="AP", area=area.name)).value for area in scene.protocol.areas
-            ]
-    return ceiling
-
-
-def _jittered(truth: BoxTable, error: FloatArray, score: FloatArray) -> BoxTable:
-    """Move the edges (left, top, right, bottom); a box that is turned inside out has no area."""
-    near = truth.xywh[:, :2] + error[:, :2]
-    far = truth.xywh[:, :2] + truth.xywh[:, 2:] + error[:, 2:]
-    xywh = np.concatenate((near, np.maximum(far - near, 0)), axis=1)
-    return freeze(replace(truth, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], score=score))
-
 
 FOUND_IOU = 0.1  # IoU from which an object counts as found; the background threshold t_b of TIDE (Bolya et al. 2020)
 EXPLAINING_SHARE = 0.5  # of the loss to localisation, that a tolerance must win back to explain it
+MEANS = ("iou", "missing", "extra", "shift_loss", "size_loss")
+SIGNED = ("dx", "dy", "width_error", "height_error")
+MEDIANS = ("dx_relative", "dy_relative", "width_ratio", "height_ratio", "edge_error", *SIGNED)
+SIGN_TEST_Z = 2.576  # two-sided 1 %: many classes are looked at
+
+
+def analyse_sides(sides: Sides, protocol: Protocol, options: ScaleOptions, *, version: str) -> SensitivityResult:
+    """Analyse what the size of objects does to the score; `version` is that of the tool."""
+    require_pixels(sides)
+    sized = SizedSides.of(sides.aligned, protocol, options)
+    thresholds = sorted({FOUND_IOU, options.pair_iou})
+    found = sized.measure(thresholds=thresholds)
+    ceiling = noise_ceiling(sized, options.sigmas, options.n_rounds, np.random.default_rng(options.seed))
+    choices = ("kind=sensitivity", f"found={FOUND_IOU:g}", *options.chosen())
+    gt, pred = sides.summaries()
+    return SensitivityResult(
+        protocol=sized.protocol,
+        options=options,
+        signature=sides.sign(sized.protocol, *choices, version=version),
+        version=version,
+        gt=gt,
+        pred=pred,
+        correspondence=sides.aligned.correspondence,
+        losses=loss_rows(sized, found, options, ceiling),
+        placement=placement_rows(sized, found.table, thresholds.index(options.pair_iou)),
+        tolerance=tolerance_rows(sized, options.pixels, options.ious),
+        survivors=tuple(
+            SurvivorRow(pixels=k, iou=iou, side={name: smallest_side(k, iou, name) for name in SURVIVABLE})
+            for k, iou in itertools.product(options.pixels, options.ious)
+        ),
+        findings=sides.findings,
+    )
+
+
+def require_pixels(sides: Sides) -> None:
+    """Raise a DataError when boxes are fractions of images whose size is unknown."""
+    if sides.aligned.units == "norm":
+        raise DataError.single(
+            "size-unknown",
+            Where(sides.gt.path),
+            "errors are measured in pixels, but boxes are normalised and image sizes unknown",
+            fix="Give the pictures with --images DIR.",
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SizedSides:
+    """Both sides in pixels, under a protocol whose area ranges are size bins, to be matched by any measure."""
+
+    gt: BoxTable
+    pred: BoxTable
+    counted: BoolArray  # shape (n,): the ground truth that no flag excludes
+    protocol: Protocol  # its first area range holds all, the others are the size bins
+    n_images: int
+    class_names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, aligned: Alignment, protocol: Protocol, options: ScaleOptions) -> SizedSides:
+        """Take sizes from the boxes, and bins between the edges that are given, or else of equal counts."""
+        # Where the protocol adds a pixel to each side, the boxes get it here, once for matching and displacing alike.
+        longer = np.array([0.0, 0.0, protocol.pixel_offset, protocol.pixel_offset])
+
+        def sized(boxes: BoxTable) -> BoxTable:
+            # The file's area may be that of a mask; errors of a box have the scale of the box. Numbered sources lead
+            # from a match table back to the rows.
+            xywh: FloatArray = boxes.xywh + longer
+            return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], source=np.arange(len(boxes))))
+
+        gt = sized(aligned.gt)
+        counted = ~any_flag(gt, protocol.ignored_flags)
+        sides = np.sqrt(np.maximum(gt.area[counted], 0))  # COCO JSON may have a negative width
+        bins = size_bins(options.edges or equal_count_edges(sides, options.bins))
+        return cls(
+            gt=gt,
+            pred=sized(aligned.pred),
+            counted=counted,
+            protocol=protocol.with_options(pixel_offset=0.0, areas=(protocol.areas[0], *bins)),
+            n_images=len(aligned.image_names),
+            class_names=tuple(aligned.class_names),
+        )
+
+    def measure(
+        self, pred: BoxTable | None = None, *, thresholds: Sequence[float] = (), similarity: Similarity | None = None
+    ) -> DetectionMetrics:
+        """Match other predictions, at other thresholds, or by another similarity, and return the metrics."""
+        rules = self.protocol.with_options(iou_thresholds=tuple(thresholds)) if thresholds else self.protocol
+        table = match_boxes(
+            self.gt,
+            self.pred if pred is None else pred,
+            rules,
+            n_images=self.n_images,
+            n_labels=len(self.class_names),
+            similarity=similarity,
+        )
+        names = ("all classes",) if rules.class_agnostic else self.class_names
+        return DetectionMetrics(table, names, ())
+
+
+def equal_count_edges(sides: FloatArray, n_bins: int) -> tuple[float, ...]:
+    """Return the edges between bins that hold as equal counts as ties allow, at most ``n_bins - 1``, ascending.
+
+    >>> equal_count_edges(np.array([1.0, 2.0, 3.0, 4.0]), 2)
+    (2.5,)
+    """
+    if n_bins < 1:
+        raise UsageError(f"size bins are counted from 1, got {n_bins}")
+    ordered = np.sort(sides)
+    # Objects of equal size stay in one bin, so that few distinct sizes make fewer bins.
+    cuts = np.flatnonzero(ordered[1:] > ordered[:-1]) + 1  # places with a smaller object before them
+    if not len(cuts):
+        return ()
+    wanted = np.arange(1, n_bins) * len(ordered) / n_bins
+    edges = []
+    for cut in np.unique([cuts[np.abs(cuts - place).argmin()] for place in wanted.tolist()]).astype(np.int64):
+        low, high = float(ordered[cut - 1]), float(ordered[cut])
+        middle = (low + high) / 2
+        # People read the edges: as few decimals as keep them between the two sides.
+        short = (round(middle, decimals) for decimals in range(4))
+        edges.append(next((edge for edge in short if low < edge < high), middle))
+    return tuple(edges)
+
+
+def size_bins(edges: Sequence[float]) -> tuple[AreaRange, ...]:
+    """Return the bins between edges as area ranges: below the first edge, between, and from the last one on.
+
+    >>> [area.name for area in size_bins([32, 96])]
+    ['<32', '32-96', '>=96']
+    """
+    if not ascends(edges):
+        raise UsageError(f"edges of size bins are sides in pixels that ascend from above 0, got {list(edges)}")
+    if not edges:
+        return (AreaRange(">0", 0.0, math.inf),)
+    names = [f"<{edges[0]:g}"]
+    names += [f"{low:g}-{high:g}" for low, high in itertools.pairwise(edges)]
+    names += [f">={edges[-1]:g}"]
+    # Area ranges hold both ends, as COCO's do. Bins stop one float short, so that every object is in one bin only.
+    lows = [0.0, *(edge**2 for edge in edges)]
+    highs = [*(float(np.nextafter(edge**2, 0)) for edge in edges), math.inf]
+    return tuple(map(AreaRange, names, lows, highs))
+
+
+def in_range(boxes: BoxTable, area: AreaRange) -> BoolArray:
+    """Mark the boxes of a size, shape (n,)."""
+    return np.asarray((boxes.area >= area.low) & (boxes.area <= area.high))
+
+
+def noise_ceiling(sized: SizedSides, sigmas: Sequence[float], n_rounds: int, rng: np.random.Generator) -> FloatArray:
+    """Return the average precision of the ground truth against itself after its edges were jittered.
+
+    A detector that finds every object exactly where it is reaches no more than this against annotations whose edges
+    are off by a normal error of standard deviation sigma; above it, detectors cannot be told apart. The shape is
+    (sigmas, rounds, area ranges).
+    """
+    # Sorted by image, class and place, so that each object draws the same error however the file is ordered.
+    rows = np.flatnonzero(sized.counted)
+    x, y, w, h = sized.gt.xywh[rows].T
+    truth = sized.gt.take(rows[np.lexsort((h, w, y, x, sized.gt.label[rows], sized.gt.image[rows]))])
+    corners = np.concatenate((truth.xywh[:, :2], truth.xywh[:, :2] + truth.xywh[:, 2:]), axis=1)
+    ceiling = np.full((len(sigmas), n_rounds, len(sized.protocol.areas)), np.nan)
+    for round_ in range(n_rounds):
+        # Drawn once per round, so that all sigmas share their draws. Scores are random: a detector that finds every
+        # object cannot know which annotation is off.
+        error, score = rng.standard_normal((len(truth), 4)), rng.random(len(truth))
+        for s, sigma in enumerate(sigmas):
+            moved = corners + sigma * error
+            near, far = moved[:, :2], moved[:, 2:]
+            # A box that is turned inside out has no area.
+            xywh = np.concatenate((near, np.maximum(far - near, 0)), axis=1)
+            jittered = freeze(replace(truth, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], score=score))
+            found = sized.measure(jittered)
+            ceiling[s, round_] = [_ap(found, area.name) for area in sized.protocol.areas]
+    return ceiling
 
 
 def loss_rows(
-    scene: Scene, found: DetectionMetrics, pixels: Sequence[float], sigmas: Sequence[float], ceiling: FloatArray
+    sized: SizedSides, found: DetectionMetrics, options: ScaleOptions, ceiling: FloatArray
 ) -> tuple[LossRow, ...]:
-    """Split what each size lacks to an average precision of 1; all sizes first."""
-    plain = scene.measure()
-    within = edge_tolerance(scene, pixels)
-    lowest = found.protocol.iou_thresholds[0]
+    """Split what each size lacks to an average precision of 1; all sizes first.
+
+    `found` is matched at `FOUND_IOU` as its lowest threshold, `ceiling` comes from `noise_ceiling`.
+    """
+    # With AP the average precision of the protocol, F that of the lowest threshold alone, and R what the objects found
+    # there reach when nothing else is detected: 1 = AP + (F - AP) + (R - F) + (1 - R), the parts being localisation,
+    # false positives and misses. All are means over the classes that have objects of the size. The threshold is TIDE's,
+    # the split is not: TIDE repairs one kind of error at a time, and its parts do not add up.
+    plain = sized.measure()
+    within: dict[float, list[float]] = {}
+    if options.pixels:
+        # Matched as ever, but by the largest distance between an edge and its counterpart in place of IoU: an object of
+        # any size is so allowed the same error.
+        thresholds = {k: closeness(k) for k in options.pixels}
+        close = sized.measure(thresholds=sorted(thresholds.values()), similarity=CLOSENESS)
+        within = {k: [_ap(close, area.name, at) for area in sized.protocol.areas] for k, at in thresholds.items()}
     rows = []
-    for a, area in enumerate(scene.protocol.areas):
+    for a, area in enumerate(sized.protocol.areas):
         ap = _ap(plain, area.name)
-        localised, reach = _ap(found, area.name, lowest), _reach(found, a)
+        localised, reach = _ap(found, area.name, found.protocol.iou_thresholds[0]), _reach(found, a)
         tolerant = {k: values[a] for k, values in within.items()}
         # The least tolerance that wins back enough of what is lost to localisation explains the loss.
         wanted = ap + EXPLAINING_SHARE * (localised - ap)
         explaining = next((k for k in sorted(tolerant) if localised > ap and tolerant[k] >= wanted), None)
-        sides = np.sqrt(scene.gt.area[scene.counted & in_range(scene.gt, area)])
+        sides = np.sqrt(sized.gt.area[sized.counted & in_range(sized.gt, area)])
         rows.append(
             LossRow(
                 size=area.name,
@@ -91,24 +246,11 @@ def loss_rows(
                 misses=1 - reach,
                 within=tolerant,
                 explained_by=explaining,
-                ceiling=dict(zip(sigmas, ceiling[:, :, a].mean(axis=1).tolist(), strict=True)),
-                ceiling_sd=dict(zip(sigmas, ceiling[:, :, a].std(axis=1).tolist(), strict=True)),
+                ceiling=dict(zip(options.sigmas, ceiling[:, :, a].mean(axis=1).tolist(), strict=True)),
+                ceiling_sd=dict(zip(options.sigmas, ceiling[:, :, a].std(axis=1).tolist(), strict=True)),
             )
         )
     return tuple(rows)
-
-
-def edge_tolerance(scene: Scene, pixels: Sequence[float]) -> dict[float, list[float]]:
-    """Return the average precision by area range, with matches accepted at an edge error of at most k px, by k.
-
-    Detections are matched as ever, but by the largest distance between an edge and its counterpart in place of IoU:
-    the closest free ground truth within k px is taken. An object of any size is so allowed the same error.
-    """
-    if not pixels:
-        return {}
-    thresholds = {k: closeness(k) for k in pixels}
-    metrics = scene.measure(thresholds=sorted(thresholds.values()), similarity=CLOSENESS)
-    return {k: [_ap(metrics, area.name, at) for area in scene.protocol.areas] for k, at in thresholds.items()}
 
 
 def _ap(metrics: DetectionMetrics, area: str, threshold: float | None = None) -> float:
@@ -123,107 +265,112 @@ def _reach(found: DetectionMetrics, area: int) -> float:
     if found.protocol.interpolation == "area":
         reached = hits / np.maximum(positives, 1)
     else:
+        # Precision is 1 up to the recall that is reached, and 0 beyond: AP is the share of grid points up to there.
         reached = (required_hits(positives, grid) <= hits[:, None]).mean(axis=1)
     return float(reached[positives > 0].mean()) if positives.any() else math.nan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleAnalysis:
-    """The tables of an analysis of scale; see `data.sensitivity`."""
-
-    losses: tuple[LossRow, ...]
-    placement: tuple[PlacementRow, ...]
-    tolerance: tuple[ToleranceRow, ...]
-    survivors: tuple[SurvivorRow, ...]
-
-
-def analyse_scale(scene: Scene, options: ScaleOptions) -> ScaleAnalysis:
-    """Measure what scale does to the score of a scene."""
-    thresholds = sorted({FOUND_IOU, options.pair_iou})
-    found = scene.measure(thresholds=thresholds)
-    rng = np.random.default_rng(options.seed)
-    ceiling = noise_ceiling(scene, options.sigmas, options.n_rounds, rng)
-    return ScaleAnalysis(
-        losses=loss_rows(scene, found, options.pixels, options.sigmas, ceiling),
-        placement=placement_rows(scene, found.table, thresholds.index(options.pair_iou)),
-        tolerance=tolerance_rows(scene, options.pixels, options.ious),
-        survivors=survivor_rows(options.pixels, options.ious),
-    )
-
-
-def tolerance_rows(scene: Scene, pixels: Sequence[float], ious: Sequence[float]) -> tuple[ToleranceRow, ...]:
+def tolerance_rows(sized: SizedSides, pixels: Sequence[float], ious: Sequence[float]) -> tuple[ToleranceRow, ...]:
     """Return what displacements leave of the ground truth that counts, by size; all sizes first."""
-    boxes = scene.gt.take(scene.counted)
-    chosen = [in_range(boxes, area) for area in scene.protocol.areas]
+    boxes = sized.gt.take(sized.counted)
+    chosen = [in_range(boxes, area) for area in sized.protocol.areas]
     rows = []
     for displacement, k in itertools.product(MOVES, pixels):
-        left = displaced_box_iou(boxes.xywh, k, displacement)
-        for area, inside in zip(scene.protocol.areas, chosen, strict=True):
+        every = displaced_box_iou(boxes.xywh, k, displacement)
+        for area, inside in zip(sized.protocol.areas, chosen, strict=True):
+            left = every[inside]
             # The typical object of a size is the square that has the median side.
-            side = float(np.median(np.sqrt(boxes.area[inside]))) if inside.any() else math.nan
+            side = float(np.median(np.sqrt(boxes.area[inside]))) if len(left) else math.nan
             rows.append(
                 ToleranceRow(
                     size=area.name,
                     displacement=displacement,
                     pixels=k,
                     typical=float(displaced_iou(side, side, k, displacement)),
-                    mean=float(left[inside].mean()) if inside.any() else math.nan,
-                    surviving={iou: _share(left[inside], iou) for iou in ious},
+                    mean=float(left.mean()) if len(left) else math.nan,
+                    surviving={iou: float((left >= iou).mean()) if len(left) else math.nan for iou in ious},
                 )
             )
     return tuple(rows)
 
 
-def survivor_rows(pixels: Sequence[float], ious: Sequence[float]) -> tuple[SurvivorRow, ...]:
-    """Return the smallest squares that survive each distance at each threshold."""
-    return tuple(
-        SurvivorRow(pixels=k, iou=iou, side={name: smallest_side(k, iou, name) for name in SURVIVABLE})
-        for k, iou in itertools.product(pixels, ious)
-    )
+def placement_rows(sized: SizedSides, table: MatchTable, threshold: int) -> tuple[PlacementRow, ...]:
+    """Return the errors of matched pairs: over all, by size, by class, and by class and size where there are any."""
+    # True positives over all sizes; matches of ignored objects say nothing of boxes that count.
+    choice = table.choice[0, threshold]
+    taken = choice[(choice >= 0) & ~table.ignored_match(0)[threshold]]
+    truth = sized.gt.take(table.pair_gt[taken])
+    errors = box_errors(truth.xywh, sized.pred.xywh[table.source[table.pair_detection[taken]]])
+    sizes = {area.name: in_range(truth, area) for area in sized.protocol.areas[1:]}
+    classes = [(name, np.asarray(truth.label == k)) for k, name in enumerate(sized.class_names)]
+    rows = [_placement_row(errors, None, None, np.ones(len(truth), dtype=np.bool_))]
+    rows += [_placement_row(errors, None, size, inside) for size, inside in sizes.items()]
+    rows += [_placement_row(errors, name, None, own) for name, own in classes]
+    for (name, own), (size, inside) in itertools.product(classes, sizes.items()):
+        if (own & inside).any():
+            rows.append(_placement_row(errors, name, size, own & inside))
+    return tuple(rows)
 
 
-def _share(left: FloatArray, iou: float) -> float:
-    return float((left >= iou).mean()) if len(left) else math.nan
+def box_errors(gt: FloatArray, pred: FloatArray) -> dict[str, FloatArray]:
+    """Measure the errors of predictions by name, each against the ground truth of its row; xywh in px, y downward.
+
+    Ten by ten pixels, found at their place but twice as wide:
+
+    >>> found = box_errors(np.array([[0.0, 0, 10, 10]]), np.array([[-5.0, 0, 20, 10]]))
+    >>> found["extra"].tolist(), found["size_loss"].tolist(), found["width_ratio"].tolist()
+    ([0.5], [0.5], [2.0])
+    """
+    common, union = _common_and_union(gt, pred)
+    loss = 1 - common / union
+    shift, size = (pred[:, :2] + pred[:, 2:] / 2) - (gt[:, :2] + gt[:, 2:] / 2), pred[:, 2:] - gt[:, 2:]  # (n, 2)
+    moved = _common_and_union(gt, np.concatenate((gt[:, :2] + shift, gt[:, 2:]), axis=1))
+    resized = _common_and_union(gt, np.concatenate((gt[:, :2] - size / 2, pred[:, 2:]), axis=1))
+    shift_alone, size_alone = 1 - moved[0] / moved[1], 1 - resized[0] / resized[1]
+    edges = np.concatenate((pred[:, :2] - gt[:, :2], pred[:, :2] + pred[:, 2:] - (gt[:, :2] + gt[:, 2:])), axis=1)
+    relative, ratio = shift / gt[:, 2:], pred[:, 2:] / gt[:, 2:]
+    return {
+        "iou": common / union,
+        # The loss split by area: the shares p / (|B| + q) and q / (|B| + q) of the union.
+        "missing": (gt[:, 2] * gt[:, 3] - common) / union,
+        "extra": (pred[:, 2] * pred[:, 3] - common) / union,
+        # The loss split by cause: each cause's Shapley share, the mean of what it costs alone and of what it adds to
+        # the other one (Shapley 1953, "A value for n-person games", for two players). The two sum up to the loss.
+        "shift_loss": (shift_alone + loss - size_alone) / 2,
+        "size_loss": (size_alone + loss - shift_alone) / 2,
+        "dx": shift[:, 0],
+        "dy": shift[:, 1],
+        "dx_relative": relative[:, 0],
+        "dy_relative": relative[:, 1],
+        "width_error": size[:, 0],
+        "height_error": size[:, 1],
+        "width_ratio": ratio[:, 0],
+        "height_ratio": ratio[:, 1],
+        "edge_error": np.abs(edges).max(axis=1, initial=0.0),
+    }
 
 
-def analyse_sides(sides: Sides, protocol: Protocol, options: ScaleOptions, *, version: str) -> SensitivityResult:
-    """Analyse what the size of objects does to the score; `version` is that of the tool."""
-    require_pixels(sides)
-    aligned = sides.aligned
-    scene = make_scene(
-        aligned.gt,
-        aligned.pred,
-        protocol,
-        n_images=len(aligned.image_names),
-        class_names=aligned.class_names,
-        n_bins=options.bins,
-        edges=options.edges,
-    )
-    found = analyse_scale(scene, options)
-    choices = ("kind=sensitivity", f"found={FOUND_IOU:g}", *options.chosen())
-    gt, pred = sides.summaries()
-    return SensitivityResult(
-        protocol=scene.protocol,
-        options=options,
-        signature=sides.sign(scene.protocol, *choices, version=version),
-        version=version,
-        gt=gt,
-        pred=pred,
-        correspondence=aligned.correspondence,
-        losses=found.losses,
-        placement=found.placement,
-        tolerance=found.tolerance,
-        survivors=found.survivors,
-        findings=sides.findings,
-    )
+def _common_and_union(gt: FloatArray, pred: FloatArray) -> tuple[FloatArray, FloatArray]:
+    near = np.maximum(gt[:, :2], pred[:, :2])
+    far = np.minimum(gt[:, :2] + gt[:, 2:], pred[:, :2] + pred[:, 2:])
+    both = gt[:, 2] * gt[:, 3] + pred[:, 2] * pred[:, 3]
+    union = both - np.prod(np.maximum(far - near, 0), axis=1)
+    # The intersection is taken back from the union, so that all shares of the union have one rounding.
+    return both - union, union
 
 
-def require_pixels(sides: Sides) -> None:
-    """Raise a DataError when boxes are fractions of images whose size is unknown."""
-    if sides.aligned.units == "norm":
-        raise DataError.single(
-            "size-unknown",
-            Where(sides.gt.path),
-            "errors are measured in pixels, but boxes are normalised and image sizes unknown",
-            fix="Give the pictures with --images DIR.",
-        )
+def _placement_row(
+    errors: dict[str, FloatArray], class_name: str | None, size: str | None, pairs: BoolArray
+) -> PlacementRow:
+    chosen = {name: values[pairs] for name, values in errors.items()}
+    n = len(chosen["iou"])
+    means = {name: float(chosen[name].mean()) if n else math.nan for name in MEANS}
+    # A few boxes that are far off would move the mean of an error in pixels.
+    medians = {name: float(np.median(chosen[name])) if n else math.nan for name in MEDIANS}
+    consistent = []
+    for name in SIGNED:
+        above, below = int((chosen[name] > 0).sum()), int((chosen[name] < 0).sum())
+        # Sign test with continuity correction: whether more errors have one sign than chance allows.
+        if abs(above - below) - 1 >= SIGN_TEST_Z * math.sqrt(above + below) > 0:
+            consistent.append(name)
+    return PlacementRow(class_name=class_name, size=size, n=n, **means, **medians, consistent=tuple(consistent))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -80,7 +81,7 @@ def exchange_rate(gt_area: npt.ArrayLike, missing: npt.ArrayLike, extra: npt.Arr
 
 
 def _areas(gt_area: npt.ArrayLike, missing: npt.ArrayLike, extra: npt.ArrayLike) -> tuple[FloatArray, ...]:
-    area, p, q = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (gt_area, missing, extra)))
+    area, p, q = np.broadcast_arrays(*(np.asarray(size, dtype=np.float64) for size in (gt_area, missing, extra)))
     if not (np.isfinite(area) & np.isfinite(q) & (p >= 0) & (p <= area) & (q >= 0)).all():
         raise UsageError("areas must be finite, with 0 <= missing <= gt_area and 0 <= extra")
     return area, p, q
@@ -93,7 +94,7 @@ MOVES: dict[str, tuple[tuple[int, ...], ...]] = {
     "erosion": ((1, 1, -1, -1),),
     "jitter": tuple(itertools.product((-1, 1), repeat=4)),
 }
-SURVIVABLE = ("shift", "dilation", "erosion")
+SURVIVABLE = ("shift", "dilation", "erosion")  # whose IoU can be solved for the side
 
 
 def displaced_iou(width: npt.ArrayLike, height: npt.ArrayLike, pixels: float, displacement: str) -> FloatArray:
@@ -131,22 +132,29 @@ def displaced_iou(width: npt.ArrayLike, height: npt.ArrayLike, pixels: float, di
     >>> float(displaced_iou(10, 10, 1, "erosion"))
     0.64
     """
-    _require_known(displacement, MOVES)
-    _require_distance(pixels)
+    _require_known(displacement, MOVES, pixels)
     sides = [np.asarray(side, dtype=np.float64) for side in (width, height)]
-    moved, grown, shrunk = (0.5, 0.25, 0.25) if displacement == "jitter" else _CERTAIN[displacement]
-    weights = {_moved: moved, _grown: grown, _shrunk: shrunk}
+    # Along a side that is moved, grown or shrunk: the length of the intersection, and that of the prediction.
+    lengths = []
+    for side in sides:
+        left = np.maximum(side - 2 * pixels, 0)
+        lengths.append(((np.maximum(side - pixels, 0), side), (side, side + 2 * pixels), (left, left)))
+    # Two edges that toss a coin each move a side half the time, and grow or shrink it a quarter of the time each.
+    chances = (0.5, 0.25, 0.25) if displacement == "jitter" else _CERTAIN[displacement]
     total = np.zeros(np.broadcast_shapes(sides[0].shape, sides[1].shape))
-    for (along, p), (across, q) in itertools.product(weights.items(), repeat=2):
-        if p * q:
-            total = total + p * q * _iou_of_lengths(sides, along(sides[0], pixels), across(sides[1], pixels))
+    for i, j in itertools.product(range(len(chances)), repeat=2):
+        if chances[i] * chances[j]:
+            (common_x, pred_x), (common_y, pred_y) = lengths[0][i], lengths[1][j]
+            common = common_x * common_y
+            union = pred_x * pred_y + sides[0] * sides[1] - common
+            # A box without area has nothing in common with itself: 0, as `box_iou` has it.
+            total = total + chances[i] * chances[j] * (common / np.where(union == 0, 1.0, union))
     return np.asarray(total)
 
 
 def displaced_box_iou(xywh: FloatArray, pixels: float, displacement: str) -> FloatArray:
-    """Return the IoU of each box with itself after its edges have moved by k pixels, by moving them."""
-    _require_known(displacement, MOVES)
-    _require_distance(pixels)
+    """Return the IoU of each box (n, 4) xywh with itself after its edges have moved by k pixels, by moving them."""
+    _require_known(displacement, MOVES, pixels)
     corners = np.concatenate((xywh[:, :2], xywh[:, :2] + xywh[:, 2:]), axis=1)
     moves = MOVES[displacement]
     total = np.zeros(len(xywh))
@@ -187,11 +195,11 @@ def smallest_side(pixels: float, iou: float, displacement: str) -> float:
     >>> round(smallest_side(1, 0.81, "erosion"), 9)
     20.0
     """
-    _require_known(displacement, SURVIVABLE)
-    _require_distance(pixels)
+    _require_known(displacement, SURVIVABLE, pixels)
     if not 0 < iou < 1:
         raise UsageError(f"the IoU to survive must lie between 0 and 1, got {iou:g}")
     root = math.sqrt(iou)
+    # Each is the equation of its IoU with the threshold t, solved for the side s.
     if displacement == "shift":  # (s - k)² / (2 s² - (s - k)²) = t
         return pixels / (1 - math.sqrt(2 * iou / (1 + iou)))
     if displacement == "dilation":  # s² / (s + 2k)² = t
@@ -199,40 +207,16 @@ def smallest_side(pixels: float, iou: float, displacement: str) -> float:
     return 2 * pixels / (1 - root)  # (s - 2k)² / s² = t
 
 
-_Lengths = tuple[FloatArray, FloatArray]
+# Chances that a side is moved, grown or shrunk.
 _CERTAIN = {"shift": (1.0, 0.0, 0.0), "dilation": (0.0, 1.0, 0.0), "erosion": (0.0, 0.0, 1.0)}
 
 
-def _moved(side: FloatArray, pixels: float) -> _Lengths:
-    """Length of the intersection and of the prediction along a side that is moved by k."""
-    return np.maximum(side - pixels, 0), side
-
-
-def _grown(side: FloatArray, pixels: float) -> _Lengths:
-    return side, side + 2 * pixels
-
-
-def _shrunk(side: FloatArray, pixels: float) -> _Lengths:
-    left = np.maximum(side - 2 * pixels, 0)
-    return left, left
-
-
-def _iou_of_lengths(sides: list[FloatArray], along: _Lengths, across: _Lengths) -> FloatArray:
-    common = along[0] * across[0]
-    union = along[1] * across[1] + sides[0] * sides[1] - common
-    return np.asarray(
-        common / np.where(union == 0, 1.0, union)
-    )  # nothing in common with itself: 0, as `box_iou` has it
-
-
-def _require_known(displacement: str, known: dict[str, tuple[tuple[int, ...], ...]] | tuple[str, ...]) -> None:
+def _require_known(displacement: str, known: Iterable[str], pixels: float) -> None:
+    known = tuple(known)
     if displacement not in known:
         names = ", ".join(known)
         raise UsageError(
             f"unknown displacement {quoted_value(displacement)}; known are {names}.{did_you_mean(displacement, known)}"
         )
-
-
-def _require_distance(pixels: float) -> None:
     if not 0 <= pixels < math.inf:
         raise UsageError(f"a distance in pixels must be finite and not negative, got {pixels:g}")

@@ -23,12 +23,13 @@ from jaccard_eval.text import did_you_mean, quoted_value
 
 
 def measure_overlap(pred: Sequence[float], gt: Sequence[float], encoding: str = "xyxy") -> dict[str, Any]:
-    """Measure how a prediction overlaps a ground truth; the fields of `data.overlap.OverlapResult` that are numbers."""
+    """Measure how a prediction overlaps a ground truth; the fields of `OverlapResult` that are numbers."""
     sides = [edges_of([box], encoding, name=name) for box, name in ((pred, "prediction"), (gt, "ground truth"))]
     corners = [(float(s.left[0]), float(s.top[0]), float(s.right[0]), float(s.bottom[0])) for s in sides]
     areas = [float(side.area[0]) for side in sides]
     (left, top, right, bottom), (gt_left, gt_top, gt_right, gt_bottom) = corners
     width, height = min(right, gt_right) - max(left, gt_left), min(bottom, gt_bottom) - max(top, gt_top)
+    # Rounding may put the product above the area of a box that lies in the other.
     common = min(max(width, 0.0) * max(height, 0.0), *areas)
     iou = float(box_iou([pred], [gt], encoding=encoding)[0, 0])
     return {
@@ -68,23 +69,17 @@ def choose_pair(aligned: Alignment, image: str, *, pred_index: int | None = None
 
 
 def _find_image(names: Sequence[str], wanted: str) -> int:
-    for key in (str, _base_name, _stem):
-        found = [row for row, name in enumerate(names) if key(name) == wanted]
+    spellings = [(name, PurePosixPath(name).name, PurePosixPath(name).stem) for name in names]
+    # The whole name wins over its last part, and that over the part without its suffix.
+    for place in range(3):
+        found = [row for row, spelling in enumerate(spellings) if spelling[place] == wanted]
         if len(found) == 1:
             return found[0]
-    known = [name for name in names if wanted in (_base_name(name), _stem(name))]
+    known = [name for name, *parts in spellings if wanted in parts]
     if known:
         listed = ", ".join(map(quoted_value, known[:5]))
         raise UsageError(f"{len(known)} images are called {quoted_value(wanted)}: {listed}; give the whole name")
     raise UsageError(f"no image is called {quoted_value(wanted)}.{did_you_mean(wanted, names)}")
-
-
-def _base_name(name: str) -> str:
-    return PurePosixPath(name).name
-
-
-def _stem(name: str) -> str:
-    return PurePosixPath(name).stem
 
 
 def _candidates(boxes: BoxTable, image: int, index: int | None, what: str, name: str) -> IntArray:

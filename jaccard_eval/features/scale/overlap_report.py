@@ -27,15 +27,12 @@ def draw_boxes(result: OverlapResult) -> Drawing:
 
 
 def rasterise(pred: Box, gt: Box) -> Cells:
-    """Return the areas at the centres of cells that cover both boxes and a margin.
-
-    A cell is one px high where the boxes fit, else so high that they do; it is half as wide.
-    """
+    """Return the areas at the centres of cells that cover both boxes and a margin."""
     left, top = min(pred[0], gt[0]), min(pred[1], gt[1])
     width, height = max(pred[2], gt[2]) - left, max(pred[3], gt[3]) - top
-    unit = max(width / MAX_UNITS, height / MAX_ROWS)
-    if unit <= 1:
-        unit = 1.0
+    # A cell is one px high where the boxes fit, else so high that they do. It is half as wide: characters of a terminal
+    # are about twice as high as wide.
+    unit = max(width / MAX_UNITS, height / MAX_ROWS, 1.0)
     n_rows, n_columns = math.ceil(height / unit) + 2, 2 * (math.ceil(width / unit) + 2)
     ys = [top + (i - 0.5) * unit for i in range(n_rows)]
     xs = [left + (j - 1.5) * unit / 2 for j in range(n_columns)]
@@ -51,33 +48,25 @@ def _area(x: float, y: float, pred: Box, gt: Box) -> str:
 
 def _lines(cells: Cells, glyphs: dict[str, str], areas: dict[str, float]) -> tuple[str, ...]:
     rows = [[glyphs[area] for area in row] for row in cells]
-    for area in glyphs:
-        _label(rows, cells, area)
+    runs: dict[str, list[tuple[int, int, int]]] = {}  # of each area: row, first cell, how many cells
+    for i, row in enumerate(cells):
+        start = 0
+        for area, group in groupby(row):
+            length = len(list(group))
+            runs.setdefault(area, []).append((i, start, length))
+            start += length
+    for area, found in runs.items():
+        longest = max(length for *_, length in found)
+        if longest < len(area):
+            continue
+        # The name of an area stands in its longest run, the middle one of several.
+        candidates = [run for run in found if run[2] == longest]
+        i, start, length = candidates[len(candidates) // 2]
+        text = f" {area} " if length >= len(area) + 2 else area
+        at = start + (length - len(text)) // 2
+        rows[i][at : at + len(text)] = text
     legend = [f"{glyphs[area]} {area} {size:.6g}" for area, size in areas.items()]
     return (*("".join(row) for row in rows), "", "   ".join([*legend, f"{glyphs['TN']} TN   (areas in square px)"]))
-
-
-def _label(rows: Cells, cells: Cells, area: str) -> None:
-    """Write the name of an area into its longest run of cells, the middle one of several."""
-    runs = [run for i, row in enumerate(cells) for run in _runs(i, row, area) if run[2] >= len(area)]
-    if not runs:
-        return
-    longest = max(length for *_, length in runs)
-    candidates = [run for run in runs if run[2] == longest]
-    i, start, length = candidates[len(candidates) // 2]
-    text = f" {area} " if length >= len(area) + 2 else area
-    at = start + (length - len(text)) // 2
-    rows[i][at : at + len(text)] = text
-
-
-def _runs(i: int, row: list[str], area: str) -> list[tuple[int, int, int]]:
-    """Return the runs of an area in a row: its number, the first cell, and how many."""
-    found, start = [], 0
-    for value, group in groupby(row):
-        length = len(list(group))
-        found += [(i, start, length)] if value == area else []
-        start += length
-    return found
 
 
 CORNERS = ("x1", "y1", "x2", "y2")
@@ -85,10 +74,15 @@ CORNERS = ("x1", "y1", "x2", "y2")
 
 def build_report(result: OverlapResult, options: ReportOptions) -> Report:
     """Return what a summary for people says."""
+    boxes = []
+    for side, box, name in (("prediction", result.pred, result.pred_name), ("ground truth", result.gt, result.gt_name)):
+        width, height = box[2] - box[0], box[3] - box[1]
+        boxes.append((side, *(f"{value:.7g}" for value in (*box, width, height, width * height)), name))
+    heads = (Column("box"), *columns("size", *CORNERS, "width", "height", "area"), Column("what"))
     title = f"jaccard-eval {result.version}, overlap of two boxes"
     title += f" on {result.image}" if result.image else ""
     sections = (
-        Section("Boxes", (_boxes(result),)),
+        Section("Boxes", (Table(heads, tuple(boxes)),)),
         Section("Overlap", (_measures(result),)),
         Section("Picture", (draw_boxes(result),)),
         *findings_section(result.findings),
@@ -106,16 +100,6 @@ def build_data(result: OverlapResult, options: ReportOptions) -> DataTable:
     }
     cells = corners | areas | dict(result.metrics)
     return DataTable(tuple(cells), (tuple(cells.values()),))
-
-
-def _boxes(result: OverlapResult) -> Table:
-    sides = (("prediction", result.pred, result.pred_name), ("ground truth", result.gt, result.gt_name))
-    rows = []
-    for side, box, name in sides:
-        width, height = box[2] - box[0], box[3] - box[1]
-        rows.append((side, *(f"{value:.7g}" for value in (*box, width, height, width * height)), name))
-    heads = (Column("box"), *columns("size", *CORNERS, "width", "height", "area"), Column("what"))
-    return Table(heads, tuple(rows))
 
 
 def _measures(result: OverlapResult) -> Table:

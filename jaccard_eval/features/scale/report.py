@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.features.scale.result import ALL, LossRow, PlacementRow, SensitivityResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import (
     Axis,
-    Block,
     Cell,
     Chart,
     Column,
@@ -96,6 +95,7 @@ def placement_text(row: PlacementRow) -> str:
 def loss_text(row: LossRow) -> str:
     """Return in words what a size loses most to, and how many pixels explain what it loses to localisation."""
     causes = {"localisation": row.localisation, "false positives": row.false_positives, "misses": row.misses}
+    # Without ground truth all parts are undefined, and a maximum of NaN would name any of them.
     if math.isnan(row.ap):
         return "no ground truth"
     cause = max(causes, key=lambda name: causes[name])
@@ -115,6 +115,7 @@ def _losses(losses: Sequence[LossRow]) -> Section:
     heads = (Column(SIZE), Column("gt", "count"), Column("side", "size"), Column("AP", "metric"))
     table = Table((*heads, *columns("metric", "localisation", "false positives", "misses")), rows)
     words = KeyValues(tuple((_with_unit(row.size), loss_text(row)) for row in losses))
+    # "all" is the mean of the bins beside it: a bar of its own would be read as one more size.
     meaning = Note(
         "AP and what is lost to each cause add up to 1; side: median of the square with the area of the box; an object"
         " is missed when no detection of its class reaches an IoU of 0.1"
@@ -166,6 +167,7 @@ def _placement(result: SensitivityResult, *, per_class: bool) -> Section:
     groups = {SIZE: [row for row in result.placement if row.class_name is None]}
     by_class = [row for row in result.placement if row.class_name is not None and row.size is None]
     groups |= {"class": by_class} if per_class else {}
+    tables = [_placement_tables(title, rows) for title, rows in groups.items()]
     losses = Note(
         f"pairs at an IoU from {threshold_text(result.options.pair_iou)}; 1 - IoU is missing + extra area, and also"
         " shift + size"
@@ -174,9 +176,17 @@ def _placement(result: SensitivityResult, *, per_class: bool) -> Section:
         "medians: dx (+ right), dy (+ down), width and height of the prediction over those of the ground truth, the"
         " largest error of an edge"
     )
-    told = _told([*groups[SIZE], *sorted(by_class, key=lambda row: -row.n)])
-    tables = [_placement_tables(title, rows) for title, rows in groups.items()]
-    words = [KeyValues(told)] if told else []
+    told = []
+    # Classes with many pairs first: of few pairs, little is consistent.
+    for row in (*groups[SIZE], *sorted(by_class, key=lambda row: -row.n)):
+        place = row.class_name or ("all objects" if row.size is None else _with_unit(row.size))
+        if text := placement_text(row):
+            told.append((f"boxes of {place}", f"are {text} ({row.n:,} pairs)"))
+    if len(told) > TOLD_GROUPS:
+        rest = len(told) - TOLD_GROUPS
+        told[TOLD_GROUPS:] = [("and more", f"{rest:,} further classes; the JSON report has all")]
+    words = [KeyValues(tuple(told))] if told else []
+    # Shares of the loss of all groups, then errors in px of all groups: each kind under the note that explains it.
     blocks: tuple[Block, ...] = (
         *(table for table, _ in tables),
         losses,
@@ -185,17 +195,6 @@ def _placement(result: SensitivityResult, *, per_class: bool) -> Section:
         *words,
     )
     return Section("How found boxes are off", blocks)
-
-
-def _told(rows: Iterable[PlacementRow]) -> tuple[tuple[str, str], ...]:
-    told = []
-    for row in rows:
-        place = row.class_name or ("all objects" if row.size is None else _with_unit(row.size))
-        if text := placement_text(row):
-            told.append((f"boxes of {place}", f"are {text} ({row.n:,} pairs)"))
-    rest = len(told) - TOLD_GROUPS
-    more = [("and more", f"{rest:,} further classes; the JSON report has all")] if rest > 0 else []
-    return (*told[:TOLD_GROUPS], *more)
 
 
 def _placement_tables(title: str, rows: Sequence[PlacementRow]) -> tuple[Table, Table]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -51,13 +51,18 @@ class ScaleOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _require(self.bins >= 1, "bins", "a whole number from 1 on", self.bins)
-        _require(_ascends(self.edges), "edges", "sides in pixels that ascend from above 0", self.edges)
-        _require(_ascends(self.pixels), "pixels", "distances in pixels that ascend from above 0", self.pixels)
-        _require(_ascends(self.sigmas), "sigmas", "standard deviations that ascend from above 0", self.sigmas)
-        _require(all(0 < iou < 1 for iou in (*self.ious, self.pair_iou)), "ious", "between 0 and 1", self.ious)
-        _require(self.n_rounds >= 1, "n_rounds", "a whole number from 1 on", self.n_rounds)
-        _require(self.seed >= 0, "seed", "a whole number from 0 on", self.seed)
+        checks = (
+            (self.bins >= 1, "bins", "a whole number from 1 on", self.bins),
+            (ascends(self.edges), "edges", "sides in pixels that ascend from above 0", self.edges),
+            (ascends(self.pixels), "pixels", "distances in pixels that ascend from above 0", self.pixels),
+            (ascends(self.sigmas), "sigmas", "standard deviations that ascend from above 0", self.sigmas),
+            (all(0 < iou < 1 for iou in (*self.ious, self.pair_iou)), "ious", "between 0 and 1", self.ious),
+            (self.n_rounds >= 1, "n_rounds", "a whole number from 1 on", self.n_rounds),
+            (self.seed >= 0, "seed", "a whole number from 0 on", self.seed),
+        )
+        for holds, name, meaning, got in checks:
+            if not holds:
+                raise UsageError(f"{name} must be {meaning}, got {got}")
 
     def chosen(self) -> tuple[str, ...]:
         """Return what can change a number, as a signature names it; the bins are area ranges of the protocol."""
@@ -69,13 +74,9 @@ def _listed(values: tuple[float, ...]) -> str:
     return ",".join(f"{value:g}" for value in values) or "none"
 
 
-def _ascends(values: tuple[float, ...]) -> bool:
-    return all(low < high for low, high in zip((0.0, *values), (*values, float("inf")), strict=True))
-
-
-def _require(holds: bool, name: str, meaning: str, got: object) -> None:
-    if not holds:
-        raise UsageError(f"{name} must be {meaning}, got {got}")
+def ascends(values: Sequence[float]) -> bool:
+    """Whether finite lengths ascend from above 0."""
+    return all(low < high for low, high in zip((0.0, *values), (*values, math.inf), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +94,7 @@ class PlacementRow:
     shift_loss: float
     size_loss: float
     # dx, dy, dx_relative, dy_relative, width_error, height_error, width_ratio, height_ratio, edge_error: medians of
-    # the errors that `metrics.boxerrors.BoxErrors` explains; px, but for the relative ones and ratios
+    # the errors, in px but for the relative ones (in sides of the ground truth) and ratios; prediction minus object
     dx: float
     dy: float
     dx_relative: float

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.scale.sized_sides import equal_count_edges, size_bins
+from jaccard_eval.features.scale.compute import equal_count_edges, size_bins
 
 
 def test_bins_of_equal_counts_are_cut_between_objects() -> None:
