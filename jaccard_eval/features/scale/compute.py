@@ -148,7 +148,8 @@ def equal_count_edges(sides: FloatArray, n_bins: int) -> tuple[float, ...]:
     edges = []
     for cut in np.unique([cuts[np.abs(cuts - place).argmin()] for place in wanted.tolist()]).astype(np.int64):
         low, high = float(ordered[cut - 1]), float(ordered[cut])
-        middle = (low + high) / 2
+        # Between two neighbouring floats there is none: a bin holds its lower edge, so that the larger side will do.
+        middle = (low + high) / 2 if low < (low + high) / 2 else high
         # People read the edges: as few decimals as keep them between the two sides.
         short = (round(middle, decimals) for decimals in range(4))
         edges.append(next((edge for edge in short if low < edge < high), middle))

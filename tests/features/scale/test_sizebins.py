@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jaccard_eval.errors import UsageError
@@ -26,10 +26,11 @@ def test_objects_of_one_size_stay_together() -> None:
 
 
 @given(st.lists(st.floats(1, 500), max_size=60), st.integers(1, 6))
+@example(sides=[1.0, math.nextafter(1.0, 2.0)], n_bins=2)  # no float lies between the two
 def test_every_object_is_in_exactly_one_bin(sides: list[float], n_bins: int) -> None:
     bins = size_bins(equal_count_edges(np.array(sides), n_bins))
     areas = np.array(sides) ** 2
-    counts = [int(((areas >= one.low) & (areas <= one.high)).sum()) for one in bins]
+    counts = [int(((areas >= area.low) & (areas <= area.high)).sum()) for area in bins]
     assert sum(counts) == len(sides)
     assert len(bins) <= n_bins
     assert 0 not in counts or not sides
