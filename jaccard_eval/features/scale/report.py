@@ -187,14 +187,8 @@ def _placement(result: SensitivityResult, *, per_class: bool) -> Section:
         told[TOLD_GROUPS:] = [("and more", f"{rest:,} further classes; the JSON report has all")]
     words = [KeyValues(tuple(told))] if told else []
     # Shares of the loss of all groups, then errors in px of all groups: each kind under the note that explains it.
-    blocks: tuple[Block, ...] = (
-        *(table for table, _ in tables),
-        losses,
-        *(table for _, table in tables),
-        errors,
-        *words,
-    )
-    return Section("How found boxes are off", blocks)
+    shares, offsets = [table for table, _ in tables], [table for _, table in tables]
+    return Section("How found boxes are off", (*shares, losses, *offsets, errors, *words))
 
 
 def _placement_tables(title: str, rows: Sequence[PlacementRow]) -> tuple[Table, Table]:
