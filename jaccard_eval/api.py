@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jaccard_eval import __version__
 from jaccard_eval.data.protocol import AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import Input, align_datasets, evaluate_inputs, load, load_and_align, read_alone, read_both
-from jaccard_eval.findings import DataError
+from jaccard_eval.evaluation import Input, align_datasets, evaluate_inputs, load, load_and_trust, read_alone, read_both
+from jaccard_eval.findings import STOPS, DataError
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, SideOptions, changed
 from jaccard_eval.text import quoted_value
 
@@ -60,6 +60,7 @@ def evaluate(
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
     pred_options: ReadOptions | None = None,
+    allow: Sequence[str] = (),
 ) -> EvaluationResult:
     """Evaluate predictions against ground truth.
 
@@ -88,8 +89,7 @@ def evaluate(
     score : float or "best-f1", optional
         Operating point for precision, recall, F1 and counts.
     errors : bool
-        Also say what kinds of errors there are, in ``result.errors``; the confusion matrix is that of `score`, or of
-        the best F1.
+        Also say what kinds of errors there are, in ``result.errors``; confusions are those at `score` or the best F1.
     bootstrap : Bootstrap or int, optional
         How to resample the images, or how often, for intervals of the summary, every class and every slice.
     slices : sequence of Slice
@@ -101,13 +101,14 @@ def evaluate(
         How images correspond; found by trying when left out.
     extra_images : {"error", "ignore", "empty"}
         What to do with prediction images that the ground truth does not have.
-    gt_format, pred_format : str, optional
-    gt_options, pred_options : ReadOptions, optional
+    gt_format, pred_format, gt_options, pred_options : str and ReadOptions, optional
+    allow : sequence of str
+        Codes of findings that do not stop the evaluation of files, such as "box-encoding".
 
     Raises
     ------
     DataError
-        When an input cannot be used, or the two do not belong together.
+        When an input cannot be used, the two do not belong together, or a file was beyond doubt read wrongly.
     UsageError
         When an option names what does not exist.
 
@@ -121,8 +122,7 @@ def evaluate(
     """
     keywords = locals() | {"bootstrap": Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap}
     rules = _asked(ProtocolOptions, keywords).rules()
-    options = _asked(EvaluateOptions, keywords)
-    return evaluate_inputs(gt, pred, rules, options, version=__version__)
+    return evaluate_inputs(gt, pred, rules, _asked(EvaluateOptions, keywords), version=__version__)
 
 
 def compare(
@@ -146,6 +146,7 @@ def compare(
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
     pred_options: ReadOptions | None = None,
+    allow: Sequence[str] = (),
 ) -> ComparisonResult:
     """Compare predictions with the first of them, on one ground truth, which is read once.
 
@@ -154,16 +155,15 @@ def compare(
     gt : path, Dataset or BoxTable, optional
         None when all predictions are saved runs, which hold it.
     *preds : path, Dataset or BoxTable
-        Two or more; the first is the baseline. The path of a run, saved as .npz by ``evaluate``, will do as well, or
-        of its JSON document beside that.
+        Two or more, the first of them the baseline. Paths of saved runs (.npz, or the .json beside it) will do.
     options : CompareOptions, optional
         How boxes are compared, slices of the images, and the bootstrap for intervals.
     protocol, iou, max_dets, areas, class_agnostic
         As in `evaluate`.
     classes, exclude_classes, score_min, nms, drop_duplicates, class_map, match_images, extra_images
         What is chosen from both sides, and how they are brought together, as in `evaluate`.
-    gt_format, pred_format, gt_options, pred_options
-        How they are read, as in `evaluate`.
+    gt_format, pred_format, gt_options, pred_options, allow
+        How they are read, and what does not stop, as in `evaluate`.
 
     Raises
     ------
@@ -288,6 +288,7 @@ def sensitivity(
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
     pred_options: ReadOptions | None = None,
+    allow: Sequence[str] = (),
 ) -> SensitivityResult:
     """Analyse what the size of objects does to the score: errors in pixels, what they cost, and the ceiling.
 
@@ -301,8 +302,8 @@ def sensitivity(
         As in `evaluate`; area ranges give way to the size bins.
     classes, exclude_classes, score_min, nms, drop_duplicates, class_map, match_images, extra_images
         What is chosen from both sides, and how they are brought together, as in `evaluate`.
-    gt_format, pred_format, gt_options, pred_options
-        How they are read, as in `evaluate`.
+    gt_format, pred_format, gt_options, pred_options, allow
+        How they are read, and what does not stop, as in `evaluate`.
 
     Raises
     ------
@@ -325,8 +326,8 @@ def sensitivity(
     from jaccard_eval.features.scale.result import ScaleOptions
 
     rules = _asked(ProtocolOptions, keywords).rules()
-    options = _asked(SideOptions, keywords)
-    return analyse_sides(load_and_align(gt, pred, options), rules, scale or ScaleOptions(), version=__version__)
+    sides = load_and_trust(gt, pred, _asked(SideOptions, keywords))
+    return analyse_sides(sides, rules, scale or ScaleOptions(), version=__version__)
 
 
 def explain(
@@ -353,6 +354,7 @@ def explain(
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
     pred_options: ReadOptions | None = None,
+    allow: Sequence[str] = (),
 ) -> ExplanationResult:
     """Explain a metric: from the number to what it is made of, to the boxes that cost most.
 
@@ -375,8 +377,8 @@ def explain(
         How many boxes are named at most.
     classes, exclude_classes, score_min, nms, drop_duplicates, class_map, match_images, extra_images
         What is chosen from both sides, and how they are brought together, as in `evaluate`.
-    gt_format, pred_format, gt_options, pred_options
-        How they are read, as in `evaluate`.
+    gt_format, pred_format, gt_options, pred_options, allow
+        How they are read, and what does not stop, as in `evaluate`.
 
     Raises
     ------
@@ -388,10 +390,8 @@ def explain(
     keywords = locals()
     from jaccard_eval.features.explain.compute import Question, explain_sides
 
-    rules = _asked(ProtocolOptions, keywords).rules()
-    options = _asked(SideOptions, keywords)
-    asked = Question.of(metric, rules, against=against, boxes=boxes)
-    return explain_sides(load_and_align(gt, pred, options), asked, version=__version__)
+    asked = Question.of(metric, _asked(ProtocolOptions, keywords).rules(), against=against, boxes=boxes)
+    return explain_sides(load_and_trust(gt, pred, _asked(SideOptions, keywords)), asked, version=__version__)
 
 
 def gate(
@@ -442,7 +442,7 @@ def gate(
 
 
 def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str | os.PathLike[str]) -> Verification:
-    """Run a saved evaluation again, with its own rules and options, and say what is not the same.
+    """Run a saved evaluation again, with its own rules and options, however doubtful; say what is not the same.
 
     Parameters
     ----------
@@ -461,7 +461,7 @@ def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str
 
     saved = read_saved(Path(result))
     try:
-        again = evaluate_inputs(gt, pred, saved.protocol, saved.options, version=__version__)
+        again = evaluate_inputs(gt, pred, saved.protocol, replace(saved.options, allow=STOPS), version=__version__)
     except UsageError as error:  # the call is the saved result's, not the user's
         raise invalid_document(Path(result), f"cannot be run again: {error}") from None
     return compare_again(saved.path, saved.document, again)

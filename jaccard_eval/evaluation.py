@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,14 +15,14 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import AUTO
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.document import Part, Rows
-from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import quoted, row_hashes
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.class_maps import best_class_map
-from jaccard_eval.features.audit.compute import audit
+from jaccard_eval.features.audit.compute import audit, is_doubtful
 from jaccard_eval.features.audit.duplicates import repeats_of, without_rows
-from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.formats import read_dataset
 from jaccard_eval.metrics.detection import class_refs, match_sides, summary_refs
 from jaccard_eval.options import AlignOptions, EvaluateOptions, ReadOptions, SideOptions, to_document
@@ -166,7 +167,7 @@ def _wrap(boxes: BoxTable, role: str) -> Dataset:
         images=_counted_images(int(boxes.image.max(initial=-1)) + 1),
         labels=LabelMap(tuple(labels), tuple(map(str, labels)), named=False),
         boxes=boxes,
-        reading=Reading("xyxy", "px"),  # what from_arrays takes boxes for unless it is told
+        reading=Reading("xyxy", "px", named=("box", "units")),  # what from_arrays takes boxes for unless it is told
     )
 
 
@@ -199,6 +200,37 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
     )
     rule = aligned.classes.strategy if isinstance(options.class_map, str) else ""
     return Sides(gt_side, pred_side, aligned, _selection(options, rule), (gt_rows, pred_rows))
+
+
+def load_and_trust(gt: Source, pred: Source, options: SideOptions) -> Sides:
+    """Read and align both sides; stop, as `evaluate_inputs` does, where files were beyond doubt read wrongly.
+
+    Raises
+    ------
+    DataError
+        When an input cannot be used, the two do not belong together, or one was read wrongly.
+    UsageError
+        When an option names what does not exist.
+    """
+    sides = load_and_align(gt, pred, options)
+    # A look at a sample settles most cases; the evidence of a stop takes a matching.
+    if _may_stop(gt, pred) and is_doubtful(sides.aligned):
+        metrics = match_sides(sides, COCO)
+        found = audit(sides.gt, sides.pred, sides.aligned, metrics, sides.hashes, options=options)
+        _raise_errors((*sides.findings, *found))
+    return sides
+
+
+def _may_stop(gt: Source, pred: Source) -> bool:
+    """Whether what is read wrongly stops the run: the encoding and ids of arrays are the caller's own statement."""
+    return isinstance(pred, str | os.PathLike) and not isinstance(gt, BoxTable)
+
+
+def _raise_errors(findings: Sequence[Finding]) -> None:
+    """Raise the errors among findings, with all warnings but those that say the same."""
+    errors = {finding.code for finding in findings if finding.severity is Severity.ERROR}
+    if errors:
+        raise DataError([one for one in findings if one.severity is Severity.ERROR or one.code not in errors])
 
 
 def align_datasets(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
@@ -292,6 +324,9 @@ def evaluate_inputs(
 
         parts.append(report_errors(metrics, aligned.gt, aligned.pred, score))
     gt_summary, pred_summary = sides.summaries()
+    stopping = options if _may_stop(gt, pred) else None
+    findings = (*sides.findings, *audit(sides.gt, sides.pred, aligned, metrics, sides.hashes, options=stopping))
+    _raise_errors(findings)
     result = EvaluationResult(
         protocol=protocol,
         signature=sides.sign(protocol, *choices, version=version),
@@ -301,7 +336,7 @@ def evaluate_inputs(
         correspondence=aligned.correspondence,
         metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
         per_class=metrics.per_class(class_refs(protocol)),
-        findings=(*sides.findings, *audit(sides.gt, sides.pred, aligned, metrics, sides.hashes)),
+        findings=findings,
         measured=metrics,
         boxes=(aligned.gt, aligned.pred),
         options=to_document(options),

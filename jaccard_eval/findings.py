@@ -278,6 +278,17 @@ def reason_of(error: OSError) -> str:
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 
+# Of what is beyond doubt read wrongly: files stop the run, unless the code is allowed.
+STOPS = (
+    "box-axes",
+    "box-encoding",
+    "box-units",
+    "class-mapping",
+    "image-extra",
+    "image-number",
+    "image-shifted",
+)
+
 CODES = frozenset(
     {
         "annotation-id-duplicate",

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.errors import UsageError
-from jaccard_eval.text import quoted_value
+from jaccard_eval.findings import CODES, STOPS
+from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
     PathText = str | os.PathLike[str]
@@ -165,11 +166,16 @@ class SideOptions(AlignOptions):
     pred_format: str | None = None
     gt_options: ReadOptions | None = None
     pred_options: ReadOptions | None = None
+    allow: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        require_lists(classes=self.classes, exclude_classes=self.exclude_classes)
-        object.__setattr__(self, "classes", tuple(self.classes))
-        object.__setattr__(self, "exclude_classes", tuple(self.exclude_classes))
+        require_lists(classes=self.classes, exclude_classes=self.exclude_classes, allow=self.allow)
+        for name in ("classes", "exclude_classes", "allow"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for code in self.allow:
+            if code not in CODES:
+                hint = did_you_mean(str(code), CODES) or " docs/findings.md lists all."
+                raise UsageError(f"allow: {quoted_value(code)} is not the code of a finding.{hint}")
         require_numbers(score_min=self.score_min, nms=self.nms)
 
 
@@ -191,6 +197,8 @@ def to_document(options: EvaluateOptions) -> dict[str, Any]:
     """Return the options that change what a result says, as JSON has them; what was left at its default is left out."""
     # What kinds of errors there are is seen by the part of the document that tells them.
     recorded = {name: _plain(value) for name, value in changed(options).items() if name != "errors"}
+    # Codes that --strict alone would refuse are no matter of the result.
+    recorded["allow"] = [code for code in options.allow if code in STOPS]
     return {name: value for name, value in recorded.items() if value not in ([], {})}
 
 

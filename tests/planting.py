@@ -62,6 +62,11 @@ class Outcome:
     def ap(self) -> float:
         return float(self.result["metrics"]["AP"])
 
+    @property
+    def errors(self) -> dict[str, str]:
+        """What the run stopped with: messages by code."""
+        return dict(re.findall(r"^error\[(.+?)\]: (.*)$", self.said, re.MULTILINE))
+
     def warnings(self, *codes: str) -> list[dict[str, Any]]:
         """Warnings of these codes, of any where none is named."""
         found = (one for one in self.result["warnings"] if one["severity"] == "warning")

@@ -306,7 +306,8 @@ FINDING_OPTIONS: list[click.Parameter] = [
         metavar="CODE",
         callback=_known_codes,
         shell_complete=_complete_code,
-        help="Let warnings of this code pass under --strict. Repeatable.",
+        help="Go on in spite of a finding of this code: one that would stop the run, or a warning under --strict."
+        " Repeatable.",
     ),
     _find("-q", "--quiet", is_flag=True, help="Leave out the notes on what was decided."),
 ]

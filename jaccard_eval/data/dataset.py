@@ -61,6 +61,8 @@ class Reading:
     units: str = "px"
     # What the file was said to call the first pixel, 0 or 1.
     origin: int = 0
+    # What of it the caller stated ("box", "units") rather than the format or the values: it is never doubted.
+    named: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

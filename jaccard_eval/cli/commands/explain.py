@@ -61,7 +61,7 @@ def explain(options: RunOptions, *, paths: tuple[str, ...], boxes: int, against:
         note_inputs([Path(words[0])])
         note_inputs((Path(saved.document["inputs"][side]["path"]) for side in ROLES), kind=LABELS)
         outputs = plan_files(options.output)
-        result = _compute_saved(saved, *words[1:], boxes=boxes, against=against)
+        result = _compute_saved(saved, *words[1:], allow=options.allow, boxes=boxes, against=against)
     else:
         metric = words[n_paths] if len(words) == n_paths + 1 else DEFAULT_METRIC
         rest = words[:n_paths] if len(words) == n_paths + 1 else words
@@ -114,17 +114,20 @@ def _is_result(path: Path) -> bool:
     return isinstance(document, dict) and "kind" in document
 
 
-def _compute_saved(saved: Saved, metric: str = DEFAULT_METRIC, **options: Any) -> ExplanationResult:
+def _compute_saved(
+    saved: Saved, metric: str = DEFAULT_METRIC, *, allow: Sequence[str], **options: Any
+) -> ExplanationResult:
     """Explain a saved evaluation, from the inputs that it names, by its own rules and options."""
     from jaccard_eval import __version__
     from jaccard_eval.data.signature import signature_fields
-    from jaccard_eval.evaluation import load_and_align
+    from jaccard_eval.evaluation import load_and_trust
     from jaccard_eval.features.explain.compute import Question, explain_sides
 
     gt, pred = (saved.document["inputs"][side]["path"] for side in ROLES)
     _require_inputs(saved.path, (gt, pred))
     asked = Question.of(metric, saved.protocol, **options)
-    result = explain_sides(load_and_align(gt, pred, saved.options), asked, version=__version__)
+    how = replace(saved.options, allow=(*saved.options.allow, *allow))
+    result = explain_sides(load_and_trust(gt, pred, how), asked, version=__version__)
     changes = FindingLog()
     now, then = signature_fields(result.signature), signature_fields(saved.document["signature"])
     for role, side in zip(ROLES, (gt, pred), strict=True):

@@ -15,7 +15,7 @@ from jaccard_eval.data.imagekeys import match_by
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.matching.candidates import candidate_pairs
-from jaccard_eval.matching.order import Blocks, stable_order, starts_of_runs
+from jaccard_eval.matching.order import Blocks, lengths_of_runs, stable_order, starts_of_runs
 from jaccard_eval.options import AlignOptions
 
 IntArray = npt.NDArray[np.int64]
@@ -192,6 +192,40 @@ def chance_agreement(sample: Sample) -> Agreement:
     return Agreement(
         found=sum(trial.found for trial in trials), possible=sum(trial.possible for trial in trials), images=len(both)
     )
+
+
+STOP_GIVEN = 0.01  # share of the matchable predictions that match as given, up to which a run may stop
+STOP_OTHER = 0.5  # share of the possible objects that another reading must find then
+STOP_OBJECTS = 30  # matchable predictions, in
+STOP_IMAGES = 5  # images, from which shares are no accident
+
+
+def is_decisive(given: Sample, other: Sample) -> bool:
+    """Whether boxes as given match next to nothing, and another reading or pairing of the same boxes matches well.
+
+    What matches either way speaks for neither: a box at 0, 0 has the same numbers as corners and as a size.
+    """
+    counted = unflagged(given.gt)
+    n_images = 1 + int(max(given.gt.image.max(initial=-1), given.pred.image.max(initial=-1)))
+    objects = np.bincount(given.gt.image[counted], minlength=n_images)
+    # As many predictions of an image can match as it has objects. Those with the best scores stand for all: of hundreds
+    # with low scores a few lie on any object by chance.
+    score = np.zeros(len(given.pred)) if given.pred.score is None else given.pred.score
+    order = np.lexsort((-score, given.pred.image))
+    first, length = lengths_of_runs(starts_of_runs(given.pred.image[order]))
+    rank = np.arange(len(order)) - np.repeat(first, length)
+    matchable = order[rank < objects[given.pred.image[order]]]
+    if len(matchable) < STOP_OBJECTS or len(np.unique(given.pred.image[matchable])) < STOP_IMAGES:
+        return False
+    matched, matched_otherwise = (
+        sample.pred.source[sample.pred_row[unflagged(sample.gt)[sample.gt_row]]] for sample in (given, other)
+    )
+    only_given = np.setdiff1d(matched, matched_otherwise)
+    if np.count_nonzero(np.isin(given.pred.source[matchable], only_given)) > STOP_GIVEN * len(matchable):
+        return False
+    new = ~np.isin(other.gt.source[other.gt_row], given.gt.source[given.gt_row])
+    gained = replace(other, pred_row=other.pred_row[new], gt_row=other.gt_row[new], overlap=other.overlap[new])
+    return place_agreement(gained).share >= STOP_OTHER
 
 
 def ways_to_match(gt: Dataset, pred: Dataset, names: Iterable[str]) -> list[ImageMatchTrial]:

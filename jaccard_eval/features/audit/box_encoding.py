@@ -15,13 +15,15 @@ from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, FloatArray, freeze, 
 from jaccard_eval.data.dataset import Dataset, Reading
 from jaccard_eval.features.audit.agreement import (
     Agreement,
+    Sample,
     is_better,
+    is_decisive,
     pair_by_place,
     place_agreement,
     take_sample,
 )
 from jaccard_eval.features.audit.box_places import image_sizes, leaving
-from jaccard_eval.features.audit.context import AuditContext, average_precision
+from jaccard_eval.features.audit.context import AuditContext, average_precision, going_on
 from jaccard_eval.findings import FindingLog, Where
 
 DOUBTED = 0.5  # share of objects in the place of a prediction below which readings are tried; sound sets reach .63
@@ -91,6 +93,7 @@ class _Trial:
     role: str
     view: _View
     agreement: Agreement
+    is_decisive: bool = False
 
     @property
     def reading(self) -> Reading:
@@ -119,18 +122,24 @@ def _best_trial(context: AuditContext) -> _Trial | None:
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table), limit=TRIAL_BOXES)
     present = place_agreement(sample)
     view = _View.of(context, sample.gt, sample.pred)
-    trials = []
+    trials: list[tuple[_Trial, Sample]] = []
     for role in ("pred", "gt"):
         for reading in _readings(view, role):
             reread = view.reread(role, reading)
             with np.errstate(over="ignore", invalid="ignore"):  # boxes read wrongly can have any size
                 paired = pair_by_place(reread.gt, reread.pred)
-            trials.append(_Trial(role, reread, place_agreement(paired)))
+            trials.append((_Trial(role, reread, place_agreement(paired)), paired))
     if not trials:
         return None
-    best = max(trials, key=lambda trial: (round(trial.agreement.share, 2), -round(trial.view.leaving(trial.role), 2)))
+    best, paired = max(trials, key=lambda trial: _weight(trial[0]))
     gained = best.agreement.found - present.found
-    return best if gained >= FEWEST_GAINED and is_better(best.agreement, present) else None
+    if gained < FEWEST_GAINED or not is_better(best.agreement, present):
+        return None
+    return replace(best, is_decisive=is_decisive(sample, paired))
+
+
+def _weight(trial: _Trial) -> tuple[float, float]:
+    return round(trial.agreement.share, 2), -round(trial.view.leaving(trial.role), 2)
 
 
 def _readings(view: _View, role: str) -> Iterator[Reading]:
@@ -170,7 +179,7 @@ def _confirm(context: AuditContext, trial: _Trial, findings: FindingLog) -> bool
             name = UNITS[trial.reading.units] if is_units else trial.reading.encoding
             classes = " (classes pooled)" if pooled else ""
             text = f"AP50{classes} {given:.3f} as given, {reread:.3f} as {name}"
-            _report(_side(context, trial.role), trial.reading, text, findings)
+            _report(context, trial.role, trial.reading, text, findings, is_decisive=trial.is_decisive)
             return True
     return False
 
@@ -184,13 +193,13 @@ def _check_alone(context: AuditContext, view: _View, findings: FindingLog) -> No
         if _are_fractions(view, role):
             reading = replace(side.reading, units="norm")
             text = f"no number of {n:,} boxes exceeds 1, but they are taken for pixels"
-            _report(side, reading, text, findings)
+            _report(context, role, reading, text, findings)
             continue
         share = view.leaving(role)
         inside = _reading_inside(view, role) if share > LEAVING else None
         if inside is not None:
             text = f"{share:.0%} of the boxes leave their images as {side.reading.encoding}, {inside[1]:.0%} as"
-            _report(side, inside[0], f"{text} {inside[0].encoding}", findings)
+            _report(context, role, inside[0], f"{text} {inside[0].encoding}", findings)
 
 
 def _are_fractions(view: _View, role: str) -> bool:
@@ -220,15 +229,20 @@ def _side(context: AuditContext, role: str) -> Dataset:
     return context.gt if role == "gt" else context.pred
 
 
-def _report(side: Dataset, reading: Reading, text: str, findings: FindingLog) -> None:
-    detail = f"boxes look like {_name(reading, side.reading)}: {text}"
+def _report(
+    context: AuditContext, role: str, reading: Reading, text: str, findings: FindingLog, *, is_decisive: bool = False
+) -> None:
+    side = _side(context, role)
+    given = side.reading
+    changed = {"box": reading.encoding != given.encoding, "units": reading.units != given.units}
+    named = any(changed[name] for name in given.named)
+    code = "box-units" if changed["units"] else "box-axes" if reading.encoding in AXES else "box-encoding"
+    detail = f"boxes look like {_name(reading, given)}: {text}"
     where, fix = Where(side.path, field="box"), _fix(side, reading)
-    if reading.units != side.reading.units:
-        findings.warning("box-units", where, detail, fix=fix)
-    elif reading.encoding in AXES:
-        findings.warning("box-axes", where, detail, fix=fix)
+    if is_decisive and context.stops(code, named=named):
+        findings.error(code, where, detail, fix=f"{fix} {going_on(code)}")
     else:
-        findings.warning("box-encoding", where, detail, fix=fix)
+        findings.warning(code, where, detail, fix=fix)
 
 
 AXES = {"xxyy": "x1, x2, y1, y2", "yxyx": "y1, x1, y2, x2"}

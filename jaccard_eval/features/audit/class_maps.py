@@ -16,8 +16,18 @@ from jaccard_eval.data.alignment import Placement
 from jaccard_eval.data.boxtable import RowArray
 from jaccard_eval.data.classmaps import NAMED_MAPS, NOWHERE, match_classes, rows_of_named, rows_of_pairs
 from jaccard_eval.data.dataset import Dataset, LabelMap
-from jaccard_eval.features.audit.agreement import IntArray, Sample, take_sample
-from jaccard_eval.features.audit.context import MISREAD, AuditContext
+from jaccard_eval.features.audit.agreement import (
+    STOP_GIVEN,
+    STOP_IMAGES,
+    STOP_OBJECTS,
+    STOP_OTHER,
+    Agreement,
+    IntArray,
+    Sample,
+    place_agreement,
+    take_sample,
+)
+from jaccard_eval.features.audit.context import MISREAD, AuditContext, going_on
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.matching.order import lengths_of_runs, starts_of_runs
 
@@ -108,7 +118,25 @@ def check_classes(context: AuditContext, findings: FindingLog) -> None:
         return
     detail = f"classes do not mean the same on both sides: {verdict.evidence()}"
     fix = f"Rerun with --class-map {option_text(verdict.better.class_map)}."
-    findings.warning("class-mapping", Where(context.pred.path, field="class"), detail, fix=fix, table=verdict.table())
+    where, table, options = Where(context.pred.path, field="class"), verdict.table(), context.options
+    named = context.aligned.classes.strategy != "id" or options is None or options.class_map is not None
+    if context.stops("class-mapping", named=named) and _is_decisive(verdict, place_agreement(context.sample)):
+        findings.error("class-mapping", where, detail, fix=f"{fix} {going_on('class-mapping')}", table=table)
+    else:
+        findings.warning("class-mapping", where, detail, fix=fix, table=table)
+
+
+def _is_decisive(verdict: Verdict, located: Agreement) -> bool:
+    """Whether next to no object has its class as given, and most of those that can be found have by a map with a rule.
+
+    Pairs that were chosen to fit, and classes that changed places, may be weaknesses of the detector.
+    """
+    better = verdict.better
+    if better is None or not isinstance(better.class_map, str) or verdict.given > STOP_GIVEN:
+        return False
+    if located.possible < STOP_OBJECTS or located.images < STOP_IMAGES:
+        return False
+    return better.agreement * verdict.pairs >= STOP_OTHER * located.possible
 
 
 def best_class_map(gt: Dataset, pred: Dataset, placed: Placement, findings: FindingLog) -> ClassMap | None:

@@ -11,16 +11,17 @@ from collections.abc import Callable, Sequence
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import Words
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.features.audit.agreement import take_sample
-from jaccard_eval.features.audit.box_encoding import check_readings
+from jaccard_eval.features.audit.agreement import STOP_GIVEN, place_agreement, take_sample
+from jaccard_eval.features.audit.box_encoding import DOUBTED, check_readings
 from jaccard_eval.features.audit.box_places import check_offsets, check_outside, check_rounding
-from jaccard_eval.features.audit.class_maps import check_classes
+from jaccard_eval.features.audit.class_maps import Confusion, check_classes
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.duplicates import check_repeats, check_rows
 from jaccard_eval.features.audit.images import check_images
 from jaccard_eval.features.audit.scores import check_scores, check_ties
 from jaccard_eval.findings import Finding, FindingLog
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.options import SideOptions
 
 Check = Callable[[AuditContext, FindingLog], None]
 
@@ -40,13 +41,21 @@ CHECKS: tuple[Check, ...] = (
 
 
 def audit(
-    gt: Dataset, pred: Dataset, aligned: Alignment, metrics: DetectionMetrics, hashes: Sequence[Words]
+    gt: Dataset,
+    pred: Dataset,
+    aligned: Alignment,
+    metrics: DetectionMetrics,
+    hashes: Sequence[Words],
+    *,
+    options: SideOptions | None = None,
 ) -> tuple[Finding, ...]:
     """Run all checks on an evaluation; findings in the order of their weight.
 
+    What is beyond doubt read wrongly is an error if `options` are given, else a warning.
+
     Parameters
     ----------
-    gt, pred, aligned, metrics
+    gt, pred, aligned, metrics, options
         See `AuditContext`.
     hashes : pair of ndarray of uint64
         Hashes of the rows of the aligned ground truth and predictions.
@@ -61,11 +70,23 @@ def audit(
         sample=sample,
         gt_hashes=hashes[0],
         pred_hashes=hashes[1],
+        options=options,
     )
     findings = FindingLog()
     for check in CHECKS:
         check(context, findings)
     return findings.findings()
+
+
+def is_doubtful(aligned: Alignment) -> bool:
+    """Whether a sample of the boxes leaves room for something read wrongly, which only the checks can settle."""
+    placed = aligned.placement
+    sample = take_sample(placed.gt, placed.pred, len(placed.images.table))
+    return (
+        place_agreement(sample).share < DOUBTED
+        or Confusion.of(sample).agreement(aligned.classes.rows) <= STOP_GIVEN
+        or any(finding.code == "image-extra" for finding in aligned.findings)
+    )
 
 
 def audit_alone(side: Dataset) -> tuple[Finding, ...]:

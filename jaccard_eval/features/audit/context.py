@@ -11,6 +11,7 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.features.audit.agreement import Sample
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.options import SideOptions
 
 MISREAD = ("box-encoding", "box-units", "box-axes")  # codes of boxes read wrongly, which tell nothing of anything else
 
@@ -31,6 +32,8 @@ class AuditContext:
         Boxes of some images, paired by place alone, each side with its own classes.
     gt_hashes, pred_hashes : ndarray of uint64, shape (n,)
         Hash of each row of the aligned tables; equal rows have equal hashes.
+    options : SideOptions, optional
+        What the caller named and allows, where files may stop the run; None where everything is a warning at most.
     """
 
     gt: Dataset
@@ -40,6 +43,16 @@ class AuditContext:
     sample: Sample
     gt_hashes: Words
     pred_hashes: Words
+    options: SideOptions | None = None
+
+    def stops(self, code: str, *, named: bool) -> bool:
+        """Whether a finding beyond doubt ends the run: not where the caller named what is doubted, or allows it."""
+        return self.options is not None and not named and code not in self.options.allow
+
+
+def going_on(code: str) -> str:
+    """Say how to evaluate in spite of an error."""
+    return f"To go on as it is, add --allow {code}."
 
 
 def average_precision(
@@ -49,7 +62,7 @@ def average_precision(
 
     Parameters
     ----------
-    evidence : Evidence
+    context : AuditContext
         Whose protocol, images and classes hold.
     gt, pred : BoxTable
         In the rows of its alignment.

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Placement
+from jaccard_eval.data.alignment import Placement, place
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import posix, without_suffix
@@ -16,12 +16,15 @@ from jaccard_eval.features.audit.agreement import (
     ImageMatchTrial,
     chance_agreement,
     is_better,
+    is_decisive,
     place_agreement,
+    take_sample,
     unflagged,
     ways_to_match,
 )
-from jaccard_eval.features.audit.context import MISREAD, AuditContext
+from jaccard_eval.features.audit.context import MISREAD, AuditContext, going_on
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.options import AlignOptions
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 MIN_UNCOVERED = 5  # images without predictions, before they are more than chance
@@ -35,6 +38,10 @@ FEWEST_OBJECTS = 10  # from which much better agreement says that ids mean other
 NO_AGREEMENT = 0.05
 CHANCE_FACTOR = 1.25  # up to which agreement above that of chance is none
 STANDARD_ERRORS = 3.0  # by which few objects found must exceed chance to mean something
+
+ALL_BOXES = 1_000_000  # predictions looked at before a run is stopped
+UNKNOWN_SHARE = 0.95  # of the prediction images, from which they seem to belong to other ground truth, unless
+FEWEST_COMMON = 3  # objects on the common images, and `LOW_AGREEMENT` of them, are found
 
 OUTSIDE_PIXELS = 2.0  # px and
 OUTSIDE_SHARE = 0.02  # share of the side by which boxes leave pictures before the size is doubted
@@ -50,6 +57,7 @@ def check_images(context: AuditContext, findings: FindingLog) -> None:
     Run after the checks of boxes: where those name a wrong reading of boxes, nothing is claimed about images.
     """
     _check_coverage(context, findings)
+    _check_extra(context, findings)
     for side in (context.gt, context.pred):
         _check_names(side, findings)
     _check_sizes(context, findings)
@@ -169,7 +177,7 @@ def _check_place(context: AuditContext, findings: FindingLog) -> None:
     ways = ways_to_match(context.gt, context.pred, (name for name in NUMBERINGS if name != used))
     better = [way for way in ways if way.agreement.found >= FEWEST_OBJECTS and is_better(way.agreement, own)]
     if better:
-        _warn_numbering(context, own, max(better, key=lambda way: way.agreement.share), findings)
+        _report_numbering(context, own, max(better, key=lambda way: way.agreement.share), findings)
     elif own.possible >= MIN_OBJECTS and own.images >= MIN_IMAGES:
         _warn_mismatch(context, own, findings)
 
@@ -190,14 +198,53 @@ def _warn_mismatch(context: AuditContext, own: Agreement, findings: FindingLog) 
         )
 
 
-def _warn_numbering(context: AuditContext, own: Agreement, way: ImageMatchTrial, findings: FindingLog) -> None:
+def _report_numbering(context: AuditContext, own: Agreement, way: ImageMatchTrial, findings: FindingLog) -> None:
     used = context.aligned.correspondence.image_strategy
-    where = Where(context.pred.path, field="image")
-    proof = f"predictions lie on {own.share:.1%} of the objects by {used} (as matched), on {way.agreement.share:.1%} by"
-    fix = f"Rerun with {way.flag}."
-    if way.name in ("id+1", "id-1"):
-        detail = f"image ids are off by one: {proof} {way.name}"
-        findings.warning("image-shifted", where, detail, fix=fix)
+    code = "image-shifted" if way.name in ("id+1", "id-1") else "image-number"
+    what = "image ids are off by one"
+    if code == "image-number":
+        what = "image ids and the numbers in file names are confused"
+    detail = (
+        f"{what}: predictions lie on {own.share:.1%} of the objects by {used} (as matched), on "
+        f"{way.agreement.share:.1%} by {way.name}"
+    )
+    where, fix = Where(context.pred.path, field="image"), f"Rerun with {way.flag}."
+    named = context.options is not None and context.options.match_images is not None
+    if context.stops(code, named=named) and _is_decisive(context, way):
+        findings.error(code, where, detail, fix=f"{fix} {going_on(code)}")
     else:
-        detail = f"image ids and the numbers in file names are confused: {proof} {way.name}"
-        findings.warning("image-number", where, detail, fix=fix)
+        findings.warning(code, where, detail, fix=fix)
+
+
+def _is_decisive(context: AuditContext, way: ImageMatchTrial) -> bool:
+    """Whether one way to match images is beyond doubt, from the boxes of all of them: samples hold different ones."""
+    other = place(context.gt, context.pred, AlignOptions(match_images=way.name, extra_images="ignore"), FindingLog())
+    given, paired = (
+        take_sample(placed.gt, placed.pred, len(placed.images.table), limit=ALL_BOXES)
+        for placed in (context.aligned.placement, other)
+    )
+    return is_decisive(given, paired)
+
+
+def _check_extra(context: AuditContext, findings: FindingLog) -> None:
+    """Stop where next to no image of the predictions is one of the ground truth, which does not list its images.
+
+    Boxes that lie in place on the few common images say that the others are images without objects.
+    """
+    own = place_agreement(context.sample)
+    if own.found >= FEWEST_COMMON and own.share >= LOW_AGREEMENT:
+        return
+    images, pred = context.aligned.placement.images, context.pred
+    used = np.unique(pred.boxes.image)
+    unknown = used[~np.isin(images.pred_rows[used], images.gt_rows)]
+    named = context.options is not None and context.options.extra_images != "error"
+    if not context.stops("image-extra", named=named) or not len(used) or len(unknown) < UNKNOWN_SHARE * len(used):
+        return
+    names = example_keys(pred.images.name(row) for row in unknown.tolist())
+    findings.error(
+        "image-extra",
+        Where(pred.path, field="image"),
+        f"{len(unknown):,} of {len(used):,} prediction images are not in the ground truth {context.gt.path} ({names}), "
+        f"and predictions lie on {own.found:,} of the {own.possible:,} objects of the others",
+        fix="Check that both belong to one split. If they do, rerun with --extra-images empty.",
+    )

@@ -68,7 +68,9 @@ def test_boxes_read_wrongly_are_named_with_ap50_as_given_and_as_read_rightly(
     true = pair.evaluate()
     plant, code, reading, flags = READINGS[mistake]
     pair.change_boxes(side, plant)
-    wrong = pair.evaluate()
+    stopped = pair.evaluate()
+    assert (stopped.code, stopped.result, list(stopped.errors)) == (3, {}, [code])
+    wrong = pair.evaluate("--allow", code)
     assert wrong.code == 0
     assert wrong.ap < 0.1 * true.ap
     (warning,) = wrong.warnings(*CODES)
@@ -76,6 +78,7 @@ def test_boxes_read_wrongly_are_named_with_ap50_as_given_and_as_read_rightly(
     given, right = wrong.result["metrics"]["AP50"], true.result["metrics"]["AP50"]
     assert f"AP50 {given:.3f} as given, {right:.3f} as {reading}" in warning["message"]
     assert f"{side}.json: box: boxes look like" in warning["message"]
+    assert stopped.errors[code] == f"{warning['message']} To go on as it is, add --allow {code}."
     assert wrong.warnings(*LEFT_TO_IMAGES) == []
     assert suggested_flags(warning["message"]) == flags.replace("{}", side).split()
     mended = pair.evaluate(*suggested_flags(warning["message"]))
@@ -124,11 +127,12 @@ def test_boxes_read_wrongly_are_named_though_the_classes_are_wrong_as_well(good_
     true = pair.evaluate()
     pair.change_boxes("pred", _xyxy)
     pair.change_classes(lambda number: number - 1)
-    (warning,) = pair.evaluate().warnings(*CODES)
-    assert "AP50 (classes pooled)" in warning["message"]
-    boxes = suggested_flags(warning["message"])
-    (classes,) = pair.evaluate(*boxes).warnings("class-mapping")  # told once boxes are read rightly
-    mended = pair.evaluate(*boxes, *suggested_flags(classes["message"]))
+    boxes = pair.evaluate().errors
+    assert "AP50 (classes pooled)" in boxes["box-encoding"]
+    reading = suggested_flags(*boxes.values())
+    classes = pair.evaluate(*reading).errors  # told once boxes are read rightly
+    assert list(classes) == ["class-mapping"]
+    mended = pair.evaluate(*reading, *suggested_flags(*classes.values()))
     assert mended.ap == pytest.approx(true.ap, rel=0, abs=1e-12)
 
 
@@ -220,11 +224,10 @@ def test_columns_of_a_csv_under_the_names_of_others_are_named(
     gt, true, wrong = sample_data / "csv/gt.csv", sample_data / "csv/better.csv", tmp_path / "wrong.csv"
     header, rows = true.read_text().split("\n", 1)
     wrong.write_text(f"{header.replace('xmin,ymin,xmax,ymax', 'ymin,xmin,ymax,xmax')}\n{rows}")
-    outcome = run_evaluate(capsys, str(gt), str(wrong))
-    (warning,) = outcome.warnings(*CODES)
-    assert (warning["code"], suggested_flags(warning["message"])) == ("box-axes", ["--pred-box", "yxyx"])
+    errors = run_evaluate(capsys, str(gt), str(wrong)).errors
+    assert suggested_flags(errors["box-axes"]) == ["--pred-box", "yxyx"]
     expected = run_evaluate(capsys, str(gt), str(true)).ap
-    assert run_evaluate(capsys, str(gt), str(wrong), *suggested_flags(warning["message"])).ap == expected
+    assert run_evaluate(capsys, str(gt), str(wrong), *suggested_flags(errors["box-axes"])).ap == expected
 
 
 def test_label_files_with_x1_x2_y1_y2_in_the_place_of_centres_are_named(
@@ -236,9 +239,9 @@ def test_label_files_with_x1_x2_y1_y2_in_the_place_of_centres_are_named(
         text = [f"{line[0]} {' '.join(map(repr, box))} {line[5]}" for line, box in zip(lines, boxes, strict=True)]
         (tmp_path / file.name).write_text("\n".join(text))
     gt = str(sample_data / "yolo/data.yaml")
-    (warning,) = run_evaluate(capsys, gt, str(tmp_path)).warnings(*CODES)
-    assert (warning["code"], suggested_flags(warning["message"])) == ("box-axes", ["--pred-box", "xxyy"])
-    mended = run_evaluate(capsys, gt, str(tmp_path), *suggested_flags(warning["message"]))
+    errors = run_evaluate(capsys, gt, str(tmp_path)).errors
+    assert suggested_flags(errors["box-axes"]) == ["--pred-box", "xxyy"]
+    mended = run_evaluate(capsys, gt, str(tmp_path), *suggested_flags(errors["box-axes"]))
     true = run_evaluate(capsys, gt, str(sample_data / "yolo/better"))
     assert mended.ap == pytest.approx(true.ap, rel=0, abs=1e-12)
 
