@@ -210,10 +210,9 @@ def test_the_sixth_column_is_the_confidence(load: Load) -> None:
 
 
 def test_the_second_column_is_the_confidence_where_boxes_would_leave_the_image_otherwise(load: Load) -> None:
-    # Read as cx cy w h conf, the first box would reach from 0.9 - 0.1/2 to 0.95, but its height from 0.1 - 0.2/2; the
-    # second reaches from 0.3 - 0.9/2 = -0.15.
-    data = load("0 0.9 0.1 0.1 0.2 0.2\n0 0.3 0.9 0.9 0.2 0.2\n", role="pred")
-    assert scores(data) == [0.9, 0.3]
+    # Read as cx cy w h conf, the second box would reach from 0.3 - 0.9/2 = -0.15, the third from 0.2 - 0.5/2 = -0.05.
+    data = load("0 0.9 0.1 0.1 0.2 0.2\n0 0.3 0.9 0.9 0.2 0.2\n0 0.2 0.1 0.5 0.2 0.3\n", role="pred")
+    assert scores(data) == [0.9, 0.3, 0.2]
     assert xywh(data)[0] == [0.0, 0.0, 0.2, 0.2]
 
 
@@ -224,16 +223,20 @@ def test_in_pixels_the_column_within_0_and_1_is_the_confidence(load: Load) -> No
     assert xywh(first) == xywh(last)
 
 
-def test_a_tie_between_second_and_last_goes_to_the_last_with_a_note(load: Load) -> None:
-    data = load("0 0.5 0.5 0.2 0.2 0.3\n", role="pred")
-    assert scores(data) == [0.3]
-    assert said(data) == ["columns-assumed"]
+def test_a_tie_between_second_and_last_is_asked_with_the_flags_that_settle_it(refuse: Refuse) -> None:
+    text = refuse("0 0.5 0.5 0.2 0.2 0.3\n", role="pred")
+    assert "1 box fits as class cx cy w h conf and as class conf cx cy w h" in text
+    assert "--pred-columns box-conf --pred-box cxcywh or --pred-columns conf-box --pred-box cxcywh" in text
 
 
 def test_the_columns_that_the_user_names_win(load: Load) -> None:
     data = load("0 0.5 0.5 0.2 0.2 0.3\n", role="pred", columns="conf-box")
     assert scores(data) == [0.5]
-    assert said(data) == []
+    assert said(data) == ["box-assumed"]  # a note: one box in the middle is also x y w h
+
+
+def test_the_columns_and_the_encoding_that_the_user_names_leave_nothing_to_say(load: Load) -> None:
+    assert said(load("0 0.5 0.5 0.2 0.2 0.3\n", role="pred", columns="conf-box", box="cxcywh")) == []
 
 
 def test_unknown_columns_are_a_usage_error(load: Load) -> None:

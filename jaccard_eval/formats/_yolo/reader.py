@@ -12,23 +12,20 @@ from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray
 from jaccard_eval.data.dataset import Key, unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
-from jaccard_eval.formats._yolo.lines import (
+from jaccard_eval.formats._yolo.columns import Columns, choose_columns, named_columns, uses_names
+from jaccard_eval.formats._yolo.encodings import (
     FIELDS,
     HIGH,
     LOW,
     PIXEL_LOOK,
-    Columns,
-    IntArray,
-    LabelLines,
-    choose_columns,
-    choose_normalised,
-    choose_pixels,
+    EncodingChoice,
+    Frame,
+    choose_encoding,
     is_mostly_normalised,
     is_normalised,
-    named_columns,
-    read_label_files,
-    uses_names,
+    spelled,
 )
+from jaccard_eval.formats._yolo.lines import IntArray, LabelLines, read_label_files
 from jaccard_eval.formats._yolo.sources import (
     LabelSource,
     find_description,
@@ -365,7 +362,7 @@ def add_boxes(
     lines = reporter.lines
     by_name = uses_names(lines)
     numbers = np.minimum(lines.trailing_numbers(), lines.count - 1) if by_name else lines.count - 1
-    columns = _settle_columns(draft, lines, numbers, by_name=by_name)
+    columns = _settle_columns(draft, lines, numbers, file_sizes[lines.file], by_name=by_name)
     good = check_columns(reporter, columns, numbers, by_name=by_name)
     if by_name and columns.shape == "box":
         numbers = np.minimum(numbers, columns.box_width)  # the rest ends the name
@@ -378,13 +375,13 @@ def add_boxes(
     _add_rows(label_set, rows, keys, file_sizes, labels)
 
 
-def _settle_columns(draft: Draft, lines: LabelLines, numbers: IntArray, *, by_name: bool) -> Columns:
+def _settle_columns(draft: Draft, lines: LabelLines, numbers: IntArray, sizes: FloatArray, *, by_name: bool) -> Columns:
     """Take the layout that the user named, else the one that the set supports; say what was assumed."""
     options = draft.options
     if options.columns is not None:
         return named_columns(options.columns)
-    choice = choose_columns(lines, numbers, by_name=by_name, role=options.role)
-    fix = f"Name the layout with --{options.role}-columns (box-conf, conf-box, box-track, ...)."
+    choice = choose_columns(lines, numbers, sizes, by_name=by_name, options=options)
+    fix = choice.fix or f"Name the layout with --{options.role}-columns (box-conf, conf-box, box-track, ...)."
     if choice.is_undecided:
         draft.findings.error("columns-ambiguous", Where(draft.path), choice.assumption, fix=fix)
     elif choice.assumption:
@@ -487,10 +484,25 @@ def _settle_encoding(label_set: _Set, coords: FloatArray, sizes: FloatArray) -> 
             draft.findings.error("outline-encoding", Where(draft.path), f"{what} have no box encoding", fix=fix)
         draft.details.append(f"{label_set.columns.fields()}, {_UNITS[units]}")
         return units, "xyxy"
-    choice = choose_normalised(coords) if units == "norm" else choose_pixels(coords, sizes)
+    choice = choose_encoding(coords, Frame.of(coords, units, sizes), is_scored="conf" in label_set.columns.order)
     encoding = options.box or choice.encoding
-    if choice.assumption and options.box is None:
-        add = draft.findings.warning if choice.is_doubtful else draft.findings.note
-        add("box-assumed", Where(draft.path), choice.assumption, fix=f"Settle it with --{options.role}-box.")
-    draft.details.append(f"{label_set.columns.fields(' '.join(FIELDS[encoding]))}, {_UNITS[units]}")
+    if options.box is None:
+        _mention_encoding(label_set, choice, len(coords))
+    draft.details.append(f"{label_set.columns.fields(spelled(encoding))}, {_UNITS[units]}")
     return units, encoding
+
+
+def _mention_encoding(label_set: _Set, choice: EncodingChoice, n: int) -> None:
+    """Say what was assumed of an encoding; where that would be a guess, ask for it."""
+    findings, role = label_set.draft.findings, label_set.draft.options.role
+    where = Where(label_set.draft.path)
+    if choice.severity is not Severity.ERROR:
+        add = findings.warning if choice.severity is Severity.WARNING else findings.note
+        if choice.assumption:
+            add("box-assumed", where, choice.assumption, fix=f"Settle it with --{role}-box.")
+    elif not findings.has("columns-ambiguous"):  # which names the encodings as well
+        readings = (choice.encoding, *choice.rivals)
+        looks = " and as ".join(map(spelled, readings))
+        flags = " or ".join(f"--{role}-box {encoding}" for encoding in readings)
+        detail = f"{pluralise(n, 'box fits', 'boxes fit')} as {looks}"
+        findings.error("columns-ambiguous", where, detail, fix=f"Pass {flags}.")

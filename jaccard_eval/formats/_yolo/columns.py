@@ -1,0 +1,275 @@
+"""The columns of text labels: what stands behind the class, found over the whole set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.errors import UsageError
+from jaccard_eval.formats._yolo.encodings import (
+    CLEAR,
+    HABIT,
+    IMPOSSIBLE,
+    USUAL,
+    Frame,
+    distinct_rows,
+    fit,
+    is_mostly_normalised,
+    spelled,
+)
+from jaccard_eval.formats._yolo.lines import IntArray, LabelLines
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.text import did_you_mean, pluralise, quoted_value
+
+MIN_POINTS = 6  # numbers of the smallest polygon, a triangle
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The order of what follows the class: one of "box", "polygon", "obb", with "conf" and "track" around it."""
+
+    order: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name that ``columns=`` takes."""
+        return "-".join(self.order)
+
+    @property
+    def shape(self) -> str:
+        """One of "box", "polygon" and "obb"."""
+        return next(part for part in self.order if part in _SHAPES)
+
+    @property
+    def head(self) -> int:
+        """How many numbers stand before the shape."""
+        return self.order.index(self.shape)
+
+    @property
+    def tail(self) -> int:
+        """How many numbers stand behind the shape."""
+        return len(self.order) - 1 - self.head
+
+    @property
+    def box_width(self) -> int:
+        """How many numbers a line has behind the class when its shape is a box."""
+        return len(self.order) + 3
+
+    def accepts(self, numbers: IntArray) -> BoolArray:
+        """Return whether so many numbers fit; a track id behind a box may be missing, as trackers leave it out."""
+        inner = numbers - self.head - self.tail
+        fits: BoolArray
+        if self.shape == "box":
+            fits = (inner == 4) | ((inner == 3) & (self.order[-1] == "track"))
+        else:
+            fits = (inner == 8) if self.shape == "obb" else (inner >= MIN_POINTS) & (inner % 2 == 0)
+        return fits
+
+    def score_offset(self, numbers: IntArray) -> IntArray | None:
+        """Where the score stands among the numbers of each line; None without scores."""
+        if "conf" not in self.order:
+            return None
+        if self.order[0] == "conf":
+            return np.zeros_like(numbers)
+        return np.full_like(numbers, 4) if self.shape == "box" else numbers - self.tail
+
+    def describe(self) -> str:
+        """Return what a line looks like, for messages."""
+        return f"{self.box_width + 1} columns ({self.fields()})" if self.shape == "box" else self.fields()
+
+    def fields(self, box: str = "x y w h") -> str:
+        """Return the names of all fields, with those of a box as given."""
+        names = _SHAPES | {"box": box}
+        return " ".join(("class", *(names.get(part, part) for part in self.order)))
+
+
+# Ultralytics and darknet write the confidence of fractions last; in log-odds, as in `encodings`.
+_SECOND_HABIT = -2.0
+_SHAPES = {"box": "x y w h", "polygon": "x1 y1 x2 y2 x3 y3 ...", "obb": "x1 y1 x2 y2 x3 y3 x4 y4"}
+
+COLUMNS = {
+    columns.name: columns
+    for columns in (
+        Columns(("box",)),
+        Columns(("box", "conf")),
+        Columns(("conf", "box")),
+        Columns(("box", "track")),
+        Columns(("box", "conf", "track")),
+        Columns(("polygon",)),
+        Columns(("polygon", "conf")),
+        Columns(("polygon", "conf", "track")),
+        Columns(("obb",)),
+        Columns(("obb", "conf")),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChoice:
+    """A layout; what was assumed, where the data does not prove it; whether that can be wrong, and what settles it."""
+
+    columns: Columns
+    assumption: str = ""
+    is_undecided: bool = False
+    fix: str = ""
+
+
+def named_columns(name: str) -> Columns:
+    """Return the layout of a name."""
+    if name not in COLUMNS:
+        known = ", ".join(COLUMNS)
+        raise UsageError(f"unknown column layout {quoted_value(name)}; known are {known}.{did_you_mean(name, COLUMNS)}")
+    return COLUMNS[name]
+
+
+def uses_names(lines: LabelLines) -> bool:
+    """Whether most lines start with a word: classes are given by name, not by index."""
+    return int(np.isnan(lines.values[lines.first]).sum()) * 2 > len(lines)
+
+
+def choose_columns(
+    lines: LabelLines, numbers: IntArray, sizes: FloatArray, *, by_name: bool, options: ReadOptions
+) -> ColumnChoice:
+    """Return the layout that the whole set supports.
+
+    Parameters
+    ----------
+    lines : LabelLines
+    numbers : ndarray of int64, shape (n_lines,)
+        How many numbers follow the class in each line.
+    sizes : ndarray of float64, shape (n_lines, 2)
+        Width and height of the image of each line, NaN where unknown.
+    by_name : bool
+        Whether classes are given by name.
+    options : ReadOptions
+        The role, and the encoding and units that the user named.
+
+    Notes
+    -----
+    Five columns are a box. Six have the confidence last or second: whichever makes better boxes of the other four, in
+    the encoding that suits them best; whole numbers above 1 behind a normalised box are track ids. Seven are box,
+    confidence and track id when the sixth lies in 0..1 and the seventh is a whole number throughout, else a triangle.
+    Longer lines are polygons, of predictions with a confidence if the number of columns is even. (Columns count the
+    class.)
+    """
+    if by_name:
+        return _choose_behind_names(lines, numbers, sizes, options)
+    if int((numbers >= MIN_POINTS).sum()) * 2 > len(numbers):
+        return _choose_points(lines, numbers, options.role)
+    six, rows = _block(lines, numbers, 5)
+    seven, _ = _block(lines, numbers, 6)
+    if len(six) >= int((numbers == 4).sum()) and len(six):
+        choice = _choose_six(six, sizes[rows], options)
+        continued = choice.columns.name == "box-conf" and _has_score_and_track(seven)
+        return ColumnChoice(COLUMNS["box-conf-track"]) if continued else choice
+    return ColumnChoice(COLUMNS["box-track"] if _are_track_ids(six[:, 4]) else COLUMNS["box"])
+
+
+def _choose_behind_names(lines: LabelLines, numbers: IntArray, sizes: FloatArray, options: ReadOptions) -> ColumnChoice:
+    """Choose box or box and confidence: a number that is no confidence belongs to the name, as in "Boeing 737"."""
+    counts = np.bincount(np.minimum(numbers, 5), minlength=6)
+    if counts[5] <= counts[4]:
+        return ColumnChoice(COLUMNS["box"])
+    six, rows = _block(lines, numbers, 5, or_more=True)
+    if min(_count_outside(six[:, 0]), _count_outside(six[:, 4])) * 2 > len(six):
+        return ColumnChoice(COLUMNS["box"])
+    choice = _choose_six(six, sizes[rows], options)
+    return ColumnChoice(COLUMNS["box"]) if "track" in choice.columns.order else choice
+
+
+def _choose_six(six: FloatArray, sizes: FloatArray, options: ReadOptions) -> ColumnChoice:
+    """Choose between the confidence last, the confidence second, and a track id last."""
+    second, last = six[:, 0], six[:, 4]
+    outside_second, outside_last = _count_outside(second), _count_outside(last)
+    units = options.units or ("norm" if is_mostly_normalised(six[:, :4]) else "px")
+    if units == "norm":
+        if _are_track_ids(last):
+            return ColumnChoice(
+                COLUMNS["box-track"], "column 6 holds whole numbers above 1: taken for track ids, not for confidences"
+            )
+        if outside_last * 2 > len(six):
+            return ColumnChoice(COLUMNS["box-conf"])
+    elif min(outside_second, outside_last) * 2 > len(six):
+        if _are_track_ids(last):
+            assumption = (
+                "columns 2 and 6 are no confidences in 0..1; the whole numbers in column 6 are taken for track ids"
+            )
+            return ColumnChoice(COLUMNS["box-track"], assumption)
+        assumption = "neither column 2 nor column 6 is a confidence in 0..1"
+        return ColumnChoice(COLUMNS["box-conf"], assumption, is_undecided=True)
+    return _place_score(six, Frame.of(six, units, sizes), options)
+
+
+def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnChoice:
+    """Choose the place of the confidence together with the encoding of the box that is left.
+
+    One without the other goes wrong: read as centre-size, corners leave their image wherever the confidence stands.
+    """
+    rows = distinct_rows(six, frame)
+    seen, frame = six[rows], frame.take(rows)
+    fits: dict[tuple[str, str], float] = {}
+    # A column that alone is the same in all rows is a score that was filled in: boxes of one height have one width.
+    constant = np.flatnonzero((seen == seen[0]).all(axis=0)).tolist() if len(seen) > 1 else []
+    for name, prior in (("box-conf", 0.0), ("conf-box", _SECOND_HABIT if frame.units == "norm" else 0.0)):
+        head = COLUMNS[name].head
+        score = seen[:, 0 if head else 4]
+        habit = prior + (2 * CLEAR if constant == [0 if head else 4] else 0.0)
+        for encoding in USUAL if options.box is None else (options.box,):
+            likelihood = fit(seen[:, head : head + 4], encoding, frame, (score >= 0) & (score <= 1))
+            fits[name, encoding] = likelihood + habit + HABIT[frame.units].get(encoding, 0.0)
+    ranked = sorted(fits, key=lambda reading: -fits[reading])
+    best = ranked[0]
+    near = [reading for reading in ranked if fits[best] - fits[reading] < CLEAR]
+    columns = COLUMNS[best[0]]
+    if all(name == best[0] for name, _ in near):
+        return ColumnChoice(columns)
+    if fits[best] <= IMPOSSIBLE:  # the boxes are broken, whatever is read: the checks of each line tell how
+        return ColumnChoice(COLUMNS["box-conf"])
+    best_of = list({name: (name, encoding) for name, encoding in reversed(near)}.values())[::-1]
+    looks = " and as ".join(COLUMNS[name].fields(spelled(encoding)) for name, encoding in best_of)
+    flags = " or ".join(
+        f"--{options.role}-columns {name} --{options.role}-box {encoding}" for name, encoding in best_of
+    )
+    text = f"{pluralise(len(six), 'box fits', 'boxes fit')} as {looks}: column 2 or column 6 can be the confidence"
+    return ColumnChoice(columns, text, is_undecided=True, fix=f"Pass {flags}.")
+
+
+def _choose_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice:
+    seven, _ = _block(lines, numbers, 6)
+    if len(seven) * 2 > len(numbers) and _has_score_and_track(seven):
+        return ColumnChoice(
+            COLUMNS["box-conf-track"], "7 columns: the sixth is taken for the confidence, the seventh for a track id"
+        )
+    long = numbers[numbers >= MIN_POINTS]
+    ends = (lines.first + lines.count - 1)[numbers >= MIN_POINTS + 2]
+    is_tracked = len(ends) > 0 and _are_track_ids(lines.values[ends]) and not _count_outside(lines.values[ends - 1])
+    if role == "pred" and is_tracked:
+        return ColumnChoice(COLUMNS["polygon-conf-track"])
+    with_score = role == "pred" and int((long % 2 == 1).sum()) * 2 > len(long)
+    shape = "obb" if bool((long - with_score == 8).all()) else "polygon"
+    return ColumnChoice(COLUMNS[f"{shape}-conf" if with_score else shape])
+
+
+def _block(lines: LabelLines, numbers: IntArray, width: int, *, or_more: bool = False) -> tuple[FloatArray, IntArray]:
+    """Return the last `width` numbers (n, width) of the lines with so many, and their rows (n,), if all are finite."""
+    rows = np.flatnonzero(numbers >= width if or_more else numbers == width)
+    start = lines.first[rows] + lines.count[rows] - width
+    block: FloatArray = lines.values[start[:, np.newaxis] + np.arange(width)]
+    finite = np.isfinite(block).all(axis=1)
+    return block[finite], rows[finite]
+
+
+def _count_outside(column: FloatArray) -> int:
+    """How many values are no confidence: below 0, above 1, or no number."""
+    return int((~((column >= 0) & (column <= 1))).sum())
+
+
+def _are_track_ids(column: FloatArray) -> bool:
+    return len(column) > 0 and bool((column == np.floor(column)).all() and (column >= 0).all() and column.max() > 1)
+
+
+def _has_score_and_track(seven: FloatArray) -> bool:
+    track = seven[:, 5]
+    return len(seven) > 0 and _count_outside(seven[:, 4]) == 0 and bool((track == np.floor(track)).all())
