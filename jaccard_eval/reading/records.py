@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,17 +45,21 @@ class Record:
         if not isinstance(value, dict):
             findings.error("record-type", where, f"is {described_json(value)}; expected an object", fix=_EXPORT)
             return cls({}, where, FindingLog())
-        for key in value.repeated if isinstance(value, RepeatedKeys) else ():
-            place = replace(where, field=key)
-            findings.error(
-                "key-duplicate", place, f"duplicate key {quoted_value(key)} in one object", fix="Keep one of them."
-            )
-        return cls(value, where, findings)
+        record = cls(value, where, findings)
+        record.refuse_repeated(value)
+        return record
 
     @classmethod
     def list_of(cls, value: Any, where: Where, findings: FindingLog) -> Iterator[Record]:
         """Take a value as a list of objects; what is none is told and left out."""
         return cls({"": value}, where, findings).records("")
+
+    def refuse_repeated(self, fields: Container[str]) -> None:
+        """Record which of the fields stand in the object more than once."""
+        for key in self.values.repeated if isinstance(self.values, RepeatedKeys) else ():
+            if key in fields:
+                detail = f"duplicate key {quoted_value(key)} in one object"
+                self.error("key-duplicate", key, detail, "Keep one of them.")
 
     def has(self, field: str) -> bool:
         """Whether a field is given and not null."""
@@ -63,7 +67,20 @@ class Record:
 
     def number(self, field: str) -> float:
         """Read a finite number; NaN where there is none."""
-        return self._finite(field, self.values[field]) if self._require(field) else math.nan
+        return self.finite(field, self.values[field]) if self._require(field) else math.nan
+
+    def finite(self, field: str, value: Any) -> float:
+        """Take a value as a finite number; NaN where it is none."""
+        if not is_number(value):
+            self.error(
+                "number-type", field, f"is {described_json(value)}, not a number", "Write numbers without quotes."
+            )
+        elif not is_finite(value):
+            detail = f"is {shown_json(value)}; numbers must be finite and not too large (at most 1.8e308)"
+            self.error("number-not-finite", field, detail, "Fix the exporter or drop the record.")
+        else:
+            return float(value)
+        return math.nan
 
     def optional(self, field: str, default: float = math.nan) -> float:
         """Read a finite number that need not be there."""
@@ -87,7 +104,7 @@ class Record:
         """Read so many finite numbers in an array."""
         values = self.array(field)
         if len(values) == count:
-            return [self._finite(f"{field}[{at}]", value) for at, value in enumerate(values)]
+            return [self.finite(f"{field}[{at}]", value) for at, value in enumerate(values)]
         if isinstance(self.values.get(field), list):
             self.error("bbox-length", field, f"has {len(values)} values; expected {count} numbers")
         return [math.nan] * count
@@ -161,16 +178,6 @@ class Record:
             return True
         self.error("field-missing", field, "is null" if field in self.values else "is missing")
         return False
-
-    def _finite(self, field: str, value: Any) -> float:
-        if not is_number(value):
-            self.error("number-type", field, f"is {described_json(value)}, not a number", "Write numbers unquoted.")
-        elif not is_finite(value):
-            detail = f"is {shown_json(value)}; numbers must be finite and not too large (at most 1.8e308)"
-            self.error("number-not-finite", field, detail, "Fix the exporter or drop the record.")
-        else:
-            return float(value)
-        return math.nan
 
 
 def documents(path: Path, draft: Draft, *, besides: frozenset[str] = frozenset()) -> Iterator[tuple[str, Path, Any]]:
