@@ -1,4 +1,4 @@
-"""Evaluation protocols as data: every rule that can change a number is a field with its source."""
+"""What a protocol is: every rule that can change a number is a field. The known ones are in `known_protocols`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import fields_document, written_as
+from jaccard_eval.data.known_protocols import RULES
 from jaccard_eval.errors import UsageError
 from jaccard_eval.options import require_lists
 from jaccard_eval.text import did_you_mean, quoted_value
 
-SMALL_MAX_AREA = 32.0**2  # px², COCO detection evaluation
-MEDIUM_MAX_AREA = 96.0**2  # px², COCO detection evaluation
-LARGEST_AREA = 1e5**2  # px², pycocotools Params.setDetParams
 BOXES = "bbox"  # the `iou_type` of all files that name none
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 
@@ -140,101 +138,19 @@ def _require_valid(protocol: Protocol) -> None:
             raise UsageError(f"{name} must lie in [0, 1], got {getattr(protocol, name):g}")
 
 
-COCO_AREAS = (
-    AreaRange("all", 0.0, LARGEST_AREA),
-    AreaRange("small", 0.0, SMALL_MAX_AREA),
-    AreaRange("medium", SMALL_MAX_AREA, MEDIUM_MAX_AREA),
-    AreaRange("large", MEDIUM_MAX_AREA, LARGEST_AREA),
-)
-
-COCO = Protocol(
-    name="coco",
-    iou_thresholds=tuple(np.linspace(0.5, 0.95, 10).tolist()),
-    areas=COCO_AREAS,
-    max_dets=(1, 10, 100),
-    assignment="best_free",
-    iou_ties="last",
-    score_ties="image",
-    pixel_offset=0.0,
-    crowd_overlap="ioa",
-    ignored_flags=("crowd",),
-    reusable_flags=("crowd",),
-    interpolation="grid",
-    recall_points=101,
-    precision_epsilon=float(np.spacing(1.0)),
-    sources=(
-        ("iou_thresholds", "pycocotools 2.0.11 cocoeval.py Params.setDetParams: linspace(.5, .95, 10)"),
-        ("areas", "pycocotools 2.0.11 cocoeval.py Params.setDetParams: areaRng, closed at both ends"),
-        ("max_dets", "pycocotools 2.0.11 cocoeval.py Params.setDetParams: 1, 10, 100, per image and class"),
-        ("assignment", "pycocotools 2.0.11 cocoeval.py COCOeval.evaluateImg"),
-        ("iou_ties", "pycocotools 2.0.11 cocoeval.py COCOeval.evaluateImg: 'continue' only below the best so far"),
-        ("score_ties", "pycocotools 2.0.11 cocoeval.py COCOeval.accumulate: images ascending, mergesort"),
-        ("pixel_offset", "pycocotools 2.0.11 maskApi.c bbIou: no pixel is added"),
-        ("crowd_overlap", "pycocotools 2.0.11 maskApi.c bbIou: the union is the detection where iscrowd"),
-        ("ignored_flags", "pycocotools 2.0.11 cocoeval.py COCOeval._prepare: ignore is overwritten by iscrowd"),
-        ("reusable_flags", "pycocotools 2.0.11 cocoeval.py COCOeval.evaluateImg: a crowd is never taken"),
-        ("interpolation", "pycocotools 2.0.11 cocoeval.py COCOeval.accumulate"),
-        ("recall_points", "pycocotools 2.0.11 cocoeval.py Params.setDetParams: linspace(0, 1, 101)"),
-        ("precision_epsilon", "pycocotools 2.0.11 cocoeval.py COCOeval.accumulate: np.spacing(1)"),
-    ),
-)
-
-_VOC_SOURCES = (
-    ("iou_thresholds", "PASCAL VOC development kit, VOCinit.m: minoverlap 0.5"),
-    ("areas", "PASCAL VOC has no size ranges"),
-    ("max_dets", "PASCAL VOC has no cap"),
-    (
-        "assignment",
-        "PASCAL VOC development kit, VOCevaldet.m: highest overlap over all boxes, 'multiple detection' is FP",
-    ),
-    ("iou_ties", "PASCAL VOC development kit, VOCevaldet.m: 'ov > ovmax', the first wins"),
-    ("score_ties", "PASCAL VOC development kit, VOCevaldet.m: sort of the confidences as read, stable"),
-    ("pixel_offset", "PASCAL VOC development kit, VOCevaldet.m: widths are max - min + 1"),
-    ("crowd_overlap", "PASCAL VOC has no crowds; such boxes are treated as difficult"),
-    ("ignored_flags", "PASCAL VOC development kit, VOCevaldet.m: difficult objects are not counted"),
-    ("reusable_flags", "PASCAL VOC development kit, VOCevaldet.m: a difficult object is never marked as detected"),
-    ("precision_epsilon", "PASCAL VOC development kit, VOCevaldet.m: tp / (tp + fp)"),
-)
-
-VOC2012 = Protocol(
-    name="voc2012",
-    iou_thresholds=(0.5,),
-    areas=(AreaRange("all", -np.inf, np.inf),),
-    max_dets=(),
-    assignment="best_any",
-    iou_ties="first",
-    score_ties="file",
-    pixel_offset=1.0,
-    crowd_overlap="iou",
-    ignored_flags=("difficult", "crowd", "ignore"),
-    reusable_flags=("difficult", "crowd", "ignore"),
-    interpolation="area",
-    recall_points=0,
-    precision_epsilon=0.0,
-    sources=(
-        *_VOC_SOURCES,
-        ("interpolation", "PASCAL VOC 2010-2012 development kit, VOCap.m: area below the envelope"),
-    ),
-)
-
-VOC2007 = VOC2012.with_options(
-    name="voc2007",
-    interpolation="grid",
-    recall_points=11,
-    sources=(
-        *_VOC_SOURCES,
-        (
-            "interpolation",
-            "PASCAL VOC 2007 development kit, VOCevaldet.m: mean over 11 recalls of the best precision beyond",
-        ),
-        (
-            "recall_points",
-            "numpy's linspace(0, 1, 11), as in detectron2, mmdetection and chainercv: .3, .6, .7 lie one ulp high",
-        ),
-    ),
-)
-
-PROTOCOLS = {protocol.name: protocol for protocol in (COCO, VOC2007, VOC2012)}
+# A protocol is added in `known_protocols`, and nowhere else.
+PROTOCOLS = {
+    name: Protocol(
+        **{
+            **rules,
+            "name": name,
+            "areas": tuple(AreaRange(area, low, high) for area, (low, high) in rules["areas"].items()),
+            "sources": tuple(rules["sources"].items()),
+        }
+    )
+    for name, rules in RULES.items()
+}
+COCO, VOC2007, VOC2012 = (PROTOCOLS[name] for name in ("coco", "voc2007", "voc2012"))
 
 
 def get_protocol(name: str) -> Protocol:

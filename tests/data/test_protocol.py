@@ -18,6 +18,11 @@ def test_coco_has_the_rules_of_pycocotools() -> None:
     assert COCO.precision_epsilon == np.spacing(1)
 
 
+def test_the_thresholds_of_coco_are_those_of_linspace_to_the_last_bit() -> None:
+    assert list(COCO.iou_thresholds) == np.linspace(0.5, 0.95, int(np.round((0.95 - 0.5) / 0.05)) + 1).tolist()
+    assert COCO.precision_epsilon == np.spacing(1.0)
+
+
 def test_voc_has_the_rules_of_its_development_kit() -> None:
     for voc in (VOC2007, VOC2012):
         assert voc.iou_thresholds == (0.5,)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from jaccard_eval.data.document import DataTable, MetricValue
-from jaccard_eval.data.protocol import LARGEST_AREA
+from jaccard_eval.data.known_protocols import LARGEST_AREA
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint, SliceRow
 from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns, intervals_section
 from jaccard_eval.report import ReportOptions

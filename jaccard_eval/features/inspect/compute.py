@@ -11,7 +11,7 @@ import numpy as np
 from jaccard_eval.data.alignment import Alignment, common_sizes, summarise
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, from_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, Reading
-from jaccard_eval.data.protocol import COCO, COCO_AREAS, Protocol
+from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.result import InputSummary
 from jaccard_eval.data.signature import digest_rows, row_hashes
 from jaccard_eval.features.audit.agreement import take_sample
@@ -97,7 +97,7 @@ def count_boxes(view: BoxView, reading: Reading) -> BoxCounts:
     with np.errstate(over="ignore"):  # a height that is rounded to nothing
         ratios = width[solid] / height[solid]
     # An area that lies on the shared end of two ranges counts in both, as COCO's evaluation has it.
-    ranges = COCO_AREAS[1:] if in_pixels else ()
+    ranges = COCO.areas[1:] if in_pixels else ()
     buckets = {
         area.name: int(np.count_nonzero((boxes.area >= area.low) & (boxes.area <= area.high))) for area in ranges
     }
