@@ -7,6 +7,7 @@ about a result is the business of the feature that it comes from.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
@@ -99,11 +100,36 @@ def all_reporters() -> Sequence[Reporter]:
 
 def describe_outputs() -> str:
     """Return what ``-o`` can write, by suffix and by name, as its help lists it."""
+    reporters = [reporter for info in pkgutil.iter_modules(outputs.__path__) for reporter in _described(info.name)]
 
     def listed(reporter: Reporter, claims: Sequence[str]) -> str:
         return f"{' '.join(claims)}{f' ({reporter.about})' if reporter.about else ''}"
 
-    reporters = all_reporters()
     suffixes = sorted(listed(reporter, reporter.suffixes) for reporter in reporters if reporter.suffixes)
     names = sorted(listed(reporter, reporter.names) for reporter in reporters if reporter.names)
     return f"by its suffix: {' '.join(suffixes)}; by its name: {' '.join(names)}"
+
+
+def _described(module: str) -> Sequence[Reporter]:
+    """Return the reporters of a module without what renders, from its text where that says them in literals.
+
+    The help lists all outputs: to import what draws and judges for that would take longer than all the rest of it.
+    """
+    try:
+        text = (pkgutil.get_data(outputs.__name__, f"{module}.py") or b"").decode().replace("\r\n", "\n")
+        listed: Any = ast.parse(text.partition("\nREPORTERS = ")[2].partition("\n\n")[0], mode="eval").body
+        return [
+            Reporter(
+                render=lambda *_: "",
+                **{
+                    # Without a name, it is a mapping that is spread: no literal, and an error as well.
+                    str(keyword.arg): ast.literal_eval(keyword.value)
+                    for keyword in call.keywords
+                    if keyword.arg in (None, "suffixes", "names", "about")
+                },
+            )
+            for call in listed.elts
+        ]
+    except (AttributeError, OSError, SyntaxError, ValueError):
+        # Written in another way, or shipped without its text: only the import tells.
+        return importlib.import_module(f"{outputs.__name__}.{module}").REPORTERS  # type: ignore[no-any-return]

@@ -1,7 +1,9 @@
+import re
+
 import pytest
 
 from jaccard_eval.errors import UsageError
-from jaccard_eval.report import all_reporters, reporter_for
+from jaccard_eval.report import all_reporters, describe_outputs, reporter_for
 
 
 @pytest.mark.parametrize("suffix", [".json", ".csv", ".md", ".txt", ".JSON"])
@@ -47,3 +49,14 @@ def test_no_suffix_and_no_name_is_claimed_twice() -> None:
 def test_a_missing_suffix_is_said() -> None:
     with pytest.raises(UsageError, match="got no suffix"):
         reporter_for("")
+
+
+def test_the_help_lists_every_claim_of_a_reporter_once() -> None:
+    by_suffix, by_name = describe_outputs().removeprefix("by its suffix: ").split("; by its name: ")
+    for listed, claims in (
+        (by_suffix, [suffix for reporter in all_reporters() for suffix in reporter.suffixes]),
+        (by_name, [name for reporter in all_reporters() for name in reporter.names]),
+    ):
+        words = re.sub(r" \([^)]*\)", "", listed).split(" ")
+        assert sorted(words) == sorted(claims)
+    assert ".xml (JUnit)" in by_suffix

@@ -14,7 +14,6 @@ from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.model import build_data
 from jaccard_eval.text import inert, printable, quoted
 
-TABLES = ("calibration", "confusion", "curves")  # that are looked for by name
 _KEPT = re.compile(r"([\t\r\n])")  # a quoted cell holds these
 
 
@@ -39,5 +38,8 @@ def _cell(cell: str | float) -> str:
 
 REPORTERS = (
     Reporter(suffixes=(".csv",), render=render, errors=True),
-    *(Reporter(names=(f"{name}.csv",), render=partial(render, name=name), errors=True) for name in TABLES),
+    # Tables of parts are looked for by name.
+    Reporter(names=("calibration.csv",), render=partial(render, name="calibration"), errors=True),
+    Reporter(names=("confusion.csv",), render=partial(render, name="confusion"), errors=True),
+    Reporter(names=("curves.csv",), render=partial(render, name="curves"), errors=True),
 )

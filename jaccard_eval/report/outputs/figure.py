@@ -146,13 +146,19 @@ def _plain(name: str, longest: int = 200) -> str:
     return (text if len(text) <= longest else f"{text[: longest - 1]}…").replace("$", r"\$")
 
 
-REPORTERS = tuple(
+REPORTERS = (
     Reporter(
-        suffixes=(f".{file_format}",),
+        suffixes=(".png",),
         about="where there are charts",
-        render=partial(render, file_format=file_format),
+        render=partial(render, file_format="png"),
         requires=(LIBRARY,),
         errors=True,
-    )
-    for file_format in ("png", "svg")
+    ),
+    Reporter(
+        suffixes=(".svg",),
+        about="where there are charts",
+        render=partial(render, file_format="svg"),
+        requires=(LIBRARY,),
+        errors=True,
+    ),
 )

@@ -14,6 +14,7 @@ from jaccard_eval.report.outputs.markdown import render, render_report
 from jaccard_eval.text import printable
 
 REPORTERS = ()  # what GitHub reads is no file that -o could name: the command line hands it over
+
 LEVELS = {Status.FAIL: "error", Status.WARN: "warning", Status.INFO: "notice"}
 MAX_PER_LEVEL = 10  # of a step; GitHub shows no more
 VERDICTS = {Status.FAIL: "failed", Status.WARN: "warned", Status.PASS: "passed"}

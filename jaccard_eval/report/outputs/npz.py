@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.metrics.detection import DetectionMetrics
 
-SUFFIXES = (".npz",)
 DOCUMENT = "jaccard_eval_run"  # the entry that holds the document; by its name a run is known
 RUN_SCHEMA = 2
 # The columns of a run, listed here so that a new column of a table in memory does not change what files hold.
@@ -80,4 +79,6 @@ def _side(boxes: BoxTable, side: str, metrics: DetectionMetrics) -> dict[str, An
     return arrays
 
 
-REPORTERS = (Reporter(suffixes=SUFFIXES, about="a run, to be compared", render=render),)
+REPORTERS = (Reporter(suffixes=(".npz",), about="a run, to be compared", render=render),)
+
+SUFFIXES = REPORTERS[0].suffixes

@@ -9,15 +9,13 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.outputs.csv_ import part_table
 
-NAMES = ("thresholds.json", "thresholds.yaml", "thresholds.yml")
-
 
 def render(result: Reportable, options: ReportOptions) -> str:
     """Return the map; `options` change nothing. Classes without a true positive are left out."""
     table = part_table(result, "thresholds")
     if table is None:
         what = "--no-errors" if result.kind == "evaluation" else f"results of the kind {result.kind}"
-        raise UsageError(f"{NAMES[0]} and the like hold the best scores of an evaluation; leave out {what}")
+        raise UsageError(f"thresholds.json and the like hold the best scores of an evaluation; leave out {what}")
     return map_text({str(name): float(score) for name, score in table.rows}) + "\n"
 
 
@@ -39,4 +37,4 @@ def map_text(scores: Mapping[str, float]) -> str:
     return "\n".join(["{", ",\n".join(lines), "}"]) if lines else "{}"
 
 
-REPORTERS = (Reporter(names=NAMES, render=render, errors=True),)
+REPORTERS = (Reporter(names=("thresholds.json", "thresholds.yaml", "thresholds.yml"), render=render, errors=True),)
