@@ -9,14 +9,14 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.document import SCHEMA
-from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol
+from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import Correspondence, EvaluationResult, InputSummary
 from jaccard_eval.data.saved_values import Fault, find_faults, find_run_faults
 from jaccard_eval.errors import UsageError
@@ -43,6 +43,7 @@ from jaccard_eval.text import quoted_value, shown_json
 
 RESULT_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o result.json'."
 RUN_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o run.npz'."
+BOTH_FIX = "Write both: 'jaccard-eval evaluate GT PRED -o run.json -o run.npz'; or name ground truth and predictions."
 _FIRST_KEY = re.compile(rb'\s*{\s*"(bootstrap|correspondence)"')
 
 
@@ -81,6 +82,7 @@ def require_result(path: Path, document: Any, kinds: Sequence[str]) -> None:
         raise invalid_document(path, "is not a result of this tool: it has no 'kind'")
     if kind not in kinds:
         raise invalid_document(path, f"is a result of the kind {shown_json(kind)}; expected {' or '.join(kinds)}")
+    # To Python, true is 1.
     if document.get("schema") != SCHEMA or isinstance(document["schema"], bool):
         raise invalid_document(path, f"has schema {shown_json(document.get('schema'))}; expected {SCHEMA}")
     _require(path, find_faults(document), RESULT_FIX)
@@ -122,13 +124,14 @@ def saved_run_of(source: object) -> Path | None:
     if is_saved_run(source):
         return Path(source)  # type: ignore[arg-type]
     path = Path(source) if isinstance(source, str | os.PathLike) else None
-    if path is None or not _is_evaluation(path):
+    # Documents are large, and this is asked of any file of predictions: their keys are sorted, and the first one tells.
+    if path is None or path.suffix.lower() != ".json" or not _FIRST_KEY.match(head(path)):
         return None
     document, beside = read_result(path, (EvaluationResult.kind,)), run_beside(path)
     if not is_saved_run(beside):
-        raise _without_run(path, f"holds no match table, and there is no {beside.name} beside it")
+        raise invalid_document(path, f"holds no match table, and there is no {beside.name} beside it", BOTH_FIX)
     if saved_document(beside).get("signature") != document["signature"]:
-        raise _without_run(path, f"is of another evaluation than {beside.name} beside it")
+        raise invalid_document(path, f"is of another evaluation than {beside.name} beside it", BOTH_FIX)
     return beside
 
 
@@ -155,25 +158,15 @@ def read_run(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, An
     try:
         run = parse_json(path, decode(path, arrays[DOCUMENT].tobytes()))
     except DataError:
-        raise invalid_run(path, f"cannot be read back: {DOCUMENT} in it is damaged") from None
+        raise invalid_document(path, f"cannot be read back: {DOCUMENT} in it is damaged", RUN_FIX) from None
     _require_sound(path, run)
     _require(path, find_run_faults(run), RUN_FIX)
     return run  # type: ignore[no-any-return]
 
 
-def _is_evaluation(path: Path) -> bool:
-    """Whether a file begins as the JSON document of an evaluation does, the keys of which are sorted."""
-    return path.suffix.lower() == ".json" and _FIRST_KEY.match(head(path)) is not None
-
-
-def invalid_document(path: Path, detail: str) -> DataError:
+def invalid_document(path: Path, detail: str, fix: str = RESULT_FIX) -> DataError:
     """Return the error of a file that is no result to go on with."""
-    return DataError.single("result-invalid", Where(str(path)), detail, fix=RESULT_FIX)
-
-
-def invalid_run(path: Path, detail: str) -> DataError:
-    """Return the error of a saved run that cannot be read back."""
-    return DataError.single("result-invalid", Where(str(path)), detail, fix=RUN_FIX)
+    return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)
 
 
 def _require(path: Path, faults: Iterable[Fault], fix: str) -> None:
@@ -186,33 +179,26 @@ def _require(path: Path, faults: Iterable[Fault], fix: str) -> None:
 def _require_sound(path: Path, document: Any) -> None:
     """Raise an error with the keys that are repeated, and the numbers that are not finite, wherever they stand."""
     findings = FindingLog()
-    for field, value, repeated in _places(document, ""):
-        where = Where(str(path), field=field or None)
-        if repeated:
-            findings.error("key-duplicate", where, "the key is given twice in one object", fix="Keep one of them.")
-        elif not is_finite(value):
+
+    def check(value: Any, place: str) -> None:
+        if isinstance(value, dict):
+            joint = f"{place}." if place else ""
+            for key in getattr(value, "repeated", ()):
+                twice = Where(str(path), field=f"{joint}{key}")
+                findings.error("key-duplicate", twice, "the key is given twice in one object", fix="Keep one of them.")
+            for key, item in value.items():
+                check(item, f"{joint}{key}")
+        elif isinstance(value, list):
+            for i, item in enumerate(value):
+                check(item, f"{place}[{i}]")
+        # Python reads 1e999 and NaN; no result that was written has them.
+        elif is_number(value) and not is_finite(value):
             detail = f"is {shown_json(value)}; numbers must be finite and not too large (at most 1.8e308)"
+            where = Where(str(path), field=place or None)
             findings.error("number-not-finite", where, detail, fix="Write null for an undefined value.")
+
+    check(document, "")
     findings.raise_errors()
-
-
-def _places(value: Any, place: str) -> Iterator[tuple[str, Any, bool]]:
-    """Yield every number of a document by its place, and every place that is given twice."""
-    if isinstance(value, dict):
-        joint = "." if place else ""
-        yield from ((f"{place}{joint}{key}", None, True) for key in getattr(value, "repeated", ()))
-        for key, one in value.items():
-            yield from _places(one, f"{place}{joint}{key}")
-    elif isinstance(value, list):
-        for i, one in enumerate(value):
-            yield from _places(one, f"{place}[{i}]")
-    elif is_number(value):
-        yield place, value, False
-
-
-def _without_run(path: Path, detail: str) -> DataError:
-    fix = "Write both: 'jaccard-eval evaluate GT PRED -o run.json -o run.npz'; or name ground truth and predictions."
-    return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)
 
 
 def load_run(path: Path) -> EvaluationResult:
@@ -225,18 +211,19 @@ def load_run(path: Path) -> EvaluationResult:
     """
     arrays = load_archive(path, FindingLog()).arrays
     if DOCUMENT not in arrays:
-        raise invalid_run(path, "is an archive of arrays, and no saved run")
+        raise invalid_document(path, "is an archive of arrays, and no saved run", RUN_FIX)
     run = read_run(path, arrays)
     if type(run["run_schema"]) is not int or run["run_schema"] not in _READERS:
         known = " or ".join(map(str, _READERS))
-        raise invalid_run(path, f"has run schema {shown_json(run['run_schema'])}; expected {known}")
+        raise invalid_document(path, f"has run schema {shown_json(run['run_schema'])}; expected {known}", RUN_FIX)
     require_result(path, run["result"], (EvaluationResult.kind,))
     try:
         protocol = saved_protocol(run["result"]["protocol"])
         boxes, table = _READERS[run["run_schema"]](run, arrays, protocol)
     except UsageError as error:
-        raise invalid_run(path, f"cannot be read back: {error}") from None
+        raise invalid_document(path, f"cannot be read back: {error}", RUN_FIX) from None
     document = run["result"]
+    # Numbers come from the match table, not from the document: an archive cannot hold two truths.
     metrics = DetectionMetrics(table, run["class_names"], run["image_names"], area_known=run["area_known"])
     return EvaluationResult(
         protocol=protocol,
@@ -256,6 +243,7 @@ def load_run(path: Path) -> EvaluationResult:
 
 def _known_fields(kind: type[Any], given: Mapping[str, Any]) -> Any:
     """Make a record of what a document has of it; lists become tuples."""
+    # A later release may have added some, which this one can do without.
     names = {field.name for field in fields(kind)}
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k in names})
 
@@ -271,6 +259,7 @@ def _read_second(run: Run, arrays: Arrays, protocol: Protocol) -> tuple[Sides, M
     gt, pred = (_boxes(arrays, side, protocol) for side in ("gt", "pred"))
     n_images, n_labels = len(run["image_names"]), len(run["class_names"])
     limits = {"pair_detection": len(detection_rows(pred, protocol, n_images)), "pair_gt": len(gt)}
+    # What has no pairs at all has no such columns either.
     det, gt_row, overlap = (arrays.get(name, np.zeros(())) for name in PAIR_COLUMNS)
     # A digest can be made anew: what follows keeps such an archive from more than numbers of its own.
     sound = [gt.score is None, pred.score is not None]
@@ -327,6 +316,7 @@ def _problems(arrays: Arrays, protocol: Protocol, run: Run) -> Iterator[str]:
     if wrong:
         yield f"arrays are missing or of a wrong type: {', '.join(wrong)}"
         return
+    # Types and shapes first: what follows computes with the arrays.
     n_areas, n_thresholds = len(protocol.areas), len(protocol.iou_thresholds)
     for name, like in _FIRST_LENGTHS.items():
         length = len(arrays[like])
@@ -335,6 +325,7 @@ def _problems(arrays: Arrays, protocol: Protocol, run: Run) -> Iterator[str]:
         if arrays[name].shape != expected:
             yield f"{name} has shape {arrays[name].shape}, expected {expected}"
             return
+    # Rows that point beyond the end would raise deep inside NumPy, or wrap around and give other numbers.
     limits = {name: len(arrays[target]) for name, target in _FIRST_POINTERS.items()}
     limits |= {"image": len(run["image_names"]), "gt_image": len(run["image_names"])}
     limits |= {"label": len(run["class_names"]), "gt_label": len(run["class_names"])}
@@ -347,7 +338,6 @@ def _problems(arrays: Arrays, protocol: Protocol, run: Run) -> Iterator[str]:
 
 
 _READERS = {1: _read_first, RUN_SCHEMA: _read_second}
-Number = int | float
 Record = TypeVar("Record")
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 _QUOTED = re.compile(r"`([^`]+)`")
@@ -361,53 +351,22 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedArea:
-    """A size range; None for an infinite end."""
-
-    name: str
-    low: Number | None
-    high: Number | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedProtocol:
-    """Every field of `Protocol` but the sources."""
-
-    name: str
-    iou_thresholds: tuple[Number, ...]
-    areas: tuple[SavedArea, ...]
-    max_dets: tuple[int, ...]
-    assignment: Literal["best_free", "best_any"]
-    iou_ties: Literal["last", "first"]
-    score_ties: Literal["image", "file"]
-    pixel_offset: Number
-    crowd_overlap: Literal["ioa", "iou"]
-    ignored_flags: tuple[str, ...]
-    reusable_flags: tuple[str, ...]
-    interpolation: Literal["grid", "area"]
-    recall_points: int
-    precision_epsilon: Number
-    class_agnostic: bool
-    iou_type: str = BOXES
-
-
 def saved_protocol(document: Any) -> Protocol:
-    """Return the rules that the document of a result holds.
-
-    Raises
-    ------
-    UsageError
-        When they are no rules.
-    """
-    saved = _converted(document, SavedProtocol, "protocol")
-    rules = {name: getattr(saved, name) for name in SavedProtocol.__slots__ if name != "areas"}
-    # Infinite ends of ranges, which JSON cannot hold, are null there.
-    areas = (
-        AreaRange(area.name, -math.inf if area.low is None else area.low, math.inf if area.high is None else area.high)
-        for area in saved.areas
-    )
-    return Protocol(**rules, areas=tuple(areas))
+    """Return the rules that the document of a result holds; a UsageError when they are no rules."""
+    infinite = {"low": -math.inf, "high": math.inf}
+    if isinstance(document, dict) and isinstance(document.get("areas"), list):
+        # JSON cannot hold infinite ends of ranges: they are null there.
+        areas = [
+            {key: infinite.get(key) if value is None else value for key, value in area.items()}
+            if isinstance(area, dict)
+            else area
+            for area in document["areas"]
+        ]
+        document = document | {"areas": areas}
+        # Written ever since release 0.1, though a protocol made by hand may leave it out.
+        if "class_agnostic" not in document:
+            raise UsageError("protocol.class_agnostic is missing")
+    return _converted(document, Protocol, "protocol")
 
 
 def _converted(value: Any, kind: type[Record], place: str) -> Record:
@@ -422,14 +381,16 @@ def _converted(value: Any, kind: type[Record], place: str) -> Record:
         missing = _MISSING.fullmatch(problem)
         if missing:
             raise UsageError(f"{field}.{missing[1]} is missing") from None
-        raise UsageError(f"{field}: {_QUOTED.sub(_in_words, problem[0].lower() + problem[1:])}") from None
-
-
-def _in_words(quoted: re.Match[str]) -> str:
-    """Name types as people do; of two numbers, one is enough."""
-    types = quoted[1].split(" | ")
-    words = [_WORDS.get(one, one) for one in types if one != "int" or "float" not in types]
-    return " or ".join(words)
+        # Types as people call them; an integer will do for any number, and is not named beside it.
+        words = _QUOTED.sub(
+            lambda quoted: " or ".join(
+                _WORDS.get(name, name)
+                for name in quoted[1].split(" | ")
+                if name != "int" or "float" not in quoted[1].split(" | ")
+            ),
+            problem[0].lower() + problem[1:],
+        )
+        raise UsageError(f"{field}: {words}") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -452,6 +413,7 @@ def read_saved(path: Path) -> Saved:
     """
     document = read_document(path)
     kind = document.get("kind") if isinstance(document, dict) else None
+    # A document without a kind is looked at below, where all that is wrong with it is told.
     if kind not in (None, EvaluationResult.kind):
         raise UsageError(
             f"{quoted_value(str(path))} is a result of the kind {shown_json(kind)}; only evaluations are run again"
@@ -474,11 +436,12 @@ def _unknown_names(document: Mapping[str, Any]) -> list[str]:
     """Return the rules and options that this version does not know: left out, another evaluation would be run."""
     options = document["options"]
     parts: list[tuple[str, Mapping[str, Any], type]] = [
-        ("protocol", document["protocol"], SavedProtocol),
+        ("protocol", document["protocol"], Protocol),
         ("options", options, EvaluateOptions),
         *((f"options.{side}", options.get(side) or {}, ReadOptions) for side in ("gt_options", "pred_options")),
         ("options.bootstrap", options.get("bootstrap") or {}, Bootstrap),
         *((f"options.slices[{i}]", one, Slice) for i, one in enumerate(options.get("slices") or ())),
     ]
-    known = {kind: {field.name for field in fields(kind)} for _, _, kind in parts}
+    # Sources are written into no document: what stands there under this name is none of ours.
+    known = {kind: {field.name for field in fields(kind)} - {"sources"} for _, _, kind in parts}
     return [f"{place}.{name}" for place, given, kind in parts for name in given if name not in known[kind]]

@@ -1,16 +1,16 @@
 """A saved result is run again from its own document, and what is not the same is named."""
 
 import json
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from command_line import run_here, run_process, write_json, write_pair
 
 from jaccard_eval import evaluate, verify
-from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.protocol import PROTOCOLS, Protocol
+from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError
-from jaccard_eval.runs import SavedProtocol
+from jaccard_eval.runs import saved_protocol
 
 
 @pytest.fixture
@@ -155,11 +155,17 @@ def test_a_damaged_result_is_refused_with_its_place(
         verify(edited(saved(pair), **changes), *pair)
 
 
-def test_every_rule_can_be_read_back() -> None:
-    def names(kind: type) -> set[str]:
-        return {field.name for field in fields(kind)}
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=lambda protocol: protocol.name)
+def test_every_rule_is_read_back_as_it_was(protocol: Protocol) -> None:
+    document = json.loads(json.dumps(protocol.to_document(), allow_nan=False))
+    assert saved_protocol(document) == protocol.with_options(sources=())
+    assert all(f"protocol.{name} is missing" == _missing(document, name) for name in document)
 
-    assert names(SavedProtocol) == names(Protocol) - {"sources"}
+
+def _missing(document: dict[str, object], name: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        saved_protocol({key: value for key, value in document.items() if key != name})
+    return str(caught.value)
 
 
 def test_rules_that_contradict_themselves_are_a_damaged_result(pair: tuple[Path, Path]) -> None:
