@@ -405,10 +405,9 @@ PROTOCOL = Addition(
     target=1,
     edits=(
         (
-            "for protocol in (COCO, VOC2007, VOC2012)}",
-            'for protocol in (COCO, VOC2007, VOC2012, COCO.with_options(name="lenient", iou_thresholds=(0.3,)))}',
+            '    "voc2012": _VOC2012,\n',
+            '    "voc2012": _VOC2012,\n    "lenient": _COCO | {"iou_thresholds": (0.3,)},\n',
         ),
-        ('"--protocol", metavar="coco|voc2007|voc2012"', '"--protocol", metavar="coco|voc2007|voc2012|lenient"'),
     ),
     proofs={"accepted by name": lenient_is_accepted, "named by --help": lenient_is_in_the_help},
 )

@@ -39,16 +39,11 @@ def main() -> NoReturn:
     _stop_on_signals()
     from jaccard_eval.cli import run
 
-    _end(run.run_process(sys.argv[1:], stop))
-
-
-def _end(status: int) -> NoReturn:
-    """End at once: the system takes back memory that the interpreter would free object by object.
-
-    Under a tracer or profiler the interpreter ends as usual, for these report then.
-    """
+    status = run.run_process(sys.argv[1:], stop)
+    # Tracers and profilers report when the interpreter ends as usual.
     if sys.gettrace() is not None or sys.getprofile() is not None:
         sys.exit(status)
+    # Else at once: the system takes back memory that the interpreter would free object by object.
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

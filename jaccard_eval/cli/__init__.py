@@ -10,7 +10,6 @@ import importlib
 import os
 import pkgutil
 from functools import cache
-from typing import Any
 
 import click
 
@@ -57,17 +56,15 @@ class CommandTable(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command in front where none is named."""
         own_options = {name for param in self.get_params(ctx) for name in param.opts}
-        if args and args[0] not in own_options and args[0] not in _modules():
-            if not ctx.resilient_parsing:
-                _refuse_misspelt_command(ctx, args[0])
+        word = args[0] if args else ""
+        if args and word not in own_options and word not in _modules():
+            # A word that a shell completes is half typed, and means nothing yet.
+            is_file = word.startswith("-") or os.path.exists(word)  # noqa: PTH110 - takes any word
+            meant = "" if is_file or ctx.resilient_parsing else did_you_mean(word, _modules())
+            if meant:
+                raise click.UsageError(f"{quoted_value(word)} is neither a command nor a file.{meant}", ctx)
             args = [DEFAULT_COMMAND, *args]
         return super().parse_args(ctx, args)
-
-
-def _refuse_misspelt_command(ctx: click.Context, word: str) -> None:
-    suggestion = did_you_mean(word, _modules())
-    if suggestion and not word.startswith("-") and not os.path.exists(word):  # noqa: PTH110 - takes any word
-        raise click.UsageError(f"{quoted_value(word)} is neither a command nor a file.{suggestion}", ctx)
 
 
 @cache
@@ -76,7 +73,7 @@ def _modules() -> dict[str, str]:
     return {module.rstrip("_"): module for module in modules}
 
 
-def _show_version(ctx: click.Context, _: click.Parameter, asked: Any) -> None:
+def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
         click.echo(f"jaccard-eval {__version__}")
         ctx.exit()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,13 +32,20 @@ def announce(result: Reportable, options: RunOptions) -> None:
         return
     from jaccard_eval.report.checks import checks_of
 
-    checks = checks_of(result)
+    _tell_checks(checks_of(result), system, options)
     if system == "github":
-        _annotate(checks)
-        _append_summary(result)
-        _append_outputs(result)
-    else:
-        _write_code_quality(checks, options.output)
+        from jaccard_eval.report.outputs.github import MAX_BYTES, job_summary, output_lines
+
+        summary, outputs = os.environ.get("GITHUB_STEP_SUMMARY"), os.environ.get("GITHUB_OUTPUT")
+        if summary:
+            # Earlier commands of the step may have written to it: the limit is on the whole file.
+            size = os.path.getsize(summary) if os.path.exists(summary) else 0  # noqa: PTH110, PTH202 - paths as given
+            text = job_summary(result, MAX_BYTES - size)
+            _append(Path(summary), text)
+            if not text:
+                streams.say("warning: no room for a job summary: GitHub takes 1 MiB per step")
+        if outputs:
+            _append(Path(outputs), "".join(f"{line}\n" for line in output_lines(result)))
     context = click.get_current_context(silent=True)
     if context is not None:
         context.meta[_ANNOUNCED] = True
@@ -46,14 +53,18 @@ def announce(result: Reportable, options: RunOptions) -> None:
 
 def announce_failure(error: JaccardEvalError, options: RunOptions) -> None:
     """Tell the CI system why there is no result."""
-    system, context = _system(options), click.get_current_context()
-    if system == "off" or _ANNOUNCED in context.meta:
+    system = _system(options)
+    if system == "off" or _ANNOUNCED in click.get_current_context().meta:
         return
-    checks = _checks_of_failure(error)
-    if system == "github":
-        _annotate(checks)
+    from jaccard_eval.data.verdict import Status
+    from jaccard_eval.report.checks import FINDINGS, Check, of_findings
+
+    if isinstance(error, DataError):
+        checks = of_findings(error.findings)
     else:
-        _write_code_quality(checks, options.output)
+        message = "\n".join(map(printable, str(error).split("\n")))
+        checks = (Check(FINDINGS, "", type(error).__name__, Status.FAIL, message, None),)
+    _tell_checks(checks, system, options)
 
 
 def _system(options: RunOptions) -> str:
@@ -64,28 +75,27 @@ def _system(options: RunOptions) -> str:
     return "gitlab" if os.environ.get("GITLAB_CI") else "off"
 
 
-def _checks_of_failure(error: JaccardEvalError) -> Sequence[Check]:
-    from jaccard_eval.data.verdict import Status
-    from jaccard_eval.report.checks import FINDINGS, Check, of_findings
+def _tell_checks(checks: Sequence[Check], system: str, options: RunOptions) -> None:
+    """Annotate the change on GitHub; for GitLab, write the report that it looks for."""
+    if system == "github":
+        from jaccard_eval.report.outputs.github import annotation_lines
 
-    if isinstance(error, DataError):
-        return of_findings(error.findings)
-    message = "\n".join(map(printable, str(error).split("\n")))
-    return [Check(FINDINGS, "", type(error).__name__, Status.FAIL, message, None)]
+        workspace = os.environ.get("GITHUB_WORKSPACE")
+        # On the standard error, which the runner reads too: the standard output is the result's.
+        for line in annotation_lines([_from_root(check, workspace) for check in checks] if workspace else checks):
+            streams.command(line)
+    elif not any(path.name == CODE_QUALITY for path in options.output):  # else it was asked for by name
+        from jaccard_eval.atomic import replace_file
+        from jaccard_eval.report.outputs.gitlab import render_checks
 
-
-def _annotate(checks: Iterable[Check]) -> None:
-    """Write the commands to the standard error, which the runner reads too: the standard output is the result's."""
-    from jaccard_eval.report.outputs.github import annotation_lines
-
-    workspace = os.environ.get("GITHUB_WORKSPACE")
-    placed = [_from_root(check, workspace) for check in checks] if workspace else checks
-    for line in annotation_lines(placed):
-        streams.command(line)
+        try:
+            replace_file(Path(os.environ.get("CI_PROJECT_DIR", "."), CODE_QUALITY), render_checks(checks).encode())
+        except MachineError as error:
+            streams.say(f"warning: {error}")
 
 
 def _from_root(check: Check, root: str) -> Check:
-    """Name the file as seen from the repository's root, where it lies below it."""
+    """Name the file as seen from the repository's root, where it lies below it: GitHub knows no other names."""
     if check.where is None:
         return check
     base, path = Path(os.path.realpath(root)), Path(os.path.realpath(check.where.path))
@@ -94,53 +104,10 @@ def _from_root(check: Check, root: str) -> Check:
     return replace(check, where=replace(check.where, path=path.relative_to(base).as_posix()))
 
 
-def _append_summary(result: Reportable) -> None:
-    from jaccard_eval.report.outputs.github import MAX_BYTES, job_summary
-
-    path = _named_file("GITHUB_STEP_SUMMARY")
-    if path is not None:
-        text = job_summary(result, MAX_BYTES - _size(path))
-        _append(path, text)
-        if not text:
-            streams.say("warning: no room for a job summary: GitHub takes 1 MiB per step")
-
-
-def _append_outputs(result: Reportable) -> None:
-    from jaccard_eval.report.outputs.github import output_lines
-
-    path = _named_file("GITHUB_OUTPUT")
-    if path is not None:
-        _append(path, "".join(f"{line}\n" for line in output_lines(result)))
-
-
-def _named_file(variable: str) -> Path | None:
-    name = os.environ.get(variable)
-    return Path(name) if name else None
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
 def _append(path: Path, text: str) -> None:
     try:
         with path.open("ab") as file:
+            # A file name of the user may hold bytes that are no UTF-8, and a lone surrogate in Python.
             file.write(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         streams.say(f"warning: cannot write {printable(str(path))}: {reason_of(error)}")
-
-
-def _write_code_quality(checks: Iterable[Check], outputs: Sequence[Path]) -> None:
-    """Write the report that GitLab looks for, unless it was asked for by name."""
-    from jaccard_eval.atomic import replace_file
-    from jaccard_eval.report.outputs.gitlab import render_checks
-
-    if any(path.name == CODE_QUALITY for path in outputs):
-        return
-    try:
-        replace_file(Path(os.environ.get("CI_PROJECT_DIR", "."), CODE_QUALITY), render_checks(checks).encode())
-    except MachineError as error:
-        streams.say(f"warning: {error}")

@@ -14,17 +14,15 @@ from jaccard_eval.cli.inputs import refuse_overwriting
 
 if TYPE_CHECKING:
     from jaccard_eval.cli.parse import RunOptions
-    from jaccard_eval.report import Reportable, ReportOptions
+    from jaccard_eval.report import Reportable
     from jaccard_eval.report.write import Output
 
 STDOUT_PATHS = (Path("-"), Path("/dev/stdout"))
 
 
 def plan_files(paths: Sequence[Path], baseline: Sequence[Path] = ()) -> list[Output]:
-    """Check the outputs, and the files of a baseline to update, before anything is computed.
-
-    The standard output needs no plan.
-    """
+    """Check the outputs, and the files of a baseline to update, before anything is computed."""
+    # The standard output needs no plan: it is written in any case, and what it is shows when it is.
     files = [("-o", path) for path in paths if path not in STDOUT_PATHS]
     files += [("--update-baseline", path) for path in baseline]
     if not files:
@@ -36,43 +34,30 @@ def plan_files(paths: Sequence[Path], baseline: Sequence[Path] = ()) -> list[Out
 
 
 def deliver(
-    result: Reportable,
-    outputs: Sequence[Output],
-    options: RunOptions,
-    shape: ReportOptions,
-    *,
-    shown: Reportable | None = None,
+    result: Reportable, outputs: Sequence[Output], options: RunOptions, *, shown: Reportable | None = None
 ) -> None:
     """Write all files, tell the CI system, then write the standard output: a closed pipe costs no file.
 
     `shown` is the result without what only the files have.
     """
+    from jaccard_eval.report import ReportOptions
+
+    shape = ReportOptions(per_class=options.per_class or options.sort is not None, sort=options.sort)
     if outputs:
         from jaccard_eval.report.write import write_outputs
 
+        # All are rendered before the first is written: what cannot be rendered leaves every file as it was.
         write_outputs([(output, output.reporter.render(result, shape)) for output in outputs])
     announce(shown or result, options)
-    streams.write_result(_stdout_text(shown or result, options, shape))
-
-
-def tell_errors(outputs: Sequence[Output]) -> bool:
-    """Whether any of the files says what kinds of errors an evaluation has."""
-    return any(output.reporter.errors for output in outputs)
-
-
-def _stdout_text(result: Reportable, options: RunOptions, shape: ReportOptions) -> str:
     if options.as_json:
         from jaccard_eval.report.outputs.json_ import render
     else:
         from jaccard_eval.report.outputs.terminal import render
-
-    return render(result, _for_stream(shape, options.color))
-
-
-def _for_stream(options: ReportOptions, color: str) -> ReportOptions:
-    return replace(
-        options,
-        color=streams.wants_color(color, sys.stdout),
+    # Files must not depend on the terminal that the command happens to run in.
+    shape = replace(
+        shape,
+        color=streams.wants_color(options.color, sys.stdout),
         width=streams.result_width(),
         encoding=sys.stdout.encoding or "utf-8",
     )
+    streams.write_result(render(shown or result, shape))

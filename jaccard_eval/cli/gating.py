@@ -1,16 +1,17 @@
-"""Gates on a command line: their options, what is read before anything is computed, and how a run with gates ends."""
+"""Gates on a command line: their options, where they are configured, and how a run with gates ends."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from jaccard_eval.cli import config, streams
+from jaccard_eval.cli import streams
 from jaccard_eval.cli.inputs import InputPath, note_inputs
 from jaccard_eval.cli.options import (
     PATH,
@@ -22,9 +23,9 @@ from jaccard_eval.cli.options import (
     require_resamples,
     section,
 )
-from jaccard_eval.cli.parse import RunOptions, parse_number
+from jaccard_eval.cli.parse import RunOptions, parse_number, parse_toml, read_settings
 from jaccard_eval.errors import ExitCode, UsageError
-from jaccard_eval.findings import as_settings
+from jaccard_eval.findings import DataError, as_settings
 from jaccard_eval.text import printable, quoted_value
 
 if TYPE_CHECKING:
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
     from jaccard_eval.data.verdict import GateVerdict
     from jaccard_eval.features.gates.rules import Gates, Rule
     from jaccard_eval.features.pixels.result import PixelsResult
-    from jaccard_eval.gating import Gating
-    from jaccard_eval.options import Bootstrap
     from jaccard_eval.report.write import Output
 
     Judged = TypeVar("Judged", EvaluationResult, PixelsResult)
 
+OWN_NAMES = ("jaccard-eval.toml", "jaccard-eval.yaml", "jaccard-eval.yml")
+SHARED_NAME = "pyproject.toml"
+TOOL = "jaccard-eval"
 RULE_OPTIONS: dict[str, tuple[str, str | None]] = {  # the limit, and the significance
     "fail_under": ("min", None),
     "fail_over": ("max", None),
@@ -46,239 +48,260 @@ RULE_OPTIONS: dict[str, tuple[str, str | None]] = {  # the limit, and the signif
     "fail_inferior": ("max_drop", "non-inferior"),
 }
 SECTION = "Gates (see docs/gates.md)"
+_ANY_SPELLING = r"(?i)jaccard[-_. ]?eval"
 _WORDS = {"fail": "failed", "warn": "warning", "skip": "skipped"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Gatekeeper:
-    """What gates ask of a run.
+    """What gates ask of a run: read before anything is computed, so that a run does not fail on it at its end."""
 
-    Parameters
-    ----------
-    gating : Gating, optional
-        None where nothing is to be judged.
-    source : str
-        Where the rules come from.
-    baseline : Path, optional
-    updates : bool
-        Whether the baseline is to be written.
-    with_table : bool
-        Whether a match table belongs to the baseline, in an archive beside it.
-    exit_zero : bool
-        Whether a failed gate is no failure of the run.
-    quiet : bool
-    """
+    def __init__(self, options: RunOptions) -> None:
+        gates, self.source = configured_gates(options)
+        named = options.baseline or (gates and gates.baseline)
+        self.baseline = Path(named) if named else None
+        self.options = options
+        if gates is None:
+            self._refuse_options_without_rules()
+        if not (gates and gates.asks_noise):
+            require_resamples(options)
+        if options.update_baseline:
+            self._require_replaceable()
+        self.gating = None
+        if gates is not None:
+            from jaccard_eval.gating import Gating, read_metrics
 
-    gating: Gating | None
-    source: str
-    baseline: Path | None
-    updates: bool
-    with_table: bool
-    exit_zero: bool
-    quiet: bool
+            given = dict(options.metric)
+            unused = sorted({f"external.{name}" for name in given} - {rule.metric for rule in gates.rules})
+            if unused:
+                name = unused[0].removeprefix("external.")
+                raise UsageError(f'no rule uses --metric {name}: a rule on it has metric = "external.{name}"')
+            stored = {} if options.metrics_file is None else read_metrics(options.metrics_file)
+            self.gating = Gating(gates, self.baseline, stored | given)
+        # The files of the baseline: the document, and the run beside it where one belongs to it.
+        self.files = [] if self.baseline is None else self._files(self.baseline, gates)
+        if not options.update_baseline:
+            note_inputs(self.files, "the baseline")
 
     @property
     def outputs(self) -> list[Path]:
         """Files to write beside those that were asked for."""
-        return self.files if self.updates else []
-
-    @property
-    def files(self) -> list[Path]:
-        """The baseline, and the run beside it where one belongs to it."""
-        if self.baseline is None:
-            return []
-        if not self.with_table:
-            return [self.baseline]
-        from jaccard_eval.runs import run_beside
-
-        return [self.baseline, run_beside(self.baseline)]
+        return self.files if self.options.update_baseline else []
 
     def judge(self, result: Judged) -> Judged:
         """Return the result with its verdicts."""
         if self.gating is None:
             return result
-        gating = self.gating.without_other_baseline(result) if self.updates else self.gating
-        if gating is not self.gating:
+        # A run that is to become the baseline need not be comparable with the one that it replaces.
+        if self.options.update_baseline and self.gating.drop_other_baseline(result):
             streams.say(
                 f"baseline {quoted_value(str(self.baseline))} is of other rules or ground truth: not compared with"
             )
-        return gating.apply(result)
+        return self.gating.apply(result)
 
     def outputs_to_write(self, planned: Sequence[Output], gates: Sequence[GateVerdict]) -> list[Output]:
         """Return the outputs to write: a run that fails does not become the baseline."""
         return [output for output in planned if output.path not in self.outputs or not self._fails(gates)]
 
     def finish(self, gates: Sequence[GateVerdict], deliver: Callable[[], None]) -> ExitCode:
-        """Write and show everything, say how the gates ended, and return the exit code.
-
-        A reader of the standard output that has gone away does not turn a failed gate into a success.
-        """
+        """Write and show everything, say how the gates ended, and return the exit code."""
         try:
             deliver()
-        except BrokenPipeError:
+        except BrokenPipeError:  # a reader that has gone away does not turn a failed gate into a success
             streams.discard()
-        for line in self._lines(gates):
+        quiet, updates = self.options.quiet, self.options.update_baseline
+        lines: list[str] = []
+        if gates:
+            from jaccard_eval.report.checks import count_text, verdict_text
+
+            loud = ("fail", "warn") if quiet else ("fail", "warn", "skip")
+            lines += [f"gate {_WORDS[gate.status]}: {verdict_text(gate)}" for gate in gates if gate.status in loud]
+            lines += [] if quiet else [f"gates of {self.source}: {count_text(gates)}"]
+        if self.options.exit_zero and any(verdict.failed for verdict in gates):
+            lines.append("a gate failed; the exit code is 0 because of --exit-zero")
+        if updates and self._fails(gates):
+            lines.append(
+                f"baseline {quoted_value(str(self.baseline))} stays as it was: a gate failed; "
+                "--exit-zero accepts the run"
+            )
+        elif updates and not quiet:
+            lines.append(f"baseline {' and '.join(quoted_value(str(path)) for path in self.files)} written")
+        for line in lines:
             streams.say(printable(line))
         return ExitCode.GATE_FAILED if self._fails(gates) else ExitCode.OK
 
     def _fails(self, gates: Sequence[GateVerdict]) -> bool:
-        return any(verdict.failed for verdict in gates) and not self.exit_zero
+        return any(verdict.failed for verdict in gates) and not self.options.exit_zero
 
-    def _lines(self, gates: Sequence[GateVerdict]) -> Iterator[str]:
-        if gates:
-            from jaccard_eval.report.checks import count_text, verdict_text
+    def _refuse_options_without_rules(self) -> None:
+        """Refuse options that only rules can use: a run that seems to be gated must not pass for want of rules."""
+        names = ["allow_missing_baseline", "metric", "metrics_file", "exit_zero"]
+        # The first baseline is made by a run that may have no rules yet.
+        names = names if self.options.update_baseline else ["baseline", *names]
+        for name in names:
+            if getattr(self.options, name):
+                raise UsageError(
+                    f"--{name.replace('_', '-')} needs rules: --fail-under METRIC=VALUE and its like, or a"
+                    " configuration of gates"
+                )
 
-            loud = ("fail", "warn") if self.quiet else ("fail", "warn", "skip")
-            yield from (f"gate {_WORDS[gate.status]}: {verdict_text(gate)}" for gate in gates if gate.status in loud)
-            yield from [] if self.quiet else [f"gates of {self.source}: {count_text(gates)}"]
-        if self.exit_zero and any(verdict.failed for verdict in gates):
-            yield "a gate failed; the exit code is 0 because of --exit-zero"
-        if self.updates and self._fails(gates):
-            yield (
-                f"baseline {quoted_value(str(self.baseline))} stays as it was: a gate failed; "
-                "--exit-zero accepts the run"
-            )
-        elif self.updates and not self.quiet:
-            yield f"baseline {' and '.join(quoted_value(str(path)) for path in self.files)} written"
+    def _require_replaceable(self) -> None:
+        """Refuse to write a baseline over anything but one."""
+        if self.baseline is None or self.baseline.suffix.lower() != ".json":
+            raise UsageError("--update-baseline writes the file of --baseline, whose name ends in .json")
+        if os.path.lexists(self.baseline):
+            from jaccard_eval.gating import read_answers
 
+            with as_settings():
+                read_answers(self.baseline)
 
-def prepare(options: RunOptions) -> Gatekeeper:
-    """Read rules, baseline and values from elsewhere, so that a run does not fail on them at its end.
+    def _files(self, baseline: Path, gates: Gates | None) -> list[Path]:
+        """Return the baseline, with the run beside it where it has one or rules need one: an update keeps both."""
+        from jaccard_eval.runs import is_saved_run, run_beside
 
-    Raises
-    ------
-    UsageError
-        When a rule, a file of rules or an option is wrong, or the baseline does not exist.
-    SettingsError
-        When the baseline or the file of values is not what it should be.
-    """
-    gates, source = configured_gates(options)
-    baseline = named_baseline(gates, options)
-    updates = options.update_baseline
-    if gates is None:
-        _refuse_options_without_rules(options, allowed=("baseline", "update_baseline") if updates else ())
-    if not (gates and gates.asks_noise):
-        require_resamples(options)
-    if updates:
-        _require_replaceable(baseline)
-    keeper = Gatekeeper(
-        gating=None if gates is None else make_gating(gates, baseline, options),
-        source=source,
-        baseline=baseline,
-        updates=updates,
-        with_table=baseline is not None and _has_table(gates, baseline),
-        exit_zero=options.exit_zero,
-        quiet=options.quiet,
-    )
-    if not updates:
-        note_inputs(keeper.files, "the baseline")
-    return keeper
+        table = run_beside(baseline)
+        if table == baseline:
+            return [baseline]
+        if os.path.lexists(table):
+            with as_settings():
+                has_table = is_saved_run(table)
+        else:
+            has_table = gates is not None and gates.needs_tables
+        return [baseline, table] if has_table else [baseline]
 
 
 def configured_gates(options: RunOptions) -> tuple[Gates | None, str]:
     """Return the gates of the configuration and of the options, None when neither has any; and where they are from."""
     rules = tuple(rule for name in RULE_OPTIONS for rule in getattr(options, name))
-    named = options.config
-    if named is not None and options.isolated:
+    path, source = options.config, "the command line"
+    if path is not None and options.isolated:
         raise UsageError("--config names a configuration and --isolated uses none; give one of them")
-    path = named if named is not None or options.isolated else config.find_config()
-    gates = None if path is None else config.load_gates(path, further=rules)
+    if path is None and not options.isolated:
+        path = find_config()
+    gates = None if path is None else load_gates(path, further=rules)
     if path is not None and gates is not None:
         note_inputs([path], "the configuration")
-        return _adapted(_relative_to(path.parent, gates), options), str(path)
-    if named is not None:
+        source = str(path)
+        # Paths in a configuration are relative to it, and from here on to where the command runs.
+        if gates.baseline is not None:
+            gates = replace(gates, baseline=str(path.parent / gates.baseline))
+        if gates.bootstrap and is_group_file(gates.bootstrap.group_by):
+            groups = path.parent / str(gates.bootstrap.group_by)
+            note_inputs([groups])
+            gates = replace(gates, bootstrap=replace(gates.bootstrap, group_by=str(groups)))
+    elif options.config is not None:
         raise UsageError(
-            f"{quoted_value(str(named))} has no gates: no [[gates.rules]] or [[tool.jaccard-eval.gates.rules]]"
+            f"{quoted_value(str(path))} has no gates: no [[gates.rules]] or [[tool.jaccard-eval.gates.rules]]"
         )
-    if not rules:
+    elif not rules:
         return None, ""
-    from jaccard_eval.features.gates.rules import Gates
+    else:
+        from jaccard_eval.features.gates.rules import Gates
 
-    return _adapted(Gates(rules=rules), options), "the command line"
+        gates = Gates(rules=rules)
+    # A baseline may be missing where that is allowed, or where this run is about to make it.
+    if options.allow_missing_baseline or options.update_baseline:
+        gates = replace(gates, missing_baseline="pass")
+    # Options go before the configuration, which keeps what they leave open.
+    drawn = read_bootstrap(options)
+    if drawn is None and gates.asks_noise and given_settings(options):
+        from jaccard_eval.options import Bootstrap
 
-
-def _relative_to(folder: Path, gates: Gates) -> Gates:
-    """Return the gates with the paths of a configuration as they are from here."""
-    baseline = None if gates.baseline is None else str(folder / gates.baseline)
-    return replace(gates, baseline=baseline, bootstrap=gates.bootstrap and _grouped(folder, gates.bootstrap))
-
-
-def _grouped(folder: Path, drawn: Bootstrap) -> Bootstrap:
-    if not is_group_file(drawn.group_by):
-        return drawn
-    path = folder / str(drawn.group_by)
-    note_inputs([path])
-    return replace(drawn, group_by=str(path))
+        drawn = adjusted(gates.bootstrap or Bootstrap(), options)
+    return (replace(gates, bootstrap=drawn) if drawn else gates), source
 
 
-def _adapted(gates: Gates, options: RunOptions) -> Gates:
-    """Let the baseline be missing where that is allowed or it is about to be made; resample as options say."""
-    lenient = options.allow_missing_baseline or options.update_baseline
-    return replace(
-        gates,
-        bootstrap=_drawn(gates, options),
-        missing_baseline="pass" if lenient else gates.missing_baseline,
+def find_config() -> Path | None:
+    """Return the configuration file in the nearest folder upward that has one, no further than the repository.
+
+    A UsageError is raised when one folder has several, or one cannot be read: its gates would be skipped.
+    """
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder was deleted
+        return None
+    for folder in (here, *here.parents):
+        found = [folder / name for name in (*OWN_NAMES, SHARED_NAME) if _is_config(folder / name)]
+        if len(found) > 1:
+            names = ", ".join(path.name for path in found)
+            raise UsageError(
+                f"{quoted_value(str(folder))} has several configurations, {names}; keep one, or name it: --config"
+            )
+        if found:
+            return Path(os.path.relpath(found[0], here))
+        # Beyond the repository, a file would be somebody else's: the result must not depend on where it is cloned.
+        if os.path.lexists(folder / ".git"):
+            return None
+    return None
+
+
+def _is_config(path: Path) -> bool:
+    """Whether a file is a configuration; a pyproject.toml is when it has a table for this tool."""
+    from jaccard_eval.reading.files import is_there, read_text
+
+    try:
+        if not is_there(path):
+            return False
+        text = read_text(path, empty_ok=True)
+    except DataError as error:
+        told = "\n".join(finding.statement for finding in error.findings)
+        way_out = "repair it, name another file with --config, or use none with --isolated"
+        raise UsageError(f"{told}; {way_out}") from None
+    # Most projects' files have no such table: to see that, they need not be parsed.
+    return path.name != SHARED_NAME or (
+        re.search(_ANY_SPELLING, text) is not None and bool(_own_table(path, parse_toml(path, text))[0])
     )
 
 
-def _drawn(gates: Gates, options: RunOptions) -> Bootstrap | None:
-    """Return how to resample: as options say, what they leave open as configured; None where nothing asks for it."""
-    asked = read_bootstrap(options)
-    if asked or not gates.asks_noise or not given_settings(options):
-        return asked or gates.bootstrap
-    from jaccard_eval.options import Bootstrap
+def load_gates(path: Path, *, further: Sequence[Rule] = ()) -> Gates | None:
+    """Return the gates that a file configures, with `further` rules behind its own; None when it has none."""
+    from jaccard_eval.features.gates.config import ConfigText, parse_config
 
-    return adjusted(gates.bootstrap or Bootstrap(), options)
+    text = read_settings(path)
+    is_yaml = path.suffix.lower() in (".yaml", ".yml")
+    own, table = _own_table(path, _read_yaml(path) if is_yaml else parse_toml(path, text))
+    gates = own.get("gates") if isinstance(own, Mapping) else None
+    rules = gates.get("rules") if isinstance(gates, Mapping) else None
+    # TOML libraries tell no lines: the headers are counted in the text, and trusted where there are as many as rules.
+    header = r"""(?m)^\s*\[\[\s*(?:tool\s*\.\s*["']?jaccard-eval["']?\s*\.\s*)?gates\s*\.\s*rules\s*\]\]"""
+    lines = [text.count("\n", 0, match.end()) + 1 for match in re.finditer(header, text)]
 
+    def read_names(name: str) -> tuple[str, ...]:
+        note_inputs([path.parent / name])
+        stripped = map(str.strip, read_settings(path.parent / name).splitlines())
+        return tuple(line for line in stripped if line and not line.startswith("#"))
 
-def _has_table(gates: Gates | None, baseline: Path) -> bool:
-    """Whether the baseline has a match table, or rules need one; an update keeps the two together."""
-    from jaccard_eval.runs import is_saved_run, run_beside
-
-    table = run_beside(baseline)
-    if table == baseline or not os.path.lexists(table):
-        return table != baseline and gates is not None and gates.needs_tables
-    with as_settings():
-        return is_saved_run(table)
-
-
-def named_baseline(gates: Gates | None, options: RunOptions) -> Path | None:
-    """Return the baseline: of the options, else of the configuration."""
-    if options.baseline is not None:
-        return Path(options.baseline)
-    return None if gates is None or gates.baseline is None else Path(gates.baseline)
-
-
-def _require_replaceable(baseline: Path | None) -> None:
-    """Refuse to write a baseline over anything but one."""
-    if baseline is None or baseline.suffix.lower() != ".json":
-        raise UsageError("--update-baseline writes the file of --baseline, whose name ends in .json")
-    if os.path.lexists(baseline):
-        from jaccard_eval.gating import read_answers
-
-        with as_settings():
-            read_answers(baseline)
+    place = ConfigText(
+        path=str(path),
+        table=table,
+        typed=not is_yaml,
+        rule_lines=lines if len(lines) == len(rules if isinstance(rules, list) else ()) else (),
+        read_names=read_names,
+    )
+    return parse_config(own, place, further=further)
 
 
-def make_gating(gates: Gates, baseline: Path | None, options: RunOptions) -> Gating:
-    """Read what the rules need beyond the result."""
-    from jaccard_eval.gating import Gating, open_baseline, read_metrics
+def _own_table(path: Path, content: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return what is said to this tool, and how the table is called."""
+    tools = content.get("tool")
+    tables = [*content, *(f"tool.{name}" for name in tools)] if isinstance(tools, Mapping) else [*content]
+    for name in tables:
+        # A table that is misspelt would configure nothing, and its gates would pass unnoticed.
+        if re.fullmatch(_ANY_SPELLING, name.removeprefix("tool.")) and name != f"tool.{TOOL}":
+            raise UsageError(f"{path}: the table [{name}] is not read; call it [tool.{TOOL}]")
+    if path.name != SHARED_NAME and "tool" not in content:
+        return content, ""
+    return (tools.get(TOOL, {}) if isinstance(tools, Mapping) else {}), f"tool.{TOOL}."
 
-    given = dict(options.metric)
-    unused = sorted(name for name in given if f"external.{name}" not in {rule.metric for rule in gates.rules})
-    if unused:
-        raise UsageError(f'no rule uses --metric {unused[0]}: a rule on it has metric = "external.{unused[0]}"')
-    stored = {} if options.metrics_file is None else read_metrics(options.metrics_file)
-    answers, table = open_baseline(gates, baseline)
-    return Gating(gates=gates, baseline=answers, external=stored | given, base=table)
 
+def _read_yaml(path: Path) -> Mapping[str, Any]:
+    from jaccard_eval.reading.yaml import read_yaml_mapping
 
-def _refuse_options_without_rules(options: RunOptions, *, allowed: Sequence[str]) -> None:
-    """Refuse options that only rules can use: a run that seems to be gated must not pass for want of rules."""
-    names = ("baseline", "update_baseline", "allow_missing_baseline", "metric", "metrics_file", "exit_zero")
-    idle = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) and name not in allowed]
-    if idle:
-        raise UsageError(f"{idle[0]} needs rules: --fail-under METRIC=VALUE and its like, or a configuration of gates")
+    try:
+        return read_yaml_mapping(path)
+    except DataError as error:
+        if error.findings[0].code == "yaml-content":
+            raise UsageError(f"{path}: expected keys and values, gates first") from None
+        raise UsageError("\n".join(finding.statement for finding in error.findings)) from None
 
 
 def _parsed_rules(_: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Rule, ...]:

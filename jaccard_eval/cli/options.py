@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,15 +24,18 @@ from jaccard_eval.cli.parse import (
     parse_number,
     parse_score,
     parse_sort,
+    parse_toml,
     parse_whole,
     parsed_by,
+    read_settings,
 )
+from jaccard_eval.data.known_protocols import RULES
 from jaccard_eval.errors import JaccardEvalError, UsageError
-from jaccard_eval.options import SideOptions
-from jaccard_eval.text import quoted_value, shown_json
+from jaccard_eval.findings import CODES
+from jaccard_eval.options import BY_FOLDER, SideOptions
+from jaccard_eval.text import did_you_mean, quoted_value, shown_json
 
 if TYPE_CHECKING:
-    from jaccard_eval.data.protocol import AreaRange
     from jaccard_eval.options import Bootstrap, Slice
 
 PATH = AnyPath()
@@ -41,17 +43,19 @@ BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
 UNITS = ("px", "norm")
 ORIGINS = ("0", "1")
 IMAGE_WAYS = ("id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1", "id-1")
-NAMES: dict[str, Any] = {"metavar": "A,B,...", "callback": parsed_by(parse_names)}
+PROTOCOLS = "|".join(RULES)
+WHOLE: dict[str, Any] = {"metavar": "N", "callback": parsed_by(parse_whole)}
 NUMBER: dict[str, Any] = {"metavar": "NUMBER", "callback": parsed_by(parse_number)}
+SCORE: dict[str, Any] = {"metavar": "NUMBER|best-f1", "callback": parsed_by(parse_score)}
 
 
 def _is_names_file(text: str) -> bool:
-    from jaccard_eval.reading.names import is_file
+    from jaccard_eval.reading.names import is_file  # only where names are given
 
     return is_file(text)
 
 
-NAMES_TEXT = InputText(_is_names_file)
+NAMES: dict[str, Any] = {"metavar": "FILE|A,B,...", "type": InputText(_is_names_file)}
 
 
 class SectionOption(click.Option):
@@ -81,8 +85,9 @@ class SectionedCommand(click.Command):
         function: Callable[..., Any] = self.callback or (lambda _: None)
         named = inspect.signature(function).parameters
         own = {name: value for name, value in ctx.params.items() if name in named}
-        shared = {name: value for name, value in ctx.params.items() if name not in named and value is not None}
-        options = RunOptions(**shared)
+        options = RunOptions(
+            **{name: value for name, value in ctx.params.items() if name not in named and value is not None}
+        )
         try:
             return ctx.invoke(function, options, **own)
         except JaccardEvalError as error:
@@ -120,12 +125,14 @@ def removed_option(name: str, instead: str) -> click.Option:
     return click.Option([name], is_flag=True, hidden=True, expose_value=False, callback=refuse)
 
 
-def _format_name(name: str) -> str:
-    from jaccard_eval.errors import UsageError
-    from jaccard_eval.formats import format_names
-    from jaccard_eval.text import did_you_mean
+def _format_names() -> tuple[str, ...]:
+    from jaccard_eval.formats import format_names  # lists a folder, and what other packages add
 
-    known = format_names()
+    return tuple(format_names())
+
+
+def _format_name(name: str) -> str:
+    known = _format_names()
     if name not in known:
         raise UsageError(
             f"unknown format {quoted_value(name)}; known are {', '.join(known)}.{did_you_mean(name, known)}"
@@ -133,16 +140,7 @@ def _format_name(name: str) -> str:
     return name
 
 
-def _complete_format(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
-    from jaccard_eval.formats import format_names
-
-    return [CompletionItem(name) for name in format_names() if name.startswith(start)]
-
-
 def _known_codes(_: click.Context, __: click.Parameter, codes: tuple[str, ...]) -> tuple[str, ...]:
-    from jaccard_eval.findings import CODES
-    from jaccard_eval.text import did_you_mean
-
     for code in codes:
         if code not in CODES:
             hint = did_you_mean(code, CODES) or " docs/findings.md lists all."
@@ -150,10 +148,15 @@ def _known_codes(_: click.Context, __: click.Parameter, codes: tuple[str, ...]) 
     return codes
 
 
-def _complete_code(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
-    from jaccard_eval.findings import CODES
+def _completed_from(
+    known: Callable[[], Iterable[str]],
+) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Return what completes a word for a shell; what is known is looked up when a word is to be completed."""
 
-    return [CompletionItem(code) for code in sorted(CODES) if code.startswith(start)]
+    def complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in known() if name.startswith(start)]
+
+    return complete
 
 
 def _side_options(side: str, what: str) -> list[click.Parameter]:
@@ -164,13 +167,13 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
             f"--{side}-format",
             metavar="FORMAT",
             callback=parsed_by(_format_name),
-            shell_complete=_complete_format,
+            shell_complete=_completed_from(_format_names),
             help="Format; 'jaccard-eval formats' lists them.",
         ),
         option(f"--{side}-box", type=OneOf(BOX_ENCODINGS), help="What the four numbers of a box are."),
         option(f"--{side}-units", type=OneOf(UNITS), help="Pixels, or fractions of the image's width and height."),
         option(f"--{side}-origin", type=OneOf(ORIGINS), help="What the first pixel is called: 0, or 1 as in VOC."),
-        option(f"--{side}-names", type=NAMES_TEXT, metavar="FILE|A,B,...", help="Class names by index, for this side."),
+        option(f"--{side}-names", **NAMES, help="Class names by index, for this side."),
         option(
             f"--{side}-images", type=InputPath(IMAGES), metavar="DIR", help="Folder of the pictures, for this side."
         ),
@@ -186,15 +189,12 @@ _show = section("Output")
 _find = section("Findings (each has a code, explained in docs/findings.md)")
 
 
-def _declared(kind: type[SideOptions]) -> list[click.Parameter]:
-    """Return the options that are declared by the fields of a dataclass: the type says how a text is read."""
-    by_type = {"bool": {"is_flag": True}, "float | None": NUMBER, "Sequence[str]": NAMES}
-    return [
-        _rule(f"--{field.name.replace('_', '-')}", help=field.metadata["help"], **by_type[str(field.type)])
-        for field in fields(kind)
-        if field.metadata
-    ]
-
+# Of the options that the fields of a dataclass declare, the type says how a text is read.
+_BY_TYPE: dict[str, dict[str, Any]] = {
+    "bool": {"is_flag": True},
+    "float | None": NUMBER,
+    "Sequence[str]": {"metavar": "A,B,...", "callback": parsed_by(parse_names)},
+}
 
 PATH_OPTIONS: list[click.Parameter] = [
     _path("--gt", type=InputPath(LABELS), multiple=True, metavar="PATH", help="Ground truth."),
@@ -202,7 +202,7 @@ PATH_OPTIONS: list[click.Parameter] = [
 ]
 
 INPUT_OPTIONS: list[click.Parameter] = [
-    _both("--names", type=NAMES_TEXT, metavar="FILE|A,B,...", help="Class names by index: a file, or a list."),
+    _both("--names", **NAMES, help="Class names by index: a file, or a list."),
     _both("--images", type=InputPath(IMAGES), metavar="DIR", help="Folder of the pictures, for their list and sizes."),
     _both("--split", default="val", show_default=True, help="Split of a data set that is read, where it has splits."),
     _both("--assume-score", **NUMBER, help="Score of predictions that carry none."),
@@ -234,9 +234,7 @@ PAIR_OPTIONS: list[click.Parameter] = [
 ]
 
 PROTOCOL_OPTIONS: list[click.Parameter] = [
-    _rule(
-        "--protocol", metavar="coco|voc2007|voc2012", default="coco", show_default=True, help="The rules that count."
-    ),
+    _rule("--protocol", metavar=PROTOCOLS, default="coco", show_default=True, help="The rules that count."),
     _rule(
         "--iou",
         metavar="IOU",
@@ -256,12 +254,15 @@ PROTOCOL_OPTIONS: list[click.Parameter] = [
         help="Ranges in square pixels, such as small=0:32²,large=32²:inf.",
     ),
     _rule("--class-agnostic", is_flag=True, help="Pool all classes."),
-    *_declared(SideOptions),
+    *(
+        _rule(f"--{field.name.replace('_', '-')}", help=field.metadata["help"], **_BY_TYPE[str(field.type)])
+        for field in fields(SideOptions)
+        if field.metadata
+    ),
     _rule(
         "--score",
         "--conf",
-        metavar="NUMBER|best-f1",
-        callback=parsed_by(parse_score),
+        **SCORE,
         help="Operating point: precision, recall and F1 of the detections with at least this score.",
     ),
 ]
@@ -305,7 +306,7 @@ FINDING_OPTIONS: list[click.Parameter] = [
         multiple=True,
         metavar="CODE",
         callback=_known_codes,
-        shell_complete=_complete_code,
+        shell_complete=_completed_from(lambda: sorted(CODES)),
         help="Go on in spite of a finding of this code: one that would stop the run, or a warning under --strict."
         " Repeatable.",
     ),
@@ -321,8 +322,6 @@ FIELDS = {  # by the names of the options
 
 def is_group_file(group_by: str | None) -> bool:
     """Whether images are grouped by a file."""
-    from jaccard_eval.options import BY_FOLDER
-
     return group_by not in (None, BY_FOLDER)
 
 
@@ -331,13 +330,12 @@ _noise = section("Noise")
 BOOTSTRAP_OPTIONS: list[click.Parameter] = [
     _noise(
         "--bootstrap",
-        metavar="N",
-        callback=parsed_by(parse_whole),
+        **WHOLE,
         help="Intervals for the summary and every class, from N resamples of the images, the same for all predictions;"
         " 1000 is a good number.",
     ),
     _noise("--confidence", **NUMBER, help="Confidence of the intervals, 0.95 when not given."),
-    _noise("--seed", metavar="N", callback=parsed_by(parse_whole), help="Seed of the resamples, 0 when not given."),
+    _noise("--seed", **WHOLE, help="Seed of the resamples, 0 when not given."),
     _noise(
         "--group-by",
         type=InputText(is_group_file),
@@ -358,17 +356,14 @@ def read_bootstrap(options: RunOptions) -> Bootstrap | None:
 
 
 def adjusted(drawn: Bootstrap, options: RunOptions) -> Bootstrap:
-    """Return settings with what options say otherwise.
-
-    Raises
-    ------
-    UsageError
-        When they are out of range.
-    """
+    """Return settings with what options say otherwise; a UsageError where that is out of range."""
     try:
         return replace(drawn, **given_settings(options))
     except UsageError as error:
-        raise UsageError(_by_option(str(error))) from None
+        # The message names the setting; on a command line, it is known by its option.
+        setting, _, rest = str(error).partition(" ")
+        options_of = {field: name for name, field in FIELDS.items()}
+        raise UsageError(f"--{options_of[setting]} {rest}" if setting in options_of else str(error)) from None
 
 
 def given_settings(options: RunOptions) -> dict[str, Any]:
@@ -383,24 +378,11 @@ def require_resamples(options: RunOptions) -> None:
         raise UsageError(f"--{idle[0].replace('_', '-')} is of no use without --bootstrap N")
 
 
-def _by_option(message: str) -> str:
-    """Name the option where a message names the setting."""
-    setting, _, rest = message.partition(" ")
-    options = {field: name for name, field in FIELDS.items()}
-    return f"--{options[setting]} {rest}" if setting in options else message
-
-
 TABLE = "slices"
 
 
 def read_slices(options: RunOptions) -> tuple[Slice, ...]:
-    """Return the slices of the options, then those of the file; globs of one name in the options are one slice.
-
-    Raises
-    ------
-    UsageError
-        When the file is no list of slices, or a slice is in both.
-    """
+    """Return the slices of the options, then those of the file; globs of one name in the options are one slice."""
     path = options.slices
     if path is None and not options.slice:
         return ()
@@ -410,38 +392,27 @@ def read_slices(options: RunOptions) -> tuple[Slice, ...]:
     named: dict[str, list[str]] = {}
     for name, glob in options.slice:
         named.setdefault(name, []).append(glob)
-    own = [Slice(name=name, patterns=tuple(globs)) for name, globs in named.items()]
-    slices = (*own, *(_read_file(path) if path is not None else ()))
+    tables = [named]
+    if path is not None:
+        content = parse_toml(path, read_settings(path))
+        table = content.get(TABLE)
+        if set(content) != {TABLE} or not isinstance(table, Mapping):
+            raise UsageError(f'{path}: expected one table [{TABLE}] with lines such as night = ["img/night/**"]')
+        wrong = [
+            f"{path}: {TABLE}.{name}: expected a list of names and globs, got {shown_json(globs)}"
+            for name, globs in table.items()
+            if not (isinstance(globs, list) and globs and all(isinstance(glob, str) for glob in globs))
+        ]
+        if wrong:
+            raise UsageError("\n".join(wrong))
+        tables.append(dict(table))
+    slices = tuple(Slice(name=name, patterns=tuple(globs)) for table in tables for name, globs in table.items())
+    # A name in the options and in the file would be two rows that nobody can tell apart.
     require_names(slices)
     return slices
 
 
-def _read_file(path: Path) -> tuple[Slice, ...]:
-    from jaccard_eval.cli.config import read_toml
-    from jaccard_eval.options import Slice
-
-    content = read_toml(path)
-    table = content.get(TABLE)
-    if set(content) != {TABLE} or not isinstance(table, Mapping):
-        raise UsageError(f'{path}: expected one table [{TABLE}] with lines such as night = ["img/night/**"]')
-    wrong = [
-        f"{path}: {TABLE}.{name}: {_EXPECTED}, got {shown_json(one)}"
-        for name, one in table.items()
-        if not _is_list(one)
-    ]
-    if wrong:
-        raise UsageError("\n".join(wrong))
-    return tuple(Slice(name=name, patterns=tuple(one)) for name, one in table.items())
-
-
-_EXPECTED = "expected a list of names and globs"
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
-
-
-def _parsed(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def _named_globs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     pairs = [(name.strip(), glob.strip()) for name, _, glob in (text.partition("=") for text in texts)]
     for text, pair in zip(texts, pairs, strict=True):
         if not all(pair):
@@ -451,16 +422,16 @@ def _parsed(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) 
     return tuple(pairs)
 
 
-_option = section("Slices")
+_slice = section("Slices")
 SLICE_OPTIONS: list[click.Parameter] = [
-    _option(
+    _slice(
         "--slice",
         metavar="NAME=GLOB",
         multiple=True,
-        callback=_parsed,
+        callback=_named_globs,
         help="Also measure the images whose names match, in a row of their own; * also stands for slashes. Repeatable.",
     ),
-    _option(
+    _slice(
         "--slices", type=InputPath(), metavar="FILE", help='Such slices: TOML, [slices] with night = ["img/night/**"].'
     ),
 ]
@@ -469,13 +440,11 @@ SLICE_OPTIONS: list[click.Parameter] = [
 def rule_arguments(options: RunOptions) -> dict[str, Any]:
     """Return the rules as the verbs of `api` take them; area ranges only where some are given."""
     rules = {name: getattr(options, name) for name in ("protocol", "iou", "max_dets", "class_agnostic")}
-    return rules if options.areas is None else rules | {"areas": _areas(options.areas, options.protocol)}
-
-
-def _areas(ranges: tuple[AreaRange, ...], protocol: str) -> tuple[AreaRange, ...]:
-    """Put the range that headline metrics use first, the protocol's own when none is given."""
+    if options.areas is None:
+        return rules
     from jaccard_eval.data.protocol import get_protocol
 
-    everything = get_protocol(protocol).areas[0]
-    own = [area for area in ranges if area.name == everything.name] or [everything]
-    return (*own, *(area for area in ranges if area.name != everything.name))
+    # Headline metrics use the first range: that of the protocol, unless one of its name is given.
+    everything = get_protocol(options.protocol).areas[0]
+    own = [area for area in options.areas if area.name == everything.name] or [everything]
+    return rules | {"areas": (*own, *(area for area in options.areas if area.name != everything.name))}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +22,14 @@ if TYPE_CHECKING:
 
 SORT_KEYS = ("name", "gt", "pred")
 MAX_THRESHOLDS = 1001  # a step of 0.001 over the whole range; a finer one is a slip
-_SQUARE = re.compile(r"(?P<root>.+?)(²|\^2|\*\*2)")
-_AREA_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _MAP_FIX = "Map each prediction class to one ground-truth class, both as text."
-_MAP_SUFFIXES = (".json", ".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)  # methods of 70 fields cost start-up time
 class RunOptions(SideOptions):
-    """The options that commands share, by the names of their parameters; a command that lacks one has its default."""
+    """The options that commands share, by the names of their parameters; a command that lacks one has its default.
+
+    No dataclass: the methods of 70 fields cost 3 ms to make, at each start.
+    """
 
     gt: tuple[Path, ...] = ()
     pred: tuple[Path, ...] = ()
@@ -89,8 +87,12 @@ class RunOptions(SideOptions):
     ci: str = "off"
 
     strict: bool = False
-    allow: tuple[str, ...] = ()
     quiet: bool = False
+
+    def __init__(self, **given: Any) -> None:
+        # The base is frozen and slotted and checks its own fields; what is added here lies in the instance's `vars`.
+        super().__init__(**{name: given.pop(name) for name in SideOptions.__dataclass_fields__ if name in given})
+        vars(self).update(given)
 
 
 def parsed_by(parse: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
@@ -123,15 +125,10 @@ class OneOf(click.Choice[str]):
 
 
 def parse_number(text: str) -> float:
-    """Return a finite decimal number.
-
-    Raises
-    ------
-    UsageError
-        When the text is not one; other scripts' digits, underscores, ``nan`` and ``inf`` are refused.
-    """
+    """Return a finite decimal number; other scripts' digits, underscores, ``nan`` and ``inf`` are refused."""
     text = text.strip()
     number = float(text) if is_numeral(text) else math.nan
+    # A numeral such as 1e999 is infinite all the same.
     if not math.isfinite(number):
         raise UsageError(f"{quoted_value(text)} is not a number")
     return number
@@ -144,50 +141,39 @@ def parse_numbers(text: str) -> tuple[float, ...]:
 
 def parse_whole(text: str) -> int:
     """Return a whole number from 0 on."""
+    # 18 digits fit into 64 bits, as seeds and counts have to later.
     if not re.fullmatch(r"\d{1,18}", text.strip(), re.ASCII):
         raise UsageError(f"{quoted_value(text)} is not a whole number")
     return int(text)
 
 
 def parse_iou(text: str) -> tuple[float, ...]:
-    """Return IoU thresholds from ``0.5``, ``0.5,0.75`` or ``start:stop:step``, the stop included.
-
-    The values of a range are those of ``numpy.linspace``, so that ``0.5:0.95:0.05`` equals COCO's to the last bit.
-
-    Raises
-    ------
-    UsageError
-        When a number is none, or the step does not lead from start to stop.
-    """
+    """Return IoU thresholds from ``0.5``, ``0.5,0.75`` or ``start:stop:step``, the stop included."""
     if ":" not in text:
         return tuple(parse_number(part) for part in text.split(","))
     parts = [parse_number(part) for part in text.split(":")]
     if len(parts) != 3:
         raise UsageError(f"a range of thresholds is start:stop:step, such as 0.5:0.95:0.05; got {quoted_value(text)}")
-    return _linspace(*parts)
-
-
-def _linspace(start: float, stop: float, step: float) -> tuple[float, ...]:
-    import numpy as np
-
+    start, stop, step = parts
     if not (step > 0 and stop >= start):
         raise UsageError(f"a range of thresholds ascends with a step above 0; got {start:g}:{stop:g}:{step:g}")
     intervals = (stop - start) / step
     if intervals >= MAX_THRESHOLDS:
         raise UsageError(f"{start:g}:{stop:g}:{step:g} has more than {MAX_THRESHOLDS:,} thresholds; take a wider step")
+    # Steps of 0.05 do not add up exactly: (0.95 - 0.5) / 0.05 is 8.999999999999998.
     if abs(intervals - round(intervals)) > 1e-6:
         last = start + math.floor(intervals) * step
         raise UsageError(f"steps of {step:g} from {start:g} do not meet {stop:g}; stop at {last:g} instead?")
+    import numpy as np
+
+    # As pycocotools makes them, so that 0.5:0.95:0.05 equals COCO's thresholds to the last bit.
     return tuple(np.linspace(start, stop, round(intervals) + 1).tolist())
 
 
 def parse_max_dets(text: str) -> tuple[int, ...]:
     """Return caps on detections from ``100`` or ``1,10,100``; ``none`` is no cap, an empty tuple."""
-    if text.strip().lower() == "none":
-        return ()
-    caps = [parse_number(part) for part in text.split(",")]
-    broken = [cap for cap in caps if cap != int(cap) or cap < 1]
-    if broken:
+    caps = parse_numbers(text)
+    if any(cap != int(cap) or cap < 1 for cap in caps):
         raise UsageError(f"caps on detections are whole numbers from 1 on, or 'none'; got {quoted_value(text)}")
     return tuple(map(int, caps))
 
@@ -196,29 +182,29 @@ def parse_areas(text: str) -> tuple[AreaRange, ...]:
     """Return area ranges from ``small=0:32²,large=32²:inf``; a square is written ``32²``, ``32^2`` or ``32**2``."""
     from jaccard_eval.data.protocol import AreaRange
 
-    return tuple(AreaRange(*_area(item.strip())) for item in text.split(","))
+    def square_pixels(bound: str) -> float:
+        bound = bound.strip()
+        if bound.lower() == "inf":
+            return math.inf
+        square = re.fullmatch(r"(.+?)(²|\^2|\*\*2)", bound)
+        return parse_number(square[1]) ** 2 if square else parse_number(bound)
 
-
-def _area(item: str) -> tuple[str, float, float]:
-    name, _, bounds = item.partition("=")
-    low, colon, high = bounds.partition(":")
-    if not _AREA_NAME.fullmatch(name) or not colon:
-        raise UsageError(
-            f"an area range is name=low:high in square pixels, such as small=0:32²; got {quoted_value(item)}"
-        )
-    return name, _square_pixels(low), _square_pixels(high)
-
-
-def _square_pixels(text: str) -> float:
-    if text.strip().lower() == "inf":
-        return math.inf
-    square = _SQUARE.fullmatch(text.strip())
-    return parse_number(square["root"]) ** 2 if square else parse_number(text)
+    ranges = []
+    for item in map(str.strip, text.split(",")):
+        name, _, bounds = item.partition("=")
+        low, colon, high = bounds.partition(":")
+        # A name becomes part of metric names such as AP_small, which rules refer to as AP[area=small].
+        if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) or not colon:
+            raise UsageError(
+                f"an area range is name=low:high in square pixels, such as small=0:32²; got {quoted_value(item)}"
+            )
+        ranges.append(AreaRange(name, square_pixels(low), square_pixels(high)))
+    return tuple(ranges)
 
 
 def parse_names(text: str) -> tuple[str, ...]:
     """Return the names of a comma-separated list; a name with a comma stands in double quotes."""
-    import csv
+    import csv  # most runs list no names
 
     try:
         names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True, strict=True)))
@@ -247,79 +233,83 @@ def parse_sort(text: str) -> str:
     return text
 
 
+def is_map_file(text: str) -> bool:
+    """Whether a mapping of classes is the path of a file."""
+    return Path(text).suffix.lower() in (".json", ".yaml", ".yml") and "=" not in text
+
+
 def parse_class_map(text: str) -> dict[str, str] | str:
     """Return prediction class -> ground-truth class, from ``cat=kitty,dog=hound`` or a JSON or YAML file, or a rule.
 
     A rule is a name such as ``id+1`` or ``auto``, and is returned as it is.
-
-    Raises
-    ------
-    UsageError
-        When an item is no pair and no rule is called so, or a class is mapped twice.
-    SettingsError
-        When the file cannot be read, or is no mapping of texts.
     """
     if is_map_file(text):
         return _class_map_of_file(Path(text))
     if "=" not in text:
-        return _named_rule(text.strip())
-    pairs = [_pair(item) for item in parse_names(text)]
-    repeated = _repeated(pairs)
-    if repeated:
+        from jaccard_eval.data.classmaps import class_map_names
+
+        name, known = text.strip(), class_map_names()
+        if name not in known:
+            raise UsageError(
+                f"expected pairs such as cat=kitty, a .json or .yaml file, or one of {', '.join(known)}; "
+                f"got {quoted_value(name)}.{did_you_mean(name, known)}"
+            )
+        return name
+    pairs = []
+    for item in parse_names(text):
+        pred, _, gt = (part.strip() for part in item.partition("="))
+        if not (pred and gt):
+            raise UsageError(f"expected prediction=ground-truth pairs such as cat=kitty, got {quoted_value(item)}")
+        pairs.append((pred, gt))
+    counts = Counter(pred for pred, _ in pairs)
+    if len(counts) < len(pairs):
+        repeated = ", ".join(quoted_value(pred) for pred, count in counts.items() if count > 1)
         raise UsageError(f"classes mapped more than once: {repeated}")
     return dict(pairs)
 
 
-def is_map_file(text: str) -> bool:
-    """Whether a mapping of classes is the path of a file."""
-    return Path(text).suffix.lower() in _MAP_SUFFIXES and "=" not in text
-
-
-def _named_rule(name: str) -> str:
-    from jaccard_eval.data.classmaps import class_map_names
-
-    known = class_map_names()
-    if name not in known:
-        raise UsageError(
-            f"expected pairs such as cat=kitty, a .json or .yaml file, or one of {', '.join(known)}; "
-            f"got {quoted_value(name)}.{did_you_mean(name, known)}"
-        )
-    return name
-
-
-def _pair(item: str) -> tuple[str, str]:
-    pred, equals, gt = (part.strip() for part in item.partition("="))
-    if not (pred and equals and gt):
-        raise UsageError(f"expected prediction=ground-truth pairs such as cat=kitty, got {quoted_value(item)}")
-    return pred, gt
-
-
-def _repeated(pairs: Iterable[tuple[str, Any]]) -> str:
-    counts = Counter(name for name, _ in pairs)
-    return ", ".join(quoted_value(name) for name, count in counts.items() if count > 1)
-
-
 @as_settings()
 def _class_map_of_file(path: Path) -> dict[str, str]:
-    from jaccard_eval.reading.yaml import read_yaml_mapping
-
-    mapping = _read_json_object(path) if path.suffix.lower() == ".json" else read_yaml_mapping(path)
-    odd = [name for name, gt in mapping.items() if not isinstance(gt, str)]
-    if odd:
-        detail = f"expected a ground-truth class as text, got {shown_json(mapping[odd[0]])}"
-        raise DataError.single("class-map", Where(str(path), field=odd[0]), detail, fix=_MAP_FIX)
-    return mapping
-
-
-def _read_json_object(path: Path) -> dict[str, Any]:
     from jaccard_eval.reading.files import read_text
     from jaccard_eval.reading.json import RepeatedKeys, parse_json
+    from jaccard_eval.reading.yaml import read_yaml_mapping
 
-    content = parse_json(path, read_text(path))
+    is_json = path.suffix.lower() == ".json"
+    content = parse_json(path, read_text(path)) if is_json else read_yaml_mapping(path)
+    where, problem = Where(str(path)), ""
     if isinstance(content, RepeatedKeys):
         problem = f"classes mapped more than once: {', '.join(map(quoted_value, content.repeated))}"
-    elif isinstance(content, dict):
-        return content
-    else:
+    elif not isinstance(content, dict):
         problem = f"expected one JSON object, got {shown_json(content)}"
-    raise DataError.single("class-map", Where(str(path)), problem, fix=_MAP_FIX)
+    else:
+        for name, gt in content.items():
+            # One example is enough: a file with numbers for classes has them throughout.
+            if not isinstance(gt, str):
+                where = Where(str(path), field=name)
+                problem = f"expected a ground-truth class as text, got {shown_json(gt)}"
+                break
+    if problem:
+        raise DataError.single("class-map", where, problem, fix=_MAP_FIX)
+    return content
+
+
+def read_settings(path: Path) -> str:
+    """Return the text of a file of rules or slices; what is wrong with it is a UsageError with every statement."""
+    from jaccard_eval.reading.files import read_text
+
+    try:
+        return read_text(path)
+    except DataError as error:
+        raise UsageError("\n".join(finding.statement for finding in error.findings)) from None
+
+
+def parse_toml(path: Path, text: str) -> Mapping[str, Any]:
+    """Return what a TOML text holds; the path is for the message of a UsageError."""
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:
+        raise UsageError(f"{path}: is not valid TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: is nested too deeply") from None

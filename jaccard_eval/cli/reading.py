@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -14,39 +14,31 @@ from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.options import ReadOptions, SideOptions
 
-if TYPE_CHECKING:
-    from jaccard_eval.reading.images import ImageFolder
-
 ROLES = ("gt", "pred")
-GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
-def two_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path, Path]:
-    """Take ground truth and predictions each from its option, else from the next path.
-
-    Raises
-    ------
-    click.UsageError
-        When a side is missing or given more than once.
-    """
-    rest = list(paths)
+def two_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path, Path]:
+    """Take ground truth and predictions each from its option, else from the next path."""
+    context, rest = click.get_current_context(), list(paths)
     sides = []
-    for name, given in (("GT", gt), ("PRED", pred)):
+    for name, given in (("GT", options.gt), ("PRED", options.pred)):
         if len(given) > 1:
-            raise click.UsageError(f"{name} is given {len(given)} times", click.get_current_context())
+            raise click.UsageError(f"{name} is given {len(given)} times", context)
         if not given and not rest:
-            raise click.UsageError(f"Missing argument '{name}'.", click.get_current_context())
+            raise click.UsageError(f"Missing argument '{name}'.", context)
         sides.append(given[0] if given else rest.pop(0))
     if rest:
-        raise click.UsageError(f"Got unexpected extra argument ({rest[0]})", click.get_current_context())
+        raise click.UsageError(f"Got unexpected extra argument ({rest[0]})", context)
     return sides[0], sides[1]
 
 
 def refuse_options_of_sides(parameters: Sequence[click.Parameter]) -> None:
     """Raise a usage error when saved results come with rules, or ways to read, that they have themselves."""
     context = click.get_current_context()
+    # Asked of click, as an option that is given at its default counts too.
+    typed = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
     given = [
-        parameter.opts[0] for parameter in parameters if context.get_parameter_source(parameter.name or "") in GIVEN
+        parameter.opts[0] for parameter in parameters if context.get_parameter_source(parameter.name or "") in typed
     ]
     if given:
         raise click.UsageError(
@@ -54,6 +46,17 @@ def refuse_options_of_sides(parameters: Sequence[click.Parameter]) -> None:
             " instead",
             context,
         )
+
+
+def run_on_sides(verb: Callable[..., Any], *sides: Path, options: RunOptions, **settings: Any) -> Any:
+    """Run a verb of `api` on both sides as the options read them; its result also has what is odd about class names."""
+    log = FindingLog()
+    return with_findings(log, verb(*sides, **settings, **side_arguments(options, log)))
+
+
+def with_findings(log: FindingLog, result: Any) -> Any:
+    """Return a result with what was found on the way to it before its own findings."""
+    return replace(result, findings=(*log.findings(), *result.findings))
 
 
 def side_arguments(options: RunOptions, log: FindingLog) -> dict[str, Any]:
@@ -67,8 +70,17 @@ def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, Rea
     """Return how to read ground truth and predictions; what is odd about a list of names goes to `log`."""
     names = {role: getattr(options, f"{role}_names") or options.names for role in ROLES}
     folders = {role: getattr(options, f"{role}_images") or options.images for role in ROLES}
-    loaded = {spec: _load_names(spec, log) for spec in dict.fromkeys(names.values())}
-    indexed = {folder: _index_images(folder) for folder in dict.fromkeys(folders.values())}
+    # Most often both sides have one list of names and one folder: what is odd about them is to be said once.
+    loaded: dict[str | None, Any] = {None: None}
+    for spec in filter(None, dict.fromkeys(names.values())):
+        from jaccard_eval.reading.names import load_names
+
+        loaded[spec] = load_names(spec, log)
+    indexed: dict[Path | None, Any] = {None: None}
+    for folder in filter(None, dict.fromkeys(folders.values())):
+        from jaccard_eval.reading.images import ImageFolder
+
+        indexed[folder] = ImageFolder(folder)
     gt, pred = (
         ReadOptions(
             role=role,
@@ -78,25 +90,10 @@ def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, Rea
             images=indexed[folders[role]],
             columns=getattr(options, f"{role}_columns"),
             split=options.split,
+            # Ground truth with an assumed score would be taken for predictions.
             assume_score=options.assume_score if role == "pred" else None,
             origin=int(getattr(options, f"{role}_origin") or 0),
         )
         for role in ROLES
     )
     return gt, pred
-
-
-def _load_names(spec: str | None, log: FindingLog) -> tuple[str, ...] | None:
-    if spec is None:
-        return None
-    from jaccard_eval.reading.names import load_names
-
-    return load_names(spec, log)
-
-
-def _index_images(folder: Path | None) -> ImageFolder | None:
-    if folder is None:
-        return None
-    from jaccard_eval.reading.images import ImageFolder
-
-    return ImageFolder(folder)

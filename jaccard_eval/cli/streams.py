@@ -6,7 +6,6 @@ import contextlib
 import io
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,31 +16,22 @@ from jaccard_eval.findings import reason_of
 
 DEFAULT_WIDTH = 80  # columns, where there is no terminal
 NARROWEST = 40  # columns that messages are wrapped at; a narrower terminal breaks lines itself
-_COMMAND = re.compile(r"^([^\S\n]*)::", re.MULTILINE)  # what a line starts with that GitHub's runner acts on
-_OLD_COMMAND = re.compile(r"##\[")  # the same in its older form, anywhere in a line
+NARROWEST_HELP, WIDEST_HELP = 50, 98  # columns, as click chooses them for lines of at most 100
 
 
 def prepare() -> None:
     """Make both streams exist and take any character."""
-    if sys.stdout is None:
-        sys.stdout = _nowhere()
-    if sys.stderr is None:
-        sys.stderr = _nowhere()
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        # A process without a console, such as a service, has none.
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for the whole process
+        stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def write_result(text: str) -> None:
-    """Write to standard output.
-
-    Raises
-    ------
-    BrokenPipeError
-        When nobody reads any more.
-    MachineError
-        When the stream cannot be written.
-    """
+    """Write to standard output: a BrokenPipeError when nobody reads any more, a MachineError when it cannot be."""
     with _explained():
         sys.stdout.write(_inert(text))
     flush_result()
@@ -55,17 +45,13 @@ def flush_result() -> None:
 
 def say(text: str) -> None:
     """Write lines to standard error; a stream that cannot take them is no reason to fail."""
-    _write_message(_inert(text))
+    command(_inert(text))
 
 
 def command(line: str) -> None:
     """Write a line that is meant for the machine that runs this step; otherwise as `say`."""
-    _write_message(line)
-
-
-def _write_message(text: str) -> None:
     try:
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
     except OSError:
         discard()
@@ -76,7 +62,10 @@ def discard() -> None:
     with contextlib.suppress(OSError, ValueError, io.UnsupportedOperation):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in (sys.stdout, sys.stderr):
-            if not _is_writable(stream):
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                # Below Python's buffer, which cannot be emptied otherwise.
                 os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
@@ -85,6 +74,7 @@ def wants_color(choice: str, stream: TextIO) -> bool:
     """Return whether escapes may be written: as chosen, else as NO_COLOR, FORCE_COLOR, TERM and the stream say."""
     if choice != "auto":
         return choice == "always"
+    # In this order: whoever sets both asks for none (no-color.org).
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
@@ -94,8 +84,23 @@ def wants_color(choice: str, stream: TextIO) -> bool:
 
 def result_width() -> int:
     """Columns that a text report may use: the terminal's, at least 80 elsewhere."""
-    columns = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
-    return columns if sys.stdout.isatty() else max(columns, DEFAULT_WIDTH)
+    return _columns() if sys.stdout.isatty() else max(_columns(), DEFAULT_WIDTH)
+
+
+def help_width() -> int:
+    """Columns of the help, as click would choose them."""
+    return max(min(_columns() - 2, WIDEST_HELP), NARROWEST_HELP)
+
+
+def _columns() -> int:
+    """Do as `shutil.get_terminal_size`, whose module would load three compressors for it at every start."""
+    with contextlib.suppress(KeyError, ValueError):
+        if int(os.environ["COLUMNS"]) > 0:
+            return int(os.environ["COLUMNS"])
+    # The stream that the process began with, whatever stands in its place now.
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or DEFAULT_WIDTH  # type: ignore[union-attr]
+    return DEFAULT_WIDTH
 
 
 def message_width() -> int | None:
@@ -119,19 +124,9 @@ def _inert(text: str) -> str:
     """Keep GitHub's runner from taking users' strings for its commands; as JSON, the text stays the same document."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return text
-    return _OLD_COMMAND.sub(r"\\u0023#[", _COMMAND.sub(r"\1\\u003a:", text))
-
-
-def _nowhere() -> TextIO:
-    return Path(os.devnull).open("w", encoding="utf-8")
-
-
-def _is_writable(stream: TextIO) -> bool:
-    try:
-        stream.flush()
-    except (OSError, ValueError):
-        return False
-    return True
+    # A line that begins with :: is a command; in its older form, ##[ is one anywhere in a line.
+    text = re.sub(r"^([^\S\n]*)::", r"\1\\u003a:", text, flags=re.MULTILINE)
+    return text.replace("##[", r"\u0023#[")
 
 
 @contextlib.contextmanager

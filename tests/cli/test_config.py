@@ -8,7 +8,7 @@ import pytest
 from command_line import run_here, write_pair
 
 from jaccard_eval import Gates, UsageError
-from jaccard_eval.cli.config import find_config, load_gates
+from jaccard_eval.cli.gating import find_config, load_gates
 
 OWN = '[[gates.rules]]\nmetric = "AP"\nmin = 0.5\n'
 SHARED = '[project]\nname = "dogs"\n\n[[tool.jaccard-eval.gates.rules]]\nmetric = "AP"\nmin = 0.5\n'

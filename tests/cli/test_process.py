@@ -40,6 +40,11 @@ def test_help_and_version_load_nothing_heavy(argv: list[str]) -> None:
     assert loaded_modules(*argv) == set()
 
 
+def test_the_help_lists_outputs_and_protocols_without_what_makes_them() -> None:
+    parts = ("jaccard_eval.report.model", "jaccard_eval.report.outputs.csv_", "jaccard_eval.data.protocol", "shutil")
+    assert loaded_modules("evaluate", "--help", among=parts) == set()
+
+
 def test_completion_loads_nothing_heavy() -> None:
     env = {"_JACCARD_EVAL_COMPLETE": "bash_complete", "COMP_WORDS": "jaccard-eval --gt-f", "COMP_CWORD": "1"}
     assert loaded_modules(env=env) == set()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,6 +22,7 @@ from jaccard_eval.cli.options import (
     PATH_OPTIONS,
     PER_CLASS,
     PROTOCOL_OPTIONS,
+    SCORE,
     SLICE_OPTIONS,
     SectionedCommand,
     read_bootstrap,
@@ -30,15 +31,10 @@ from jaccard_eval.cli.options import (
     rule_arguments,
     section,
 )
-from jaccard_eval.cli.parse import RunOptions, parse_score, parsed_by
-from jaccard_eval.cli.reading import refuse_options_of_sides, side_arguments
+from jaccard_eval.cli.parse import RunOptions
+from jaccard_eval.cli.reading import refuse_options_of_sides, run_on_sides
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.findings import FindingLog
 from jaccard_eval.text import quoted_value
-
-if TYPE_CHECKING:
-    from jaccard_eval.features.compare.comparison import CompareOptions
-    from jaccard_eval.features.compare.result import ComparisonResult
 
 WITHOUT_EFFECT = ("areas", "score")  # the score means another thing here
 EPILOG = f"""\b
@@ -66,58 +62,51 @@ def compare(
     moved_iou: float | None,
 ) -> None:
     """Run the command."""
-    gt, preds = _many_sides(paths, options.gt, options.pred)
-    if gt is None:
-        from jaccard_eval.runs import run_beside
-
-        refuse_options_of_sides(OF_THE_SIDES)
-        note_inputs(map(run_beside, preds))
+    from jaccard_eval import api
     from jaccard_eval.features.compare.comparison import CompareOptions
+    from jaccard_eval.runs import run_beside
 
+    gt, preds = _many_sides(paths, options)
+    if gt is None:
+        refuse_options_of_sides(OF_THE_SIDES)
+        # A document stands for the run beside it.
+        note_inputs(map(run_beside, preds))
     require_resamples(options)
     given = {"score": score, "box_iou": box_iou, "moved_iou": moved_iou}
     boxes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     how = CompareOptions(**boxes, slices=read_slices(options), bootstrap=read_bootstrap(options))
     outputs = plan_files(options.output)
-    result = _compute(gt, preds, how, options)
+    if gt is None:
+        result = api.compare(None, *preds, options=how)
+    else:
+        # `options` is what both are called: those of the command line, and those of the comparison.
+        verb = partial(api.compare, options=how)
+        result = run_on_sides(verb, gt, *preds, options=options, **rule_arguments(options))
     report_findings(result.findings, options)
-    from jaccard_eval.report import ReportOptions
-
-    deliver(result, outputs, options, ReportOptions(per_class=options.per_class))
+    deliver(result, outputs, options)
 
 
-def _many_sides(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> tuple[Path | None, list[Path]]:
+def _many_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path | None, list[Path]]:
     """Take the ground truth from its option, else from the first path unless that is a saved run; compare the rest."""
     from jaccard_eval.reading.files import require_readable
     from jaccard_eval.runs import saved_run_of
 
     context = click.get_current_context()
-    if len(gt) > 1:
-        raise click.UsageError(f"GT is given {len(gt)} times", context)
-    if not gt and not paths:
+    if len(options.gt) > 1:
+        raise click.UsageError(f"GT is given {len(options.gt)} times", context)
+    if not options.gt and not paths:
         raise click.UsageError("Missing argument 'GT'.", context)
-    truth, *rest = [*gt, *paths]
-    saved = not gt and saved_run_of(truth) is not None
-    preds = [*pred, truth, *rest] if saved else [*pred, *rest]
+    truth, *rest = [*options.gt, *paths]
+    saved = not options.gt and saved_run_of(truth) is not None
+    preds = [*options.pred, truth, *rest] if saved else [*options.pred, *rest]
     if len(preds) < 2:
-        if preds and not saved:
-            require_readable(truth)  # what cannot be read was perhaps meant as a saved run
-        taken = (
-            ""
-            if saved
-            else f" beside {quoted_value(str(truth))}, which is no saved run and so taken for the ground truth"
-        )
+        taken = ""
+        if not saved:
+            if preds:
+                require_readable(truth)  # what cannot be read was perhaps meant as a saved run
+            taken = f" beside {quoted_value(str(truth))}, which is no saved run and so taken for the ground truth"
         raise click.UsageError(f"a comparison needs two or more predictions, got {len(preds)}{taken}", context)
     return None if saved else truth, preds
-
-
-def _compute(gt: Path | None, preds: Sequence[Path], how: CompareOptions, options: RunOptions) -> ComparisonResult:
-    from jaccard_eval import api
-
-    log = FindingLog()
-    rules = {} if gt is None else {**rule_arguments(options), **side_arguments(options, log)}
-    result = api.compare(gt, *preds, options=how, **rules)
-    return replace(result, findings=(*log.findings(), *result.findings))
 
 
 _option = section("Box by box")
@@ -144,8 +133,7 @@ COMMAND = SectionedCommand(
         _option(
             "--score",
             "--conf",
-            metavar="NUMBER|best-f1",
-            callback=parsed_by(parse_score),
+            **SCORE,
             help="Detections with at least this score are compared; by default, those that give each its best F1.",
         ),
         _option(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,14 +12,9 @@ from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import FINDING_OPTIONS, INPUT_OPTIONS, PATH, SectionedCommand, section
 from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.reading import ROLES, read_options
-from jaccard_eval.cli.run import report_findings
-from jaccard_eval.findings import FindingLog
-from jaccard_eval.options import changed
+from jaccard_eval.cli.run import report_findings, say_findings
+from jaccard_eval.findings import FindingLog, Severity
 from jaccard_eval.text import printable
-
-if TYPE_CHECKING:
-    from jaccard_eval.data.dataset import Dataset
-    from jaccard_eval.features.convert.write import Conversion
 
 EPILOG = f"""\b
 Examples:
@@ -38,58 +31,45 @@ def convert(
 ) -> None:
     """Run the command: what is wrong with the target is told before anything is read."""
     from jaccard_eval.atomic import require_free
+    from jaccard_eval.evaluation import Input, read_alone
     from jaccard_eval.features.convert.write import convert_input, target_format
 
     name = target_format(target, to)
     refuse_overwriting([("OUT", target)])
     require_free(target, [source], replace=force)
-    dataset, log = _read(source, role, options)
-    report_findings((*log.findings(), *dataset.findings), options, in_report=False)
-    done = convert_input(dataset, target, name, lossy=lossy, replace=force)
-    # A loss was asked for: it is said, and no reason to fail.
-    report_findings(done.findings, replace(options, strict=False), in_report=False)
-    streams.write_result(_document(done) if options.as_json else _sentence(done))
-
-
-def _read(path: Path, role: str | None, options: RunOptions) -> tuple[Dataset, FindingLog]:
-    """Read the input as what it is said to be, else as what it looks like."""
-    from jaccard_eval.evaluation import Input, read_alone
-
     log = FindingLog()
     readings = dict(zip(ROLES, read_options(options, log), strict=True))
-    for_pred = any(name.startswith("pred_") for name in changed(options))
-    role = role or ("pred" if for_pred else None)
+    # Who says how predictions are read means predictions: RunOptions hold as their own what was given.
+    if role is None and (options.pred_format or any(given.startswith("pred_") for given in vars(options))):
+        role = "pred"
     side = role or "gt"
-    return read_alone(Input(path, getattr(options, f"{side}_format"), readings[side]), role), log
-
-
-def _sentence(done: Conversion) -> str:
-    counts = _counts(done.dataset)
-    held = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-    kind = "predictions" if done.dataset.role == "pred" else "ground truth"
-    return printable(f"{done.path}: {done.format}, from {done.dataset.format}: {kind}, {held}") + "\n"
-
-
-def _document(done: Conversion) -> str:
-    document = {
-        "input": {"path": done.dataset.path, "format": done.dataset.format, "role": done.dataset.role},
-        "output": {"path": str(done.path), "format": done.format},
-        **_counts(done.dataset),
-        "findings": [
-            {
-                "code": finding.code,
-                "severity": str(finding.severity),
-                "count": finding.count,
-                "message": finding.message,
-            }
-            for finding in done.findings
-        ],
-    }
-    return json.dumps(document, indent=2, sort_keys=True) + "\n"
-
-
-def _counts(dataset: Dataset) -> dict[str, int]:
-    return {"images": len(dataset.images), "boxes": len(dataset.boxes), "classes": len(dataset.labels)}
+    dataset = read_alone(Input(source, getattr(options, f"{side}_format"), readings[side]), role)
+    report_findings((*log.findings(), *dataset.findings), options, in_report=False)
+    done = convert_input(dataset, target, name, lossy=lossy, replace=force)
+    # A loss was asked for with --lossy: it is said, and no reason to fail under --strict.
+    say_findings(done.findings, [Severity.WARNING, *([] if options.quiet else [Severity.NOTE])])
+    counts = {"images": len(dataset.images), "boxes": len(dataset.boxes), "classes": len(dataset.labels)}
+    if options.as_json:
+        document = {
+            "input": {"path": dataset.path, "format": dataset.format, "role": dataset.role},
+            "output": {"path": str(done.path), "format": done.format},
+            **counts,
+            "findings": [
+                {
+                    "code": finding.code,
+                    "severity": str(finding.severity),
+                    "count": finding.count,
+                    "message": finding.message,
+                }
+                for finding in done.findings
+            ],
+        }
+        streams.write_result(json.dumps(document, indent=2, sort_keys=True) + "\n")
+    else:
+        held = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+        kind = "predictions" if dataset.role == "pred" else "ground truth"
+        told = f"{done.path}: {done.format}, from {dataset.format}: {kind}, {held}"
+        streams.write_result(printable(told) + "\n")
 
 
 _option = section("Output")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from jaccard_eval.cli import EXIT_CODES
-from jaccard_eval.cli.delivery import deliver, plan_files, tell_errors
-from jaccard_eval.cli.gating import GATE_OPTIONS
-from jaccard_eval.cli.gating import prepare as prepare_gates
+from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
     BOOTSTRAP_OPTIONS,
@@ -29,10 +27,9 @@ from jaccard_eval.cli.options import (
     section,
 )
 from jaccard_eval.cli.parse import RunOptions
-from jaccard_eval.cli.reading import side_arguments, two_sides
+from jaccard_eval.cli.reading import run_on_sides, two_sides
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode
-from jaccard_eval.findings import FindingLog
 
 EPILOG = f"""\b
 Examples:
@@ -61,31 +58,32 @@ ERRORS = section("Output")(
 
 def evaluate(options: RunOptions, *, paths: tuple[Path, ...], errors: bool | None) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
-    gt, pred = two_sides(paths, options.gt, options.pred)
-    keeper = prepare_gates(options)
+    # What can be wrong with the command line is looked at before anything is read.
+    gt, pred = two_sides(paths, options)
+    keeper = Gatekeeper(options)
     bootstrap, slices = read_bootstrap(options), read_slices(options)
     outputs = plan_files(options.output, keeper.outputs)
     from jaccard_eval import api
-    from jaccard_eval.report import ReportOptions
 
-    log = FindingLog()
-    measured = api.evaluate(
+    # Files that say what kinds of errors there are have them found, unless --no-errors says otherwise.
+    tells_errors = any(output.reporter.errors for output in outputs) if errors is None else errors
+    measured = run_on_sides(
+        api.evaluate,
         gt,
         pred,
+        options=options,
         score=options.score,
-        errors=tell_errors(outputs) if errors is None else errors,
+        errors=tells_errors,
         bootstrap=bootstrap,
         slices=slices,
         **rule_arguments(options),
-        **side_arguments(options, log),
     )
-    result = keeper.judge(replace(measured, findings=(*log.findings(), *measured.findings)))
+    result = keeper.judge(measured)
     report_findings(result.findings, options)
     outputs = keeper.outputs_to_write(outputs, result.gates)
-    shape = ReportOptions(per_class=options.per_class or options.sort is not None, sort=options.sort)
     # What only the files asked for is not on the screen.
     shown = result if errors else result.without_part("errors")
-    return keeper.finish(result.gates, lambda: deliver(result, outputs, options, shape, shown=shown))
+    return keeper.finish(result.gates, lambda: deliver(result, outputs, options, shown=shown))
 
 
 COMMAND = SectionedCommand(

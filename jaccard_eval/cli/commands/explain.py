@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jaccard_eval import __version__
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, note_inputs
@@ -20,12 +21,13 @@ from jaccard_eval.cli.options import (
     PAIR_OPTIONS,
     PATH_OPTIONS,
     PROTOCOL_OPTIONS,
+    PROTOCOLS,
     SectionedCommand,
     rule_arguments,
     section,
 )
 from jaccard_eval.cli.parse import RunOptions
-from jaccard_eval.cli.reading import ROLES, refuse_options_of_sides, side_arguments, two_sides
+from jaccard_eval.cli.reading import ROLES, refuse_options_of_sides, run_on_sides, two_sides
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
@@ -51,38 +53,34 @@ Examples:
 
 def explain(options: RunOptions, *, paths: tuple[str, ...], boxes: int, against: str | None) -> None:
     """Run the command."""
-    words = paths
     n_paths = 2 - len(options.gt[:1]) - len(options.pred[:1])
-    if n_paths == 2 and _names_result(words):
+    if n_paths == 2 and _names_result(paths):
         refuse_options_of_sides(OF_THE_SIDES)
         from jaccard_eval.runs import read_saved
 
-        saved = read_saved(Path(words[0]))
-        note_inputs([Path(words[0])])
+        saved = read_saved(Path(paths[0]))
+        note_inputs([Path(paths[0])])
+        # Its inputs are read again.
         note_inputs((Path(saved.document["inputs"][side]["path"]) for side in ROLES), kind=LABELS)
         outputs = plan_files(options.output)
-        result = _compute_saved(saved, *words[1:], allow=options.allow, boxes=boxes, against=against)
+        result = _explain_saved(saved, *paths[1:], allow=options.allow, boxes=boxes, against=against)
     else:
-        metric = words[n_paths] if len(words) == n_paths + 1 else DEFAULT_METRIC
-        rest = words[:n_paths] if len(words) == n_paths + 1 else words
-        gt, pred = two_sides([Path(word) for word in rest], options.gt, options.pred)
+        words = [*paths]
+        # The metric is the word behind the sides; whatever else there is too much or too little of is about these.
+        metric = words.pop() if len(words) == n_paths + 1 else DEFAULT_METRIC
+        gt, pred = two_sides([Path(word) for word in words], options)
         note_inputs([gt, pred], kind=LABELS)
         outputs = plan_files(options.output)
-        result = _compute(gt, pred, metric, options, boxes=boxes, against=against)
-    report_findings(result.findings, options)
-    from jaccard_eval.report import ReportOptions
+        from jaccard_eval import api
 
-    deliver(result, outputs, options, ReportOptions())
+        asked = {"metric": metric, "boxes": boxes, "against": against, **rule_arguments(options)}
+        result = run_on_sides(api.explain, gt, pred, options=options, **asked)
+    report_findings(result.findings, options)
+    deliver(result, outputs, options)
 
 
 def _names_result(words: tuple[str, ...]) -> bool:
-    """Whether the words are a saved result, or one and a metric, rather than two sides.
-
-    Raises
-    ------
-    click.UsageError
-        When the predictions are forgotten.
-    """
+    """Whether the words are a saved result, or one and a metric, rather than two sides."""
     from jaccard_eval.data.metricref import MetricRef
 
     if len(words) not in (1, 2) or (len(words) == 2 and os.path.lexists(words[1])):
@@ -114,53 +112,33 @@ def _is_result(path: Path) -> bool:
     return isinstance(document, dict) and "kind" in document
 
 
-def _compute_saved(
-    saved: Saved, metric: str = DEFAULT_METRIC, *, allow: Sequence[str], **options: Any
+def _explain_saved(
+    saved: Saved, metric: str = DEFAULT_METRIC, *, allow: Sequence[str], **asked: Any
 ) -> ExplanationResult:
     """Explain a saved evaluation, from the inputs that it names, by its own rules and options."""
-    from jaccard_eval import __version__
     from jaccard_eval.data.signature import signature_fields
     from jaccard_eval.evaluation import load_and_trust
     from jaccard_eval.features.explain.compute import Question, explain_sides
 
     gt, pred = (saved.document["inputs"][side]["path"] for side in ROLES)
-    _require_inputs(saved.path, (gt, pred))
-    asked = Question.of(metric, saved.protocol, **options)
-    how = replace(saved.options, allow=(*saved.options.allow, *allow))
-    result = explain_sides(load_and_trust(gt, pred, how), asked, version=__version__)
-    changes = FindingLog()
-    now, then = signature_fields(result.signature), signature_fields(saved.document["signature"])
-    for role, side in zip(ROLES, (gt, pred), strict=True):
-        if now[role] != then[role]:
-            changes.warning(
-                "result-differs", Where(side), f"holds other boxes than when {quoted_value(saved.path)} was made"
-            )
-    return replace(result, findings=(*changes.findings(), *result.findings))
-
-
-def _require_inputs(saved: str, inputs: Sequence[str]) -> None:
-    """Raise an error that says who names the inputs, where these are not to be found from here."""
     missing = FindingLog()
-    for path in inputs:
+    for path in (gt, pred):
+        # Its paths are as they were typed then: another folder may be the current one now.
         if not os.path.lexists(path):
-            detail = f"no such file or directory; {quoted_value(saved)} names it"
+            detail = f"no such file or directory; {quoted_value(saved.path)} names it"
             missing.error("file-missing", Where(path), detail, fix="Run it where that was made, or name GT and PRED.")
     missing.raise_errors()
-
-
-def _compute(gt: Path, pred: Path, metric: str, options: RunOptions, **more: Any) -> ExplanationResult:
-    from jaccard_eval import api
-
-    log = FindingLog()
-    result = api.explain(
-        gt,
-        pred,
-        metric,
-        **more,
-        **rule_arguments(options),
-        **side_arguments(options, log),
-    )
-    return replace(result, findings=(*log.findings(), *result.findings))
+    question = Question.of(metric, saved.protocol, **asked)
+    how = replace(saved.options, allow=(*saved.options.allow, *allow))
+    result = explain_sides(load_and_trust(gt, pred, how), question, version=__version__)
+    changes = FindingLog()
+    now, then = signature_fields(result.signature), signature_fields(saved.document["signature"])
+    for role, path in zip(ROLES, (gt, pred), strict=True):
+        if now[role] != then[role]:
+            changes.warning(
+                "result-differs", Where(path), f"holds other boxes than when {quoted_value(saved.path)} was made"
+            )
+    return replace(result, findings=(*changes.findings(), *result.findings))
 
 
 _option = section("Explanation")
@@ -193,7 +171,7 @@ COMMAND = SectionedCommand(
         ),
         _option(
             "--against",
-            metavar="coco|voc2007|voc2012",
+            metavar=PROTOCOLS,
             help="Also say which rule of this protocol makes how much of the difference.",
         ),
         *OF_THE_SIDES,

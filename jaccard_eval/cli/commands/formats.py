@@ -21,19 +21,19 @@ def formats(as_json: bool) -> None:
     from jaccard_eval.formats import format_module, format_names
 
     known = [format_module(name).FORMAT for name in format_names()]
-    streams.write_result(_document(known) if as_json else "\n".join(map(_paragraph, known)))
+    if as_json:
+        document = {"formats": [asdict(described) for described in known]}
+        streams.write_result(json.dumps(document, indent=2, sort_keys=True) + "\n")
+    else:
+        streams.write_result("\n".join(map(_paragraph, known)))
 
 
-def _document(known: list[Format]) -> str:
-    return json.dumps({"formats": [asdict(one) for one in known]}, indent=2, sort_keys=True) + "\n"
-
-
-def _paragraph(one: Format) -> str:
-    lines = [f"{one.name}: {one.summary}"]
-    lines += [f"  carries:  {', '.join(one.carries)}"] if one.carries else []
-    lines += [f"  suffixes: {', '.join(one.suffixes)}"] if one.suffixes else []
-    lines += [f"  source:   {one.source}", "  example:"]
-    example = one.example.rstrip("\n").split("\n")
+def _paragraph(described: Format) -> str:
+    lines = [f"{described.name}: {described.summary}"]
+    lines += [f"  carries:  {', '.join(described.carries)}"] if described.carries else []
+    lines += [f"  suffixes: {', '.join(described.suffixes)}"] if described.suffixes else []
+    lines += [f"  source:   {described.source}", "  example:"]
+    example = described.example.rstrip("\n").split("\n")
     lines += [f"    {line}" for line in example[:EXAMPLE_LINES]]
     lines += ["    ..."] if len(example) > EXAMPLE_LINES else []
     return "\n".join(lines) + "\n"

@@ -9,7 +9,7 @@ import click
 from jaccard_eval import __version__
 from jaccard_eval.cli import EXIT_CODES, streams
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, prepare
+from jaccard_eval.cli.gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import InputPath, note_inputs
 from jaccard_eval.cli.options import BOOTSTRAP_OPTIONS, FINDING_OPTIONS, OUTPUT_OPTIONS, SectionedCommand, section
 from jaccard_eval.cli.parse import RunOptions
@@ -35,32 +35,27 @@ answers anything. Rules with a significance read the saved runs beside both docu
 def gate(options: RunOptions, *, result: Path | None, schema: bool) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
     if schema:
-        return _print_schema()
+        import json
+
+        from jaccard_eval.features.gates.config import build_schema
+
+        streams.write_result(json.dumps(build_schema(), indent=2) + "\n")
+        return ExitCode.OK
     if result is None:
         raise click.UsageError("Missing argument 'RESULT'.", click.get_current_context())
-    keeper = prepare(options)
+    keeper = Gatekeeper(options)
     if keeper.gating is None:
         raise UsageError("no rules: give --fail-under METRIC=VALUE and its like, or configure gates in pyproject.toml")
+    from jaccard_eval.gating import gate_saved
     from jaccard_eval.runs import run_beside
 
     note_inputs([run_beside(result)])
     outputs = plan_files(options.output)
-    from jaccard_eval.gating import gate_saved
-    from jaccard_eval.report import ReportOptions
-
+    # A baseline that may be missing, and is, is not named in the report.
     baseline = None if keeper.gating.baseline is None else str(keeper.baseline)
     judged = gate_saved(result, keeper.gating, baseline=baseline, version=__version__)
     report_findings(judged.findings, options)
-    return keeper.finish(judged.gates, lambda: deliver(judged, outputs, options, ReportOptions()))
-
-
-def _print_schema() -> ExitCode:
-    import json
-
-    from jaccard_eval.features.gates.config import build_schema
-
-    streams.write_result(json.dumps(build_schema(), indent=2) + "\n")
-    return ExitCode.OK
+    return keeper.finish(judged.gates, lambda: deliver(judged, outputs, options))
 
 
 COMMAND = SectionedCommand(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -22,12 +20,9 @@ from jaccard_eval.cli.options import (
     SectionedCommand,
 )
 from jaccard_eval.cli.parse import RunOptions
-from jaccard_eval.cli.reading import side_arguments
+from jaccard_eval.cli.reading import ROLES, side_arguments, with_findings
 from jaccard_eval.cli.run import as_errors
 from jaccard_eval.findings import DataError, FindingLog, Severity
-
-if TYPE_CHECKING:
-    from jaccard_eval.features.inspect.result import Inspection
 
 PAIRED = ("class_map", "match_images", "extra_images", "gt_format", "pred_format", "gt_options", "pred_options")
 EPILOG = f"""\b
@@ -43,45 +38,35 @@ Examples:
 
 def inspect(options: RunOptions, *, paths: tuple[Path, ...]) -> None:
     """Run the command: show everything that could be read, then end with the errors."""
-    from jaccard_eval.report import ReportOptions
-
-    inputs = _paths(paths, options.gt, options.pred)
-    outputs = plan_files(options.output)
-    result = _look(inputs, options)
-    deliver(result, outputs, options, ReportOptions(per_class=options.per_class))
-    errors = as_errors(result.findings, options)
-    if errors:
-        raise DataError(errors)
-
-
-def _paths(paths: Sequence[Path], gt: Sequence[Path], pred: Sequence[Path]) -> dict[str, Path]:
-    """Return the inputs by role; "path" where one of unknown role is alone."""
-    given = [("gt", path) for path in gt] + [("pred", path) for path in pred]
-    free = [role for role in ("gt", "pred") if role not in dict(given)]
-    if len(dict(given)) < len(given) or len(paths) > len(free):
+    # One path alone may be either side; with two, or an option, each has its role.
+    named = [("gt", path) for path in options.gt] + [("pred", path) for path in options.pred]
+    free = [role for role in ROLES if role not in dict(named)]
+    if len(dict(named)) < len(named) or len(paths) > len(free):
         raise click.UsageError("inspect takes one input, or ground truth and predictions", click.get_current_context())
-    named = given + list(zip(free, paths, strict=False))
+    named += zip(free, paths, strict=False)
     if not named:
         raise click.UsageError("Missing argument 'PATH'.", click.get_current_context())
-    return {"path": paths[0]} if len(paths) == len(named) == 1 else dict(named)
-
-
-def _look(paths: dict[str, Path], options: RunOptions) -> Inspection:
+    outputs = plan_files(options.output)
     from jaccard_eval import api
 
     log = FindingLog()
-    (role, first), *others = sorted(paths.items())
     sides = side_arguments(options, log)
+    (role, first), *others = sorted(named)
     result = api.inspect(
         first,
-        others[0][1] if others else None,
-        role=None if role == "path" else role,
+        *(path for _, path in others),
+        role=None if len(paths) == len(named) == 1 else role,
         **{name: sides[name] for name in PAIRED},
     )
-    kept = [
-        one for one in (*log.findings(), *result.findings) if one.severity is not Severity.NOTE or not options.quiet
-    ]
-    return replace(result, findings=tuple(kept))
+    result = with_findings(log, result)
+    # A report of an inspection has its notes in it, so that these are left out here rather than when they are said.
+    if options.quiet:
+        kept = tuple(finding for finding in result.findings if finding.severity is not Severity.NOTE)
+        result = replace(result, findings=kept)
+    deliver(result, outputs, options)
+    errors = as_errors(result.findings, options)
+    if errors:
+        raise DataError(errors)
 
 
 COMMAND = SectionedCommand(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from jaccard_eval import __version__
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
@@ -24,9 +24,6 @@ from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.reading import read_options
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
-
-if TYPE_CHECKING:
-    from jaccard_eval.data.dataset import Dataset
 
 GT_OPTIONS = ("gt_format", "gt_box", "gt_units", "gt_origin", "gt_names", "gt_images", "gt_columns")
 EPILOG = f"""\b
@@ -51,22 +48,24 @@ def nms(
     force: bool,
 ) -> None:
     """Run the command: what is wrong with the output is told before anything is read."""
-    from jaccard_eval.features.nms.compute import Suppression
+    from jaccard_eval.features.nms.compute import Suppression, suppress_side
 
     if sigma is not None and soft != "gaussian":
         raise click.UsageError("--sigma belongs to --soft gaussian", click.get_current_context())
     rule = Suppression(iou=iou, by=by, method=soft or "hard")
     from jaccard_eval.atomic import require_free
-    from jaccard_eval.formats import write_dataset
+    from jaccard_eval.evaluation import load
+    from jaccard_eval.formats import detect_format, format_writer, write_dataset
 
     refuse_overwriting([("-o", output)])
     require_free(output, [pred], replace=force)
-    side, findings = _read(pred, options)
-    from jaccard_eval import __version__
-    from jaccard_eval.features.nms.compute import suppress_side
-    from jaccard_eval.report import ReportOptions
-
-    left, result = suppress_side(
+    log = FindingLog()
+    _, reading = read_options(options, log)
+    name = options.pred_format or detect_format(pred)
+    format_writer(name)  # a format that cannot be written is refused before it is read
+    side = load(pred, role="pred", format_name=name, options=reading)
+    findings = (*log.findings(), *side.findings)
+    kept, result = suppress_side(
         side,
         rule if sigma is None else replace(rule, sigma=sigma),
         class_agnostic=options.class_agnostic,
@@ -74,23 +73,11 @@ def nms(
         output=str(output),
         version=__version__,
     )
+    # Under --strict, nothing is written when what was read has warnings.
     report_findings(findings, options)
-    written = write_dataset(left, output, inputs=[pred], replace=force)
+    written = write_dataset(kept, output, inputs=[pred], replace=force)
     report_findings(written, options)
-    deliver(replace(result, findings=(*findings, *written)), [], options, ReportOptions())
-
-
-def _read(path: Path, options: RunOptions) -> tuple[Dataset, tuple[Any, ...]]:
-    """Return the predictions, and what was found on the way; a format that cannot be written is refused here."""
-    from jaccard_eval.evaluation import load
-    from jaccard_eval.formats import detect_format, format_writer
-
-    log = FindingLog()
-    _, reading = read_options(options, log)
-    name = options.pred_format or detect_format(path)
-    format_writer(name)
-    side = load(path, role="pred", format_name=name, options=reading)
-    return side, (*log.findings(), *side.findings)
+    deliver(replace(result, findings=(*findings, *written)), [], options)
 
 
 _option = section("Suppression")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
 import click
 
 from jaccard_eval import __version__
@@ -17,19 +13,17 @@ from jaccard_eval.cli.options import (
     OUTPUT_OPTIONS,
     PAIR_OPTIONS,
     PATH_OPTIONS,
+    WHOLE,
     SectionedCommand,
     section,
 )
-from jaccard_eval.cli.parse import OneOf, RunOptions, parse_numbers, parse_whole, parsed_by
-from jaccard_eval.cli.reading import side_arguments, two_sides
+from jaccard_eval.cli.parse import OneOf, RunOptions, parse_numbers
+from jaccard_eval.cli.reading import side_arguments, two_sides, with_findings
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.options import SideOptions
 from jaccard_eval.text import quoted_value
-
-if TYPE_CHECKING:
-    from jaccard_eval.features.scale.result import OverlapResult
 
 ENCODINGS = ("xyxy", "xywh", "cxcywh")  # those of the kernels, in pixels
 EPILOG = f"""\b
@@ -53,51 +47,42 @@ def overlap(
     pred_index: int | None,
 ) -> None:
     """Run the command."""
+    context = click.get_current_context()
     from_files = bool(options.gt or options.pred or image)
-    inputs = two_sides([], options.gt, options.pred) if from_files else None
+    inputs = two_sides([], options) if from_files else None
     outputs = plan_files(options.output)
     if inputs is None:
-        result = _of_numbers(boxes, box)
+        if len(boxes) != 2:
+            raise click.UsageError("give two boxes A and B as four numbers each, or --gt, --pred and --image", context)
+        from jaccard_eval.features.scale.overlap import measure_overlap
+        from jaccard_eval.features.scale.result import OverlapResult
+
+        numbers = []
+        for text in boxes:
+            numbers.append(parse_numbers(text))
+            if len(numbers[-1]) != 4:
+                raise UsageError(
+                    f"a box is four numbers with commas between them, such as 10,20,50,80; got {quoted_value(text)}"
+                )
+        # As in a matrix of overlaps, the prediction comes first.
+        pred, gt = numbers
+        measured = measure_overlap(pred, gt, box)
+        result = OverlapResult(version=__version__, image=None, pred_name="A", gt_name="B", **measured)
     elif boxes or image is None:
-        raise click.UsageError("with --gt and --pred, name the image with --image", click.get_current_context())
+        raise click.UsageError("with --gt and --pred, name the image with --image", context)
     else:
         from jaccard_eval.evaluation import load_and_align
         from jaccard_eval.features.scale.overlap import overlap_in_image
 
         log = FindingLog()
         sides = load_and_align(*inputs, SideOptions(**side_arguments(options, log)))
-        result = overlap_in_image(sides, image, gt_index=gt_index, pred_index=pred_index, version=__version__)
-        result = replace(result, findings=(*log.findings(), *result.findings))
+        found = overlap_in_image(sides, image, gt_index=gt_index, pred_index=pred_index, version=__version__)
+        result = with_findings(log, found)
     report_findings(result.findings, options)
-    from jaccard_eval.report import ReportOptions
-
-    deliver(result, outputs, options, ReportOptions())
-
-
-def _of_numbers(boxes: Sequence[str], encoding: str) -> OverlapResult:
-    if len(boxes) != 2:
-        raise click.UsageError(
-            "give two boxes A and B as four numbers each, or --gt, --pred and --image", click.get_current_context()
-        )
-    from jaccard_eval.features.scale.overlap import measure_overlap
-    from jaccard_eval.features.scale.result import OverlapResult
-
-    pred, gt = map(_four_numbers, boxes)
-    measured = measure_overlap(pred, gt, encoding)
-    return OverlapResult(version=__version__, image=None, pred_name="A", gt_name="B", **measured)
-
-
-def _four_numbers(text: str) -> tuple[float, ...]:
-    numbers = parse_numbers(text)
-    if len(numbers) != 4:
-        raise UsageError(
-            f"a box is four numbers with commas between them, such as 10,20,50,80; got {quoted_value(text)}"
-        )
-    return numbers
+    deliver(result, outputs, options)
 
 
 _option = section("Boxes")
-_INDEX: dict[str, Any] = {"metavar": "N", "callback": parsed_by(parse_whole)}
 
 COMMAND = SectionedCommand(
     "overlap",
@@ -111,8 +96,8 @@ COMMAND = SectionedCommand(
         click.Argument(["boxes"], nargs=-1, metavar="A B"),
         _option("--box", type=OneOf(ENCODINGS), default="xyxy", show_default=True, help="What the four numbers are."),
         _option("--image", metavar="NAME", help="Image of the inputs that --gt and --pred name."),
-        _option("--gt-index", **_INDEX, help="Which of the image's ground truth, from 0; else what overlaps most."),
-        _option("--pred-index", **_INDEX, help="Which of the image's predictions, from 0; else what overlaps most."),
+        _option("--gt-index", **WHOLE, help="Which of the image's ground truth, from 0; else what overlaps most."),
+        _option("--pred-index", **WHOLE, help="Which of the image's predictions, from 0; else what overlaps most."),
         *PATH_OPTIONS,
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.gating import GATE_OPTIONS
-from jaccard_eval.cli.gating import prepare as prepare_gates
+from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import MAPS, InputPath
-from jaccard_eval.cli.options import FINDING_OPTIONS, NAMES_TEXT, OUTPUT_OPTIONS, SectionedCommand, section
+from jaccard_eval.cli.options import FINDING_OPTIONS, NAMES, OUTPUT_OPTIONS, SectionedCommand, section
 from jaccard_eval.cli.parse import OneOf, RunOptions
+from jaccard_eval.cli.reading import with_findings
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
 from jaccard_eval.errors import ExitCode
@@ -47,11 +46,10 @@ def pixels(
     drop_background: str | None,
 ) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
-    keeper = prepare_gates(options)
+    keeper = Gatekeeper(options)
     outputs = plan_files(options.output, keeper.outputs)
     from jaccard_eval import api
     from jaccard_eval.reading.names import load_names
-    from jaccard_eval.report import ReportOptions
 
     log = FindingLog()
     counted = api.pixels(
@@ -65,11 +63,10 @@ def pixels(
         drop_background=drop_background,
         list_file=list_file,
     )
-    result = keeper.judge(replace(counted, findings=(*log.findings(), *counted.findings)))
+    result = keeper.judge(with_findings(log, counted))
     report_findings(result.findings, options)
-    shape = ReportOptions(per_class=options.per_class or options.sort is not None, sort=options.sort)
     outputs = keeper.outputs_to_write(outputs, result.gates)
-    return keeper.finish(result.gates, lambda: deliver(result, outputs, options, shape))
+    return keeper.finish(result.gates, lambda: deliver(result, outputs, options))
 
 
 _read = section("Reading the label maps")
@@ -91,8 +88,7 @@ COMMAND = SectionedCommand(
         _read(
             "--classes",
             "--names",
-            type=NAMES_TEXT,
-            metavar="FILE|A,B,...",
+            **NAMES,
             help="Class names by value, from 0. Any other value is then an error.",
         ),
         _read(

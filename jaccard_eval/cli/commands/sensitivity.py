@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,14 +18,14 @@ from jaccard_eval.cli.options import (
     PATH_OPTIONS,
     PER_CLASS,
     PROTOCOL_OPTIONS,
+    WHOLE,
     SectionedCommand,
     rule_arguments,
     section,
 )
-from jaccard_eval.cli.parse import RunOptions, parse_number, parse_numbers, parse_whole, parsed_by
-from jaccard_eval.cli.reading import side_arguments, two_sides
+from jaccard_eval.cli.parse import RunOptions, parse_number, parse_numbers, parsed_by
+from jaccard_eval.cli.reading import run_on_sides, two_sides
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.findings import FindingLog
 
 WITHOUT_EFFECT = ("areas", "score")  # sizes are binned anew, and nothing is counted at a score
 EPILOG = f"""\b
@@ -53,29 +53,20 @@ def sensitivity(
     """Run the command."""
     from jaccard_eval.features.scale.result import ScaleOptions
 
-    gt, pred = two_sides(paths, options.gt, options.pred)
+    gt, pred = two_sides(paths, options)
     scale = ScaleOptions(
         bins=bins, edges=edges or (), pixels=pixels, pair_iou=pair_iou, sigmas=noise, n_rounds=rounds, seed=seed
     )
     outputs = plan_files(options.output)
     from jaccard_eval import api
-    from jaccard_eval.report import ReportOptions
 
-    log = FindingLog()
-    result = api.sensitivity(gt, pred, scale=scale, **rule_arguments(options), **side_arguments(options, log))
-    result = replace(result, findings=(*log.findings(), *result.findings))
+    result = run_on_sides(api.sensitivity, gt, pred, options=options, scale=scale, **rule_arguments(options))
     report_findings(result.findings, options)
-    deliver(result, outputs, options, ReportOptions(per_class=options.per_class))
+    deliver(result, outputs, options)
 
 
 _option = section("Scale")
-
-
-def _numbers(*names: str, default: str, help: str) -> click.Parameter:  # noqa: A002 - click's own word
-    return _option(
-        *names, metavar="PX,...", default=default, show_default=True, callback=parsed_by(parse_numbers), help=help
-    )
-
+_LENGTHS: dict[str, Any] = {"metavar": "PX,...", "callback": parsed_by(parse_numbers)}
 
 COMMAND = SectionedCommand(
     "sensitivity",
@@ -91,19 +82,23 @@ COMMAND = SectionedCommand(
         *PATH_OPTIONS,
         _option(
             "--bins",
-            metavar="N",
+            **WHOLE,
             default="4",
             show_default=True,
-            callback=parsed_by(parse_whole),
             help="Size bins of equal counts.",
         ),
         _option(
             "--edges",
-            metavar="PX,...",
-            callback=parsed_by(parse_numbers),
+            **_LENGTHS,
             help="Edges between size bins instead: sides of the square with the area of the box.",
         ),
-        _numbers("--pixels", default="1,2,4,8", help="Edge tolerances and displacements in pixels."),
+        _option(
+            "--pixels",
+            **_LENGTHS,
+            default="1,2,4,8",
+            show_default=True,
+            help="Edge tolerances and displacements in pixels.",
+        ),
         _option(
             "--pair-iou",
             metavar="IOU",
@@ -112,21 +107,25 @@ COMMAND = SectionedCommand(
             callback=parsed_by(parse_number),
             help="IoU from which a detection stands for an object when the errors of its box are measured.",
         ),
-        _numbers("--noise", default="1,2,4", help="Standard deviations of the jitter of annotations."),
+        _option(
+            "--noise",
+            **_LENGTHS,
+            default="1,2,4",
+            show_default=True,
+            help="Standard deviations of the jitter of annotations.",
+        ),
         _option(
             "--rounds",
-            metavar="N",
+            **WHOLE,
             default="10",
             show_default=True,
-            callback=parsed_by(parse_whole),
             help="How often the jitter is drawn.",
         ),
         _option(
             "--seed",
-            metavar="N",
+            **WHOLE,
             default="0",
             show_default=True,
-            callback=parsed_by(parse_whole),
             help="Of the jitter.",
         ),
         *(option for option in PROTOCOL_OPTIONS if option.name not in WITHOUT_EFFECT),

@@ -29,14 +29,12 @@ is a warning. What is not the same ends with exit code 3.
 
 def verify(options: RunOptions, *, result: Path, paths: tuple[Path, ...]) -> None:
     """Run the command: everything is shown and written before a difference ends it."""
-    from jaccard_eval.report import ReportOptions
-
-    gt, pred = two_sides(paths, options.gt, options.pred)
+    gt, pred = two_sides(paths, options)
     outputs = plan_files(options.output)
     from jaccard_eval import api
 
     again = api.verify(result, gt, pred)
-    deliver(again, outputs, options, ReportOptions())
+    deliver(again, outputs, options)
     errors = as_errors(again.findings, options)
     if errors:
         raise DataError(errors)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jaccard_eval.cli.config import load_gates
+from jaccard_eval.cli.gating import load_gates
 from jaccard_eval.features.gates.config import GATES_KEYS, RULE_KEYS
 
 ROOT = Path(__file__).parents[3]
