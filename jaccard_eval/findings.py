@@ -298,6 +298,7 @@ CODES = frozenset(
         "arrow-damaged",
         "bbox-length",
         "bbox-type",
+        "benchmark-ignored",
         "bootstrap-few",
         "bootstrap-undefined",
         "box-axes",

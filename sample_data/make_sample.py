@@ -6,8 +6,8 @@ Of Parquet and Arrow there are no files: they need an extra, and ``jaccard-eval 
 models draw from a seeded generator of the standard library. COCO JSON, CSV and YOLO have both models, the others the
 better one, where they have scores at all.
 
-A crowd region can be written in COCO JSON, CSV and rows of Hugging Face only: the other formats leave it out, so that
-detections inside it count as false positives there. These three give the same numbers, and so do all others.
+A crowd region can be written in COCO JSON, CSV, BDD100K's JSON and rows of Hugging Face: other formats leave it out, so
+that detections inside it count as false positives there. These four give the same numbers, and so do all others.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmark_exports import benchmark_files
 from streets import CATEGORIES, MODELS, Box, Picture, detect, read_scene
 from tool_exports import Files, ground_truth_files, prediction_files
 
@@ -33,7 +34,7 @@ def write_sample(folder: Path) -> None:
     _write_csv(folder / "csv/gt.csv", _csv_gt_rows(scene))
     _write_yolo_set(folder / "yolo", scene)
     _write_csv(folder / "openimages/gt.csv", _openimages_rows(scene))
-    _write_files(folder, ground_truth_files(scene))
+    _write_files(folder, ground_truth_files(scene) | benchmark_files("gt", scene))
     _write_text(folder / "cvat/gt.xml", _cvat_document(scene))
     for picture in scene:
         _write_text(folder / f"voc/gt/{picture.stem}.xml", _voc_document(picture))
@@ -51,7 +52,7 @@ def write_sample(folder: Path) -> None:
 def _write_better(folder: Path, name: str, seen: Sequence[Picture]) -> None:
     """Write one model's detections in the formats that have not both."""
     _write_csv(folder / f"openimages/{name}.csv", _openimages_rows(seen, scored=True))
-    _write_files(folder, prediction_files(name, seen))
+    _write_files(folder, prediction_files(name, seen) | benchmark_files(name, seen, scored=True))
     for picture in seen:
         _write_text(folder / f"kitti/{name}/{picture.stem}.txt", _kitti_lines(picture, scored=True))
     for category in CATEGORIES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -291,6 +291,15 @@ class Draft:
         self._boxes.append(boxes)
 
     set_boxes = add_boxes  # as formats of other packages call it, which were written for 0.1
+
+    def mention_uncounted(self, counts: Mapping[str, int]) -> None:
+        """Say how many boxes, by what they are, the benchmark's own tool does not judge."""
+        given = {what: count for what, count in counts.items() if count}
+        if given:
+            total = pluralise(sum(given.values()), "box does", "boxes do")
+            kinds = ", ".join(f"{count:,} {what}" for what, count in given.items())
+            detail = f"{total} not count, as in the benchmark: {kinds}"
+            self.findings.note("benchmark-ignored", Where(self.path), detail)
 
     def build(self) -> Dataset:
         """Index, convert and check what was added.

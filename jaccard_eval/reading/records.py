@@ -232,6 +232,7 @@ class RecordCollector:
         self._coords: list[Sequence[float]] = []
         self._scores: list[float] = []
         self._places: list[Where] = []
+        self._crowd: list[bool] = []
         self._shapes: Counter[str] = Counter()
         self._n_rotated = 0
 
@@ -242,14 +243,22 @@ class RecordCollector:
         self._sizes.append(UNKNOWN_SIZE if any(map(math.isnan, size)) else size)
 
     def add_box(
-        self, image: Key, label: Key, coords: Sequence[float], where: Where, *, score: float = math.nan
+        self,
+        image: Key,
+        label: Key,
+        coords: Sequence[float],
+        where: Where,
+        *,
+        score: float = math.nan,
+        crowd: bool = False,
     ) -> None:
-        """Add a box; a score of NaN means that it has none."""
+        """Add a box; a score of NaN means that it has none. A crowd absorbs every prediction that lies on it."""
         self._image.append(image)
         self._labels.append(label)
         self._coords.append(coords)
         self._scores.append(score)
         self._places.append(where)
+        self._crowd.append(crowd)
 
     def count_shape(self, kind: str) -> None:
         """Count a shape that is no box."""
@@ -278,6 +287,7 @@ class RecordCollector:
                 encoding=encoding,
                 units=units,
                 score=self._score_column(),
+                crowd=np.array(self._crowd, dtype=np.bool_) if any(self._crowd) else None,
                 place=self._places.__getitem__,
             )
         )

@@ -23,13 +23,14 @@ from jaccard_eval.formats import format_module, format_names, write_dataset
 from jaccard_eval.reading.images import ImageFolder
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
-NAMES = format_names()
+BENCHMARKS = {"crowdhuman", "mot", "visdrone", "widerface"}  # have classes of their own: see formats/test_benchmarks.py
+NAMES = [name for name in format_names() if name not in BENCHMARKS]
 SIDES = {"gt": "gt", "pred": "better"}  # by role, what the files of a format are called
 
 OUTPUTS = {"darknet", "roboflow", "supervision"}  # of models: nobody annotates in them
 WITHOUT_EMPTY_IMAGES = {"openimages"}  # a row needs a box
-NUMBERED = {"torchvision"}  # classes, with COCO's ids
 BY_ID = tuple({number: name for name, number in CATEGORIES.items()}.get(at, f"unused {at}") for at in range(19))
+NUMBERED = {"kerasyolo": tuple(CATEGORIES), "torchvision": BY_ID}  # names of classes that files only number
 
 
 def carries(name: str, what: str) -> bool:
@@ -54,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sample(name: str, role: str, *, pictures: bool = True) -> Dataset | None:
     """The sample in a format; None where there are no such files."""
     path = SAMPLE / "yolo/data.yaml" if (name, role) == ("yolo", "gt") else found(name, SIDES[role])
-    names = BY_ID if name in NUMBERED else None
+    names = NUMBERED.get(name)
     images = ImageFolder(SAMPLE / "yolo/images/val") if pictures else None
     return None if path is None else load(path, role=role, options=ReadOptions(names=names, images=images))
 

@@ -126,13 +126,13 @@ def test_a_known_format_needs_no_looking(tmp_path: Path) -> None:
 
 
 def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match=r"unknown format 'coca'; known are arrow, coco, csv.*Did you mean 'coco'"):
+    with pytest.raises(UsageError, match=r"unknown format 'coca'; known are arrow, bdd100k, coco.*Did you mean 'coco'"):
         format_module("coca")
 
 
 def test_what_no_format_recognises_is_an_error_that_names_the_flag(tmp_path: Path) -> None:
     message = _error(_write(tmp_path / "notes.md", "# Notes\nnothing to see\n"))
-    assert "notes.md: not recognised as any known format (arrow, coco, csv" in message
+    assert "notes.md: not recognised as any known format (arrow, bdd100k, coco" in message
     assert "--gt-format or --pred-format" in message
 
 

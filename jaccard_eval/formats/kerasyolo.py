@@ -1,0 +1,107 @@
+"""Lists of images with their boxes, as keras-yolo3 and its many descendants read them (train.txt, 2007_val.txt).
+
+A line is the path of an image and its boxes: ``x1,y1,x2,y2,class`` without blanks, with a score behind where a model
+wrote them. An image without boxes is a path alone.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from jaccard_eval.findings import Severity
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.text import quoted_value
+
+FORMAT = Format(
+    name="kerasyolo",
+    summary="keras-yolo3 lists (2007_val.txt): path x1,y1,x2,y2,class ..., an image a line, in pixels",
+    source="https://github.com/qqwweee/keras-yolo3 (README.md, voc_annotation.py)",
+    example="images/street.jpg 10,20,110,220,1 30,50,200,120,0\n",
+    carries=("images", "scores"),
+    suffixes=(".txt",),
+)
+
+_NUMBERS = ("x1", "y1", "x2", "y2", "class", "score")
+_CLASS, _SCORE = 4, 5
+_COUNTS = (len(_NUMBERS) - 1, len(_NUMBERS))  # of numbers, without and with a score
+_BOX = re.compile(r"-?[0-9.]+(?:e-?[0-9]+)?(?:,-?[0-9.]+(?:e-?[0-9]+)?){4,5}", re.IGNORECASE)
+_PACKED = re.compile(r"[^,/\\]*(?:,[^,/\\]*)+")  # a box, whole or damaged, rather than a part of a path
+_FIX = "Write the path of the image, then each box as x1,y1,x2,y2,class without blanks."
+
+
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a text by its first lines: paths, and behind them boxes of five or six numbers."""
+    if peek.is_folder or not peek.lines:
+        return None
+    boxes = [field for line in peek.lines for field in _split(line)[1]]
+    # The look may end in the middle of the last box.
+    is_list = any(map(_BOX.fullmatch, boxes)) and all(map(_BOX.fullmatch, boxes[:-1]))
+    return Likeness.STRUCTURE if is_list and not any(_BOX.match(line.lstrip()) for line in peek.lines) else None
+
+
+def _split(line: str) -> tuple[str, list[str]]:
+    """Split a line into the path, which may hold blanks, and the boxes behind it."""
+    fields = line.split()
+    start = next((at for at, field in enumerate(fields) if at and _PACKED.fullmatch(field)), len(fields))
+    return " ".join(fields[:start]), fields[start:]
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of a list to the draft."""
+    from jaccard_eval.reading.lines import TextBoxes  # not needed to look for a format
+
+    lines = TextBoxes(_NUMBERS)
+    images: list[str] = []
+    for number, text in enumerate(files.read_lines(path), start=1):
+        place = (str(path), number)
+        image, boxes = _split(text)
+        if image:
+            images.append(image)
+        for field in boxes:
+            numbers = field.split(",")
+            if len(numbers) in _COUNTS:
+                lines.add(place, image, "", [*numbers, *([""] * (len(_NUMBERS) - len(numbers)))])
+            else:
+                lines.refuse(
+                    place, f"box {quoted_value(field)} has {len(numbers)} numbers; expected 5, or 6 with a score"
+                )
+    table = lines.read(draft.findings, fix=_FIX)
+    label = table[:, _CLASS]
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "class-index",
+        np.flatnonzero((label != np.floor(label)) | (label < 0)),
+        lambda row: (lines.where(row, "class"), f"is {label[row]:g}; expected a whole number from 0"),
+        fix=_FIX,
+    )
+    unscored = np.isnan(table[:, _SCORE])
+    if options.role == "pred" and unscored.any() and not unscored.all():
+        draft.findings.add_rows(
+            Severity.ERROR,
+            "columns",
+            np.flatnonzero(unscored),
+            lambda row: (lines.where(row), "a box has no score, though others have one"),
+            fix="Write the score of every prediction.",
+        )
+    draft.findings.raise_errors()
+    keys = sorted(set(label.astype(np.int64).tolist()))
+    draft.set_images(images, listed=True)
+    draft.set_classes(keys, [str(key) for key in keys], named=False)
+    draft.add_boxes(
+        RawBoxes(
+            image=lines.images,
+            label=label.astype(np.int64),
+            coords=table[:, :_CLASS],
+            score=None if unscored.any() else table[:, _SCORE],
+            encoding="xyxy",
+            units="px",
+            place=lines.where,
+        )
+    )

@@ -1,0 +1,121 @@
+"""VisDrone-DET: a folder of text files, one per image, one box a line with its score, class, truncation and occlusion.
+
+In ground truth a score of 0 takes a box out of the evaluation, class 0 is a region that nobody labelled, and class 11
+("others") is not judged. As in the benchmark's toolkit, the first two absorb every prediction that lies on them: they
+are read as crowds, a region as one of each class.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from jaccard_eval.findings import Severity
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.text import is_numeral
+
+FORMAT = Format(
+    name="visdrone",
+    summary="VisDrone text, a file per image: left,top,width,height,score,category,truncation,occlusion",
+    source="https://github.com/VisDrone/VisDrone2018-DET-toolkit (README.md, utils)",
+    example="10,20,100,200,1,4,0,0\n",
+    carries=("images", "names", "scores", "crowd"),
+)
+
+# In the order of their numbers, from 0.
+NAMES = (
+    *("ignored regions", "pedestrian", "people", "bicycle", "car", "van", "truck"),
+    *("tricycle", "awning-tricycle", "bus", "motor", "others"),
+)
+_REGION, _OTHERS = 0, len(NAMES) - 1
+_LABELS = "annotations"  # where the benchmark has them, beside images
+_NUMBERS = ("left", "top", "width", "height", "score", "category", "truncation", "occlusion")
+_SCORE, _CATEGORY, _OCCLUSION = 4, 5, 7
+_TRUNCATIONS, _OCCLUSIONS = (-1, 0, 1), (-1, 0, 1, 2)  # -1 in detections
+_FIX = "Write left,top,width,height,score,category,truncation,occlusion."
+
+
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a folder by the first lines of its label files: eight numbers, the last three as VisDrone has them."""
+    folder = peek.at(files.inner_folder(peek.path, _LABELS))
+    found = folder.first_files(lambda name: name.lower().endswith(".txt"))
+    lines = [file.lines[0] for file in found if file.lines]
+    return Likeness.STRUCTURE if lines and sum(map(_is_object, lines)) * 2 > len(lines) else None
+
+
+def _is_object(line: str) -> bool:
+    fields = _split(line)
+    if len(fields) != len(_NUMBERS) or not all(map(is_numeral, fields)):
+        return False
+    category, truncation, occlusion = map(float, fields[_CATEGORY:])
+    return category in range(len(NAMES)) and truncation in _TRUNCATIONS and occlusion in _OCCLUSIONS
+
+
+def _split(line: str) -> list[str]:
+    # Many of the benchmark's lines end in a comma.
+    return [field.strip() for field in line.strip().removesuffix(",").split(",")] if line.strip() else []
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of a folder of label files to the draft."""
+    from jaccard_eval.formats._yolo.reader import add_label_images  # not needed to look for a format
+    from jaccard_eval.reading.lines import TextBoxes, split_files
+
+    lines = TextBoxes(_NUMBERS)
+    labels_by_image = add_label_images(files.inner_folder(path, _LABELS), draft)
+    for image, place, fields in split_files(labels_by_image, draft.findings, _split):
+        if len(fields) == len(_NUMBERS):
+            lines.add(place, image, "", fields)
+        else:
+            lines.refuse(place, f"expected {len(_NUMBERS)} columns, got {len(fields)}")
+    table = lines.read(draft.findings, fix=_FIX)
+    category = table[:, _CATEGORY]
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "class-index",
+        np.flatnonzero(~np.isin(category, range(len(NAMES))) & np.isfinite(category)),
+        lambda row: (
+            lines.where(row, "category"),
+            f"is {category[row]:g}; expected a whole number from 0 to {_OTHERS}",
+        ),
+        fix="Write the numbers of VisDrone's classes, or name another format.",
+    )
+    draft.findings.raise_errors()
+    judged = range(_REGION + 1, _OTHERS)
+    draft.set_classes([NAMES[number] for number in judged], [NAMES[number] for number in judged])
+    is_gt = options.role == "gt"
+    # A region stands once for each class, for a prediction is compared with its own class alone.
+    rows = [np.flatnonzero((category > _REGION) & (category < _OTHERS))]
+    labels = [category[rows[0]].astype(np.int64)]
+    regions = np.flatnonzero(category == _REGION)
+    if is_gt and len(regions):
+        rows += [regions] * len(judged)
+        labels += [np.full(len(regions), number) for number in judged]
+    every, numbers = np.concatenate(rows), np.concatenate(labels)
+    crowd = (table[every, _SCORE] == 0) | (category[every] == _REGION) if is_gt else None
+    draft.add_boxes(
+        RawBoxes(
+            image=[lines.images[row] for row in every],
+            label=[NAMES[number] for number in numbers],
+            coords=table[every, :4],
+            score=None if is_gt else table[every, _SCORE],
+            crowd=crowd,
+            encoding="xywh",
+            units="px",
+            place=lambda row: lines.where(int(every[row])),
+        )
+    )
+    n_others = int((category == _OTHERS).sum())
+    draft.ignored["unjudged_class"] += n_others + (0 if is_gt else len(regions))
+    draft.mention_uncounted(
+        {
+            "regions that nobody labelled": len(regions),
+            f"of class {NAMES[_OTHERS]}": n_others,
+            "with score 0": int((table[rows[0], _SCORE] == 0).sum()) if is_gt else 0,
+        }
+    )

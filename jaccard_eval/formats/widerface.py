@@ -1,0 +1,145 @@
+"""WIDER FACE and FDDB: blocks of an image's path, the count of its faces, and a line for each of them.
+
+A face is left, top, width and height, in ground truth with six attributes, in results with a score. Results are a tree
+of files with a block each, or one file with all. Faces marked invalid do not count, as in the
+benchmark: they are read as crowds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from jaccard_eval.findings import DataError, Severity, Where
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.lines import TextBoxes
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.text import is_numeral, quoted_value
+
+FORMAT = Format(
+    name="widerface",
+    summary="WIDER FACE text: the path of an image, the count of its faces, then a face a line; or a tree of results",
+    source="http://shuoyang1213.me/WIDERFACE (wider_face_split/readme.txt, eval_tools)",
+    example="0--Parade/0_Parade_1.jpg\n1\n10 20 100 200 0 0 0 0 0 0\n",
+    carries=("images", "scores", "crowd"),
+    suffixes=(".txt",),
+)
+
+FACE = "face"
+_ATTRIBUTES = ("blur", "expression", "illumination", "invalid", "occlusion", "pose")
+_NUMBERS = ("left", "top", "width", "height", "score", "invalid")
+_SCORE, _INVALID = 4, 5
+_TRUTH = 4 + len(_ATTRIBUTES)  # numbers of a face in ground truth
+_COUNTS = (4, 5, _TRUTH)
+_FIX = "Write left top width height and the score, or in ground truth the six attributes."
+
+
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a text, or the first texts of a folder or of the folders in it, by their first block."""
+    if not peek.is_folder:
+        return Likeness.STRUCTURE if _is_block(peek) else None
+    found = [file for folder in (peek, *peek.first_folders()) for file in folder.first_files(_is_text)]
+    return Likeness.STRUCTURE if found and sum(map(_is_block, found)) * 2 > len(found) else None
+
+
+def _is_text(name: str) -> bool:
+    return name.lower().endswith(".txt")
+
+
+def _is_block(peek: Peek) -> bool:
+    """Whether a text starts with a name, a count, and a line of so many numbers where the count is not 0."""
+    if len(peek.lines) < 2 or is_numeral(peek.lines[0].strip()) or not peek.lines[1].strip().isdigit():
+        return False
+    if len(peek.lines) == 2:
+        return int(peek.lines[1]) == 0
+    return _is_face(peek.lines[2].split())
+
+
+def _is_face(fields: list[str]) -> bool:
+    return len(fields) in _COUNTS and all(map(is_numeral, fields))
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images and faces of a file with all blocks, or of a tree with a file for each, to the draft."""
+    found = {"": path}
+    if files.is_folder(path):
+        names = [name for name in files.list_tree(path, draft.findings) if _is_text(name)]
+        found = {name.rpartition(".")[0]: path / name for name in names}
+        if not found:
+            raise DataError.single(
+                "labels-missing", Where(str(path)), "no .txt files", fix="Pass the folder of results."
+            )
+    lines = TextBoxes(_NUMBERS)
+    images: list[str] = []
+    for key, file, texts in files.read_each(found, files.read_lines, draft.findings):
+        blocks = list(_read_blocks(file, texts, draft))
+        if key and len(blocks) > 1:
+            detail = f"holds {len(blocks):,} images; in a folder each file holds one"
+            draft.findings.error("layout", Where(str(file)), detail, fix="Pass the file instead of its folder.")
+        for name, faces in blocks:
+            # In a tree of results the files are called as the images; what their first lines say differs by writer.
+            images.append(key or name)
+            for number, fields in faces:
+                numbers = [
+                    *fields[:4],
+                    fields[4] if len(fields) == 5 else "",
+                    fields[7] if len(fields) == _TRUTH else "",
+                ]
+                lines.add((str(file), number), images[-1], FACE, numbers)
+    table = lines.read(draft.findings, fix=_FIX)
+    unscored = np.isnan(table[:, _SCORE])
+    if options.role == "pred" and unscored.any() and not unscored.all():
+        draft.findings.add_rows(
+            Severity.ERROR,
+            "columns",
+            np.flatnonzero(unscored),
+            lambda row: (lines.where(row), "a face has no score, though others have one"),
+            fix=_FIX,
+        )
+    draft.findings.raise_errors()
+    crowd = table[:, _INVALID] == 1
+    draft.set_images(images, listed=True)
+    draft.set_classes([FACE], [FACE])
+    draft.add_boxes(
+        RawBoxes(
+            image=lines.images,
+            label=lines.labels,
+            coords=table[:, :4],
+            score=None if unscored.any() else table[:, _SCORE],
+            crowd=crowd,
+            encoding="xywh",
+            units="px",
+            place=lines.where,
+        )
+    )
+    draft.mention_uncounted({"marked invalid": int(crowd.sum())})
+
+
+def _read_blocks(file: Path, texts: list[str], draft: Draft) -> Iterator[tuple[str, list[tuple[int, list[str]]]]]:
+    """Yield the name of each image with the lines of its faces; a block that is damaged ends its file."""
+    rows = [(number, text.split()) for number, text in enumerate(texts, start=1) if text.strip()]
+    at = 0
+    while at < len(rows):
+        number, name = rows[at]
+        count = rows[at + 1][1] if at + 1 < len(rows) else []
+        if _is_face(name) or len(count) != 1 or not (count[0].isascii() and count[0].isdigit()):
+            got = quoted_value(" ".join(name if _is_face(name) else count)) if count or _is_face(name) else "the end"
+            expected = "the path of an image" if _is_face(name) else "the count of faces behind the path of an image"
+            draft.findings.error("layout", Where(str(file), line=number), f"expected {expected}, got {got}", fix=_FIX)
+            return
+        first = at + 2
+        n_faces = int(count[0])
+        end = next((row for row in range(first, len(rows)) if not _is_face(rows[row][1])), len(rows))
+        if end - first < n_faces:
+            where = Where(str(file), line=rows[at + 1][0])
+            detail = f"{n_faces:,} faces announced, {end - first:,} lines of faces follow"
+            draft.findings.error("layout", where, detail, fix=_FIX)
+            return
+        yield " ".join(name), rows[first : first + n_faces]
+        # In ground truth an image without faces has one line of zeros.
+        at = first + n_faces + (n_faces == 0 and end > first)
