@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
@@ -43,23 +43,9 @@ def looks_like(peek: Peek) -> Likeness | None:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a delimited file to the draft."""
-    from jaccard_eval.reading.tabular.boxes import add_boxes, read_cells  # not needed to look for a format
-    from jaccard_eval.reading.tabular.columns import is_kaggle, resolve_columns
-    from jaccard_eval.reading.tabular.plain import add_plain_boxes
-    from jaccard_eval.reading.tabular.rows import open_table, read_sheet
+    from jaccard_eval.reading.tabular.delimited import add_delimited  # not needed to look for a format
 
-    file = open_table(path, draft.findings)
-    if add_plain_boxes(file, draft):
-        return
-    sheet = read_sheet(file)
-    if is_kaggle(sheet.header):
-        from jaccard_eval.reading.tabular.prediction_strings import one_row_per_box
-
-        sheet = one_row_per_box(sheet, draft)
-    where = Where(sheet.path, line=sheet.first_line)
-    columns = resolve_columns(sheet.header, options, draft.findings, where)
-    if columns is not None:
-        add_boxes(sheet, columns, read_cells(sheet, columns, draft), draft)
+    add_delimited(path, draft)
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:

@@ -97,8 +97,7 @@ def _add_boxes(archive: Archive, draft: Draft, options: ReadOptions) -> None:
     if coords is None or labels is None or images is None:
         return
     if options.role == "gt" and score is not None:
-        draft.ignored["score"] += len(score)
-        draft.findings.note("gt-scores", archive.where("scores"), "the scores of ground truth are not used")
+        draft.mention_scores(len(score), archive.where("scores"))
     draft.details.append(f"boxes {encoding}")
     draft.add_boxes(
         RawBoxes(

@@ -9,6 +9,7 @@ import io
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +18,12 @@ from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
-from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.draft import CodedKeys, Draft
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
 from jaccard_eval.text import inert, quoted
+
+if TYPE_CHECKING:
+    from jaccard_eval.reading.tabular.table import Table
 
 FORMAT = Format(
     name="openimages",
@@ -55,28 +59,20 @@ def looks_like(peek: Peek) -> Likeness | None:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of an Open Images table to the draft; the format prescribes fractions."""
-    from jaccard_eval.reading.tabular.boxes import NORM_LIMIT, add_boxes, read_cells
-    from jaccard_eval.reading.tabular.columns import is_kaggle, resolve_columns
-    from jaccard_eval.reading.tabular.prediction_strings import one_row_per_box
-    from jaccard_eval.reading.tabular.rows import open_table, read_sheet
+    from jaccard_eval.reading.tabular.boxes import NORM_LIMIT, add_boxes
+    from jaccard_eval.reading.tabular.delimited import text_table
+    from jaccard_eval.reading.tabular.rows import open_table
+    from jaccard_eval.reading.tabular.table import read_cells
 
     draft.options = replace(options, units=options.units or "norm")
-    sheet = read_sheet(open_table(path, draft.findings))
-    if is_kaggle(sheet.header):
-        sheet = one_row_per_box(sheet, draft)
-    where = Where(sheet.path, line=sheet.first_line)
-    columns = resolve_columns(sheet.header, draft.options, draft.findings, where)
-    if columns is None:
+    found = text_table(open_table(path, draft.findings), draft)
+    if found is None:
         return
+    table, columns = found
     group = columns.flags.get("group_of")
-    unknown = [row for row, cell in enumerate(() if group is None else sheet.columns[group]) if cell.strip() == "-1"]
-    if group is not None and unknown:  # -1 is a flag that nobody checked
-        detail = f"{sheet.header[group]} is -1, unknown, in {len(unknown):,} rows: taken for 0"
-        draft.findings.note("group-unknown", Where(draft.path), detail)
-        flags = sheet.columns[group].copy()
-        flags[unknown] = "0"
-        sheet = replace(sheet, columns=(*sheet.columns[:group], flags, *sheet.columns[group + 1 :]))
-    cells = read_cells(sheet, columns, draft)
+    if group is not None:
+        table = _with_known_groups(table, group, draft)
+    cells = read_cells(table, columns, draft.findings)
     n_boxes, n_outside = len(cells.coords), int((cells.coords > NORM_LIMIT).any(axis=1).sum())
     if options.units is None and n_outside * 2 > n_boxes:  # single boxes of a detector may leave the image
         detail = (
@@ -85,8 +81,22 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         )
         fix = f"Pass --{draft.options.role}-units px if they are pixels."
         draft.findings.error("coordinate-range", Where(draft.path), detail, fix=fix)
-    add_boxes(sheet, columns, cells, draft)
-    _name_classes(path, sorted({str(label) for label in sheet.columns[columns.label][cells.rows]}), draft)
+    add_boxes(table, columns, cells, draft)
+    labels, _ = table.columns[columns.label].keys(cells.rows)
+    _name_classes(path, sorted(map(str, labels.distinct)), draft)
+
+
+def _with_known_groups(table: Table, column: int, draft: Draft) -> Table:
+    """Return a table whose flags of groups are 0 where they are -1, which nobody checked."""
+    from jaccard_eval.reading.tabular.table import TextColumn
+
+    flags, _ = table.columns[column].keys(np.arange(len(table)))
+    known = ["0" if str(flag).strip() == "-1" else flag for flag in flags.distinct]
+    n_unknown = sum(str(flag).strip() == "-1" for flag in flags)
+    if n_unknown:
+        detail = f"{table.header[column]} is -1, unknown, in {n_unknown:,} rows: taken for 0"
+        draft.findings.note("group-unknown", Where(draft.path), detail)
+    return replace(table, columns={**table.columns, column: TextColumn(CodedKeys(known, flags.codes))})
 
 
 def _name_classes(path: Path, labels: list[str], draft: Draft) -> None:

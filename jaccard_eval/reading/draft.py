@@ -60,6 +60,16 @@ class CodedKeys:
     def __iter__(self) -> Iterator[Key]:
         return map(self.distinct.__getitem__, self.codes.tolist())
 
+    def take(self, rows: npt.NDArray[np.int64] | slice) -> CodedKeys:
+        """Return the keys of some rows: the distinct ones that these have, in order of appearance."""
+        codes = self.codes[rows]
+        first = np.full(len(self.distinct), len(codes))
+        first[codes[::-1]] = np.arange(len(codes))[::-1]  # backwards: the first row is written last and stays
+        used = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(codes))]
+        new = np.zeros(len(self.distinct), dtype=np.int64)
+        new[used] = np.arange(len(used))
+        return CodedKeys([self.distinct[row] for row in used.tolist()], new[codes])
+
 
 Keys = npt.NDArray[np.int64] | Sequence[Key] | CodedKeys
 
@@ -285,6 +295,11 @@ class Draft:
     def set_classes(self, keys: Sequence[Key], names: Sequence[str], *, named: bool = True) -> None:
         """Name the classes, in the order that reports use; keys must be unique."""
         self._classes = (list(keys), list(names), named)
+
+    def mention_scores(self, count: int, where: Where | None = None) -> None:
+        """Say that ground truth has scores, and count them: a lone input that has some may be predictions."""
+        self.ignored["score"] += count
+        self.findings.note("gt-scores", where or Where(self.path), "the scores of ground truth are not used")
 
     def add_boxes(self, boxes: RawBoxes) -> None:
         """Add boxes, any number of times; all are of one encoding, in the same units, and have shapes or have none."""

@@ -307,8 +307,7 @@ class RecordCollector:
         n_given = len(scores) - len(missing)
         if draft.options.role == "gt":
             if n_given:
-                draft.ignored["score"] += n_given
-                draft.findings.note("gt-scores", Where(draft.path), "the scores of ground truth are not used")
+                draft.mention_scores(n_given)
             return None
         if not n_given or draft.options.assume_score is not None:
             return None

@@ -8,13 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jaccard_eval import BoxTable, DataError, Dataset
-from jaccard_eval.findings import Where
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.tabular.boxes import add_boxes, read_cells
-from jaccard_eval.reading.tabular.columns import resolve_columns
-from jaccard_eval.reading.tabular.plain import add_plain_boxes
-from jaccard_eval.reading.tabular.rows import open_table, read_sheet
+from jaccard_eval.reading.tabular.boxes import add_boxes
+from jaccard_eval.reading.tabular.delimited import plain_table, text_table
+from jaccard_eval.reading.tabular.rows import open_table
+from jaccard_eval.reading.tabular.table import read_cells
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 SIDES = "image,class,xmin,ymin,xmax,ymax"
@@ -22,18 +21,22 @@ SIDES = "image,class,xmin,ymin,xmax,ymax"
 
 def short_way(path: Path, role: str = "gt") -> Dataset | DataError | None:
     draft = Draft(str(path), "csv", ReadOptions(role=role))
-    return built(draft) if add_plain_boxes(open_table(path, draft.findings), draft) else None
+    found = plain_table(open_table(path, draft.findings), draft.options)
+    if found is None:
+        return None
+    add_boxes(*found, draft)
+    return built(draft)
 
 
 def long_way(path: Path, role: str = "gt") -> Dataset | DataError:
     draft = Draft(str(path), "csv", ReadOptions(role=role))
     try:
-        sheet = read_sheet(open_table(path, draft.findings))
+        found = text_table(open_table(path, draft.findings), draft)
     except DataError as error:
         return error
-    columns = resolve_columns(sheet.header, draft.options, draft.findings, Where(str(path), line=sheet.first_line))
-    if columns is not None:
-        add_boxes(sheet, columns, read_cells(sheet, columns, draft), draft)
+    if found is not None:
+        table, columns = found
+        add_boxes(table, columns, read_cells(table, columns, draft.findings), draft)
     return built(draft)
 
 

@@ -22,7 +22,8 @@ from jaccard_eval.reading.files import SPLIT_NAMES, choose_split, list_tree, spl
 from jaccard_eval.reading.tabular import ARROW_MAGIC, is_arrow, is_besides, is_parquet
 from jaccard_eval.reading.tabular.arrow_tables import EXTRA, ArrowColumn, Batch, flatten, is_wanted
 from jaccard_eval.reading.tabular.columns import count_known
-from jaccard_eval.reading.tabular.objects import OBJECTS, SINGULAR, Column, Table, ValueColumn, add_table
+from jaccard_eval.reading.tabular.objects import OBJECTS, SINGULAR, add_table
+from jaccard_eval.reading.tabular.table import Column, Table, ValueColumn
 from jaccard_eval.text import quoted_value
 
 OWN_KEY = b"jaccard_eval"
@@ -39,7 +40,7 @@ class Remarks:
     class_names: ClassNames = field(default_factory=dict)
     own: bool = False  # whether it was written here, so that the columns of ids are the keys
     units: str | None = None
-    listed: bool = False  # this and the next as in `jaccard_eval.reading.tabular.objects.Table`
+    listed: bool = False  # this and the next as in `jaccard_eval.reading.tabular.table.Table`
     named: bool = True
 
 
@@ -333,14 +334,16 @@ def _merged(parts: list[Part], contents: list[Content], draft: Draft) -> Table |
         return replace(where, field=f"{OBJECTS}[{positions[row]}].{column}") if column in inner else where
 
     cells: dict[str, Column] = {name: ArrowColumn(merged.column(name)) for name in merged.column_names}
-    unread = (name for content in contents for name in content.unread if name not in cells)
+    unread = [name for content in contents for name in content.unread if name not in cells]
     said = [read_remarks(content.metadata) for content in contents]
     remarks = said[0] if all(other == said[0] for other in said) else Remarks()  # what all files say alike
+    # What was not read has a name that messages may repeat, and no cells.
+    cells |= {name: ValueColumn(()) for name in unread}
     return Table(
-        cells={**cells, **{name: ValueColumn(()) for name in unread}},
+        header=tuple(cells),
+        columns=dict(enumerate(cells.values())),
         n_rows=len(rows),
         place=place,
-        findings=draft.findings,
         listed=remarks.listed or bool(inner),
         units=remarks.units,
         class_names=remarks.class_names,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import require
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.reading.draft import CodedKeys
-from jaccard_eval.reading.tabular.columns import count_known
+from jaccard_eval.reading.tabular.columns import RowIndices, count_known
 from jaccard_eval.reading.tabular.objects import (
     IMAGE_FIELD,
     OBJECTS,
@@ -23,10 +23,8 @@ from jaccard_eval.reading.tabular.objects import (
     PATHS,
     SINGULAR,
     USUAL,
-    flags_of,
-    read_key,
 )
-from jaccard_eval.reading.tabular.rows import Codes
+from jaccard_eval.reading.tabular.table import Column, NumberColumn, ValueColumn, flags_of, read_key
 from jaccard_eval.text import quoted_value
 
 EXTRA = "parquet"
@@ -34,55 +32,52 @@ MAX_SHOWN_ENTRIES = 20  # of a list that a message repeats
 
 
 @dataclass(frozen=True)
-class ArrowColumn:
-    """A column of an Arrow table; see `jaccard_eval.reading.tabular.objects.Column`."""
+class ArrowColumn(ValueColumn):
+    """A column of an Arrow table; its cells become values for messages only."""
 
-    chunks: Any  # pyarrow.ChunkedArray
+    values: Any  # pyarrow.ChunkedArray
 
     @cached_property
     def filled(self) -> BoolArray:
         """Which cells hold anything, (n,)."""
-        if not self.chunks.null_count:
-            return np.ones(len(self.chunks), dtype=np.bool_)
-        valid: BoolArray = _numpy(self.chunks.is_valid())
+        if not self.values.null_count:
+            return np.ones(len(self.values), dtype=np.bool_)
+        valid: BoolArray = _numpy(self.values.is_valid())
         return valid
 
-    def numbers(self, rows: Codes) -> tuple[FloatArray, Codes]:
+    def numbers(self, rows: RowIndices) -> tuple[FloatArray, RowIndices]:
         """Return some cells as numbers (m,)."""
         if not _is_number(self._plain.type):
             return np.full(len(rows), np.nan), self._all_filled(rows)
         return self._numbers[rows] if len(rows) < len(self._numbers) else self._numbers, np.zeros(0, dtype=np.int64)
 
-    def packed(self, rows: Codes) -> tuple[FloatArray, Codes]:
-        """Return some cells as four numbers each (m, 4)."""
+    def packed(self) -> tuple[Sequence[Column], BoolArray]:
+        """Return all cells as four columns of n numbers, and which of them are no four."""
         values = self._plain.combine_chunks()
-        is_list = hasattr(values.type, "value_type") and _is_number(values.type.value_type)
-        if not is_list:
-            return np.full((len(rows), 4), np.nan), self._all_filled(rows)
+        coords = np.full((4, len(values)), np.nan)
+        if not (hasattr(values.type, "value_type") and _is_number(values.type.value_type)):
+            return [NumberColumn(column) for column in coords], self.filled
         compute = require("pyarrow.compute", extra=EXTRA)
         whole = compute.fill_null(compute.equal(compute.list_value_length(values), 4), False)
-        four = compute.list_flatten(values.filter(whole))
         is_whole: BoolArray = _numpy(whole)
-        coords = np.full((len(values), 4), np.nan)
-        coords[is_whole] = _floats(four).reshape(-1, 4)
-        return coords[rows], np.flatnonzero((self.filled & ~is_whole)[rows])
+        # Lists of other lengths are left out first: only then are the numbers four to a row.
+        coords[:, is_whole] = _floats(compute.list_flatten(values.filter(whole))).reshape(-1, 4).T
+        return [NumberColumn(column) for column in coords], self.filled & ~is_whole
 
-    def flags(self, rows: Codes) -> tuple[BoolArray, Codes]:
+    def flags(self, rows: RowIndices) -> tuple[BoolArray, RowIndices]:
         """Return some cells as flags (m,)."""
         arrow = require("pyarrow", extra=EXTRA)
-        column = ArrowColumn(self.chunks.cast(arrow.int8())) if arrow.types.is_boolean(self.chunks.type) else self
+        column = ArrowColumn(self.values.cast(arrow.int8())) if arrow.types.is_boolean(self.values.type) else self
         return flags_of(*column.numbers(rows))
 
-    def keys(self, rows: Codes) -> tuple[CodedKeys, Codes]:
+    def keys(self, rows: RowIndices) -> tuple[CodedKeys, RowIndices]:
         """Return some cells as whole numbers or texts that are not empty (m,)."""
-        if len(rows) == len(self.chunks):
-            return self._all_keys
-        distinct, codes = self._coded
-        return _used_keys(distinct, codes[rows])
+        keys = self._keys if len(rows) == len(self.values) else self._keys.take(rows)
+        return keys, np.flatnonzero(np.array([key == "" for key in keys.distinct], dtype=np.bool_)[keys.codes])
 
     def shown(self, row: int) -> str:
         """Return a cell for a message, with the type of the column."""
-        cell = self.chunks[row]
+        cell = self.values[row]
         is_list = isinstance(cell, require("pyarrow", extra=EXTRA).ListScalar) and cell.is_valid
         if is_list and len(cell.values) > MAX_SHOWN_ENTRIES:  # one of nulls claims billions in a few bytes
             return f"a list of {len(cell.values):,} entries ({self._plain.type})"
@@ -90,48 +85,35 @@ class ArrowColumn:
         return "null" if value is None else f"{quoted_value(value)} ({self._plain.type})"
 
     @cached_property
-    def _all_keys(self) -> tuple[CodedKeys, Codes]:
-        return _used_keys(*self._coded)
-
-    @cached_property
     def _plain(self) -> Any:
         """The cells themselves, where the file has indices of a dictionary."""
         arrow = require("pyarrow", extra=EXTRA)
-        if not arrow.types.is_dictionary(self.chunks.type):
-            return self.chunks
-        return self.chunks.cast(self.chunks.type.value_type)
+        if not arrow.types.is_dictionary(self.values.type):
+            return self.values
+        return self.values.cast(self.values.type.value_type)
 
     @cached_property
     def _numbers(self) -> FloatArray:
         return _floats(self._plain)
 
     @cached_property
-    def _coded(self) -> tuple[list[Key | None], Codes]:
-        """Distinct keys, None for what is none, and the row of each cell among them."""
+    def _keys(self) -> CodedKeys:
+        """The keys of all cells, an empty text of what is none."""
         arrow = require("pyarrow", extra=EXTRA)
-        if not _is_key(self.chunks.type):
-            return [None], np.zeros(len(self.chunks), dtype=np.int64)
-        coded = self.chunks if arrow.types.is_dictionary(self.chunks.type) else self.chunks.dictionary_encode()
+        if not _is_key(self.values.type):
+            return CodedKeys([""], np.zeros(len(self.values), dtype=np.int64)).take(slice(None))
+        coded = self.values if arrow.types.is_dictionary(self.values.type) else self.values.dictionary_encode()
         coded = coded.unify_dictionaries().combine_chunks()
         coded = coded.combine_chunks() if isinstance(coded, arrow.ChunkedArray) else coded
-        at: dict[Key | None, int] = {None: 0}
-        places = [at.setdefault(read_key(value), len(at)) for value in coded.dictionary.to_pylist()]
+        at: dict[Key, int] = {"": 0}
+        # 1 and 1.0, or a text that is there twice, are one key.
+        found = map(read_key, coded.dictionary.to_pylist())
+        places = [at.setdefault("" if key is None else key, len(at)) for key in found]
         codes = _numpy(coded.indices.cast(arrow.int64()).fill_null(len(places)))
-        return list(at), np.array([*places, 0], dtype=np.int64)[codes]
+        return CodedKeys(list(at), np.array([*places, 0], dtype=np.int64)[codes]).take(slice(None))
 
-    def _all_filled(self, rows: Codes) -> Codes:
+    def _all_filled(self, rows: RowIndices) -> RowIndices:
         return np.flatnonzero(self.filled[rows])
-
-
-def _used_keys(distinct: list[Key | None], codes: Codes) -> tuple[CodedKeys, Codes]:
-    """Return keys without those that no cell has, and the cells that have none."""
-    used = np.flatnonzero(np.bincount(codes, minlength=len(distinct)))
-    places = np.zeros(len(distinct), dtype=np.int64)
-    places[used] = np.arange(len(used))
-    found = [distinct[code] for code in used.tolist()]
-    keys: list[Key] = ["" if key is None else key for key in found]
-    bad = np.flatnonzero(codes == distinct.index(None))
-    return CodedKeys(keys, places[codes]), bad
 
 
 def _is_number(kind: Any) -> bool:
@@ -167,8 +149,8 @@ class Batch:
     """Some rows of a file, flattened."""
 
     columns: Columns  # each of n rows
-    rows: Codes  # of the file (n,)
-    positions: Codes  # of the object in the lists of its row (n,); -1 where the row of the file is the box
+    rows: RowIndices  # of the file (n,)
+    positions: RowIndices  # of the object in the lists of its row (n,); -1 where the row of the file is the box
     # Whether the row stands for an image without objects, as the lists say; where there are none nothing is said.
     bare: BoolArray
     inner: frozenset[str] = frozenset()  # columns that come from the lists of objects
@@ -231,7 +213,7 @@ def _picture_columns(picture: Any) -> Iterator[tuple[str, Any]]:
     yield from ((name, fields[side]) for side, name in OF_THE_IMAGE.items() if side in fields)
 
 
-def _objects(objects: Any, rows: Codes, path: str, findings: FindingLog) -> tuple[Codes, Columns]:
+def _objects(objects: Any, rows: RowIndices, path: str, findings: FindingLog) -> tuple[RowIndices, Columns]:
     """Return the number of objects of each row, and their columns; of those that cannot be used there are none."""
     compute = require("pyarrow.compute", extra=EXTRA)
     is_null, kind = require("pyarrow", extra=EXTRA).types.is_null, objects.type
@@ -284,14 +266,14 @@ def _plain(values: Any) -> Any:
     return values.storage if isinstance(values, arrow.ExtensionArray) else values
 
 
-def _lengths(lists: Any) -> Codes:
+def _lengths(lists: Any) -> RowIndices:
     compute = require("pyarrow.compute", extra=EXTRA)
     lengths = compute.fill_null(compute.list_value_length(lists), 0)
-    found: Codes = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
+    found: RowIndices = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
     return found
 
 
-def _taken(values: Any, rows: Codes, missing: Any = None) -> Any:
+def _taken(values: Any, rows: RowIndices, missing: Any = None) -> Any:
     arrow = require("pyarrow", extra=EXTRA)
     return values.take(arrow.array(rows, mask=missing))
 

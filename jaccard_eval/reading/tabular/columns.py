@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,15 +28,20 @@ _FLAG_VALUES = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 def parse_numbers(cells: TextArray) -> tuple[FloatArray, RowIndices]:
     """Return the numbers (n,) and the rows whose cell is no finite plain decimal; the number there is NaN."""
-    try:
-        numbers = cells.astype(np.float64)
-    except ValueError:
-        return _parse_each(cells)
+    given = cells != ""
+    # NumPy parses all cells in one go and refuses all for an empty one, which is no reason to read each by itself.
+    texts = cells if given.all() else cells[given]
+    text = "".join(texts)
+    numbers = np.full(len(cells), np.nan)
     # float() also takes 1_000, digits of other scripts, nan and inf.
-    text = "".join(cells)
-    if text.isascii() and "_" not in text and bool(np.isfinite(numbers).all()):
-        return numbers, np.empty(0, dtype=np.int64)
-    return _parse_each(cells)
+    if text.isascii() and "_" not in text:
+        with contextlib.suppress(ValueError):
+            numbers[given] = texts.astype(np.float64)
+    if not np.isfinite(numbers[given]).all():
+        plain = (float(cell) if _DECIMAL.fullmatch(cell) else np.nan for cell in cells)
+        numbers = np.fromiter(plain, dtype=np.float64, count=len(cells))
+    bad = ~np.isfinite(numbers)
+    return np.where(bad, np.nan, numbers), np.flatnonzero(bad)
 
 
 def parse_flags(cells: TextArray) -> tuple[BoolArray, RowIndices]:
@@ -77,13 +83,6 @@ def replace_commas(cells: TextArray) -> TextArray:
     return np.array([cell.replace(",", ".") for cell in cells], dtype=np.object_)
 
 
-def _parse_each(cells: TextArray) -> tuple[FloatArray, RowIndices]:
-    plain = (float(cell) if _DECIMAL.fullmatch(cell) else np.nan for cell in cells)
-    numbers = np.fromiter(plain, dtype=np.float64, count=len(cells))
-    bad = ~np.isfinite(numbers)
-    return np.where(bad, np.nan, numbers), np.flatnonzero(bad)
-
-
 # Names are compared without case, blanks, hyphens and underscores. Where a header has several names of one meaning
 # the first in the list counts: paths before ids, class names before class numbers.
 IMAGE = (
@@ -94,6 +93,9 @@ CLASS_IDS = ("class_id", "category_id", "label_id")
 CLASS = (
     "class_name", "label_name", "category_name", "class", "label", "category", "name", "cls", "target", *CLASS_IDS
 )  # fmt: skip
+IMAGE_IDS = tuple(name for name in IMAGE if name.endswith("_id"))
+IMAGE_NAMES = tuple(name for name in IMAGE if name not in IMAGE_IDS)
+CLASS_NAMES = tuple(name for name in CLASS if name not in CLASS_IDS)
 SCORE = ("score", "scores", "confidence", "conf", "probability", "prob", "objectness")
 AREA = ("area",)
 PACKED = ("bbox",)
@@ -134,7 +136,8 @@ class Columns:
     label: int
     box: tuple[int, ...]  # four positions, or the one of a packed column
     encoding: str  # "xyxy", "xywh" or "cxcywh"
-    score: int | None
+    score: int | None  # of predictions
+    unused_score: int | None  # of ground truth
     area: int | None
     size: tuple[int, int] | None  # width and height of the image
     flags: dict[str, int]
@@ -222,17 +225,19 @@ def _collect(
     """Add the optional columns to the needed ones (image, class, box)."""
     flags = {flag: _pick(at, aliases) for flag, aliases in FLAGS.items()}
     given = {flag: position for flag, position in flags.items() if position is not None}
-    score = _pick(at, SCORE) if options.role == "pred" else None
+    score, is_pred = _pick(at, SCORE), options.role == "pred"
     area, sizes = _pick(at, AREA), (_pick_all(at, names) for names in SIZES)
     # "width" and "height" are the image's unless the box needs them.
     size = next(((pair[0], pair[1]) for pair in sizes if pair is not None and not {*pair} & {*needed}), None)
-    used = {*needed, *given.values(), *(size or ()), score, area}
+    # Scores of ground truth are passed over as other columns are.
+    used = {*needed, *given.values(), *(size or ()), score if is_pred else None, area}
     return Columns(
         image=needed[0],
         label=needed[1],
         box=needed[2:],
         encoding=encoding,
-        score=score,
+        score=score if is_pred else None,
+        unused_score=None if is_pred else score,
         area=area,
         size=size,
         flags=given,

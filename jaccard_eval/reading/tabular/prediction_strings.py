@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,17 +31,6 @@ NOTHING = (0.0, 0.0, 1.0, 1.0)  # the box of "14 1 0 0 1 1" and "none 1 0 0 1 1"
 _SAMPLE = 200  # strings by which the layout of groups is found
 
 
-@dataclass(frozen=True)
-class _Unfolded(Sheet):
-    """A row per box; `source` is the row of the file that each came from."""
-
-    source: RowIndices
-
-    def where(self, row: int, column: int | None = None) -> Where:
-        """Return the place of a row, or of one of its cells."""
-        return super().where(int(self.source[row]), column)
-
-
 def one_row_per_box(sheet: Sheet, draft: Draft) -> Sheet:
     """Return a table with a row per box and with a class, which is 0 where the file has none.
 
@@ -56,38 +45,31 @@ def one_row_per_box(sheet: Sheet, draft: Draft) -> Sheet:
     detail = "no column for the class: all boxes are of class 0"
     draft.findings.note("csv-one-class", Where(draft.path), detail, fix=fix)
     cells = np.full(len(sheet), ONE_CLASS, dtype=np.object_)
-    return replace(sheet, header=(*sheet.header, "class"), columns=(*sheet.columns, cells))
+    return replace(sheet, header=(*sheet.header, "class"), cells=(*sheet.cells, cells))
 
 
 def _unfold(sheet: Sheet, at: int, draft: Draft) -> Sheet:
     """Give each group of a string a row of its own, and an empty string a row without a box."""
-    strings = [str(cell).split() for cell in sheet.columns[at]]
+    strings = [str(cell).split() for cell in sheet.cells[at]]
     names = GROUPS[_group_size(strings)]
     _report_uneven(sheet, at, strings, len(names), draft)
     whole = [fields if len(fields) % len(names) == 0 else [] for fields in strings]
-    source = np.repeat(np.arange(len(whole)), [len(fields) // len(names) for fields in whole])
+    rows = np.repeat(np.arange(len(whole)), [len(fields) // len(names) for fields in whole])
     cells = np.array([field for fields in whole for field in fields], dtype=np.object_).reshape(-1, len(names))
     nothing = _find_nothing(cells, draft)
-    _note_nothing(sheet, source[nothing], draft)
-    source, cells = source[~nothing], cells[~nothing]
-    empty = np.setdiff1d(np.arange(len(strings)), source)
-    source = np.concatenate((source, empty))
-    order = np.argsort(source, kind="stable")
+    _note_nothing(sheet, rows[nothing], draft)
+    rows, cells = rows[~nothing], cells[~nothing]
+    # An image of which nothing is left keeps one row, without a box, in its place among the others.
+    empty = np.setdiff1d(np.arange(len(strings)), rows)
+    rows = np.concatenate((rows, empty))
+    order = np.argsort(rows, kind="stable")
     cells = np.concatenate((cells, np.full((len(empty), len(names)), "", dtype=np.object_)))[order]
     draft.details.append(f"{sheet.header[at]}: groups of {' '.join(names)}")
     others = [position for position in range(len(sheet.header)) if position != at]
     # A single other column can only be the image, whatever it is called.
     beside = [IMAGE[0]] if len(others) == 1 else [sheet.header[position] for position in others]
-    return _Unfolded(
-        path=sheet.path,
-        data=sheet.data,
-        delimiter=sheet.delimiter,
-        header=(*beside, *names),
-        first_line=sheet.first_line,
-        headerless=sheet.headerless,
-        columns=(*(sheet.columns[position][source[order]] for position in others), *cells.T),
-        source=source[order],
-    )
+    taken = sheet.take(rows[order])
+    return replace(taken, header=(*beside, *names), cells=(*(taken.cells[at] for at in others), *cells.T))
 
 
 def _group_size(strings: list[list[str]]) -> int:

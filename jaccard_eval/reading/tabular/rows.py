@@ -1,108 +1,29 @@
-"""Rows of delimited text, with their places, and the table of boxes that they make."""
+"""Delimited text: its first line, its cells as text, and the line on which each row stands."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray
-from jaccard_eval.data.dataset import Key, key_order
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.reading import files
-from jaccard_eval.reading.draft import CodedKeys
 from jaccard_eval.reading.tabular.columns import (
-    CLASS_IDS,
     KERAS_HEADER,
-    Columns,
     RowIndices,
     TextArray,
     count_known,
     explain_no_header,
     is_keras_row,
-    parse_integers,
-    position_of,
 )
 from jaccard_eval.text import quoted_value
-
-Codes = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """Images or classes of rows, and what the table says of them beside."""
-
-    keys: CodedKeys
-    # Names of keys, in the order of reports; those without a box may be among them. Empty where keys are the names.
-    names: Mapping[Key, str]
-    named: bool = True  # whether these names are more than the keys as text
-    # Column of the keys, where they stand beside the names; no other list of names is asked then.
-    beside: int | None = None
-
-
-class Rows(Protocol):
-    """Rows that have a box each, or name an image without one, in whatever kind of file they stand."""
-
-    @property
-    def header(self) -> tuple[str, ...]:
-        """Name of each column."""
-
-    @property
-    def headerless(self) -> bool:
-        """Whether the names are not in the file."""
-
-    @property
-    def listed(self) -> bool:
-        """Whether the rows name all images there are."""
-
-    @property
-    def units(self) -> str | None:
-        """The units of the boxes, where the file says so."""
-
-    def __len__(self) -> int: ...
-
-    def where(self, row: int, column: int | None = None) -> Where:
-        """Return the place of a row, or of one of its cells."""
-
-    def has_value(self, column: int, rows: Codes) -> BoolArray:
-        """Return which cells of a column hold anything."""
-
-    def images(self, columns: Columns, rows: Codes) -> Named:
-        """Return the images of some rows."""
-
-    def classes(self, columns: Columns, rows: Codes) -> Named:
-        """Return the classes of some rows: integers where every one is an integer, else texts."""
-
-
-def pair_names(ids: CodedKeys, names: CodedKeys) -> dict[Key, str]:
-    """Return the name of each id, sorted by id; none unless each has one, and no other has it."""
-    first = _first_codes(ids, names)
-    is_one_to_one = len(ids.distinct) == len(names.distinct) == len(np.unique(first))
-    return first_names(ids, names) if is_one_to_one and bool((first[ids.codes] == names.codes).all()) else {}
-
-
-def first_names(ids: CodedKeys, names: CodedKeys) -> dict[Key, str]:
-    """Return the name that stands beside each id where it is first seen, sorted by id."""
-    rows = _first_codes(ids, names).tolist()
-    named = zip(ids.distinct, (str(names.distinct[row]) for row in rows), strict=True)
-    return dict(sorted(named, key=lambda pair: key_order(pair[0])))
-
-
-def _first_codes(ids: CodedKeys, names: CodedKeys) -> Codes:
-    first = np.zeros(len(ids.distinct), dtype=np.int64)  # (ids,) of the rows of names
-    first[ids.codes[::-1]] = names.codes[::-1]  # backwards: the first row is written last and stays
-    return first
-
 
 DELIMITERS = ",;\t|"
 QUOTE_FIX = 'Close each quoted field; double a quote inside one ("").'
@@ -124,85 +45,50 @@ class TextFile:
     header: tuple[str, ...]
     first_line: int  # of the header, or of the first row where there is none
     headerless: bool  # whether `header` is not in the file
-    # Nothing says whether the rows name all images there are, or what the units of the boxes are.
-    listed: ClassVar[bool] = False
-    units: ClassVar[str | None] = None
 
-    def where(self, row: int, column: int | None = None) -> Where:
-        """Return the place of a row, or of one of its cells, by the line on which the row starts."""
-        line = self._lines[row + (not self.headerless)]
-        return Where(self.path, line=line, field=None if column is None else self.header[column])
+    def place(self, row: int, column: str | None = None) -> Where:
+        """Return the place of a row, or of its cell in a column, by the line on which the row starts."""
+        return Where(self.path, line=self._lines[row + (not self.headerless)], field=column)
 
     @cached_property
     def _lines(self) -> list[int]:
+        # Quoted cells hold line breaks, so that lines are counted by a parser that knows quotes: once, for messages.
         text = self.data.decode("utf-8")
         with _fields_up_to(len(text)):
             return [line for line, _ in _records(text, self.delimiter)]
 
 
-class TextRows(TextFile, ABC):
-    """The rows of a delimited file, of which some columns can be had as keys."""
-
-    @abstractmethod
-    def keys(self, column: int, rows: RowIndices) -> CodedKeys:
-        """Return the texts of some rows of a column: the distinct ones in order of appearance."""
-
-    def images(self, columns: Columns, rows: RowIndices) -> Named:
-        """Return the images of some rows, texts as written."""
-        return Named(keys=self.keys(columns.image, rows), names={})
-
-    def classes(self, columns: Columns, rows: RowIndices) -> Named:
-        """Return the classes of some rows: integers where every one is written as an integer, else texts.
-
-        Numbers that stand beside the names, one for each, are the keys.
-        """
-        keys = self.keys(columns.label, rows)
-        integers = _integers(keys)
-        if integers is not None:
-            return Named(keys=integers, names={})
-        beside = position_of(self.header, CLASS_IDS)
-        numbers = None if beside is None else _integers(self.keys(beside, rows))
-        names = {} if numbers is None else pair_names(numbers, keys)
-        return Named(keys=numbers, names=names, beside=beside) if numbers and names else Named(keys=keys, names={})
-
-
 @dataclass(frozen=True)
-class Sheet(TextRows):
-    """The cells of a delimited file below its header, column by column, as text.
+class Sheet:
+    """The cells of a delimited file below its header, as text, while odd ones are made plain.
 
     Parameters
     ----------
-    columns : tuple of ndarray of object
-        Texts, each of shape (n,).
+    cells : tuple of ndarray of object
+        Texts by column, each of shape (n,).
+    source : ndarray of int64, shape (n,)
+        The row of the file that each row came from.
     """
 
-    columns: tuple[TextArray, ...]
+    file: TextFile
+    header: tuple[str, ...]
+    cells: tuple[TextArray, ...]
+    source: RowIndices
 
     def __len__(self) -> int:
-        return len(self.columns[0])
+        return len(self.source)
 
-    def has_value(self, column: int, rows: RowIndices) -> BoolArray:
-        """Return which cells of a column hold anything."""
-        filled: BoolArray = self.columns[column][rows] != ""
-        return filled
+    def where(self, row: int, column: int | None = None) -> Where:
+        """Return the place of a row in the file, or of one of its cells."""
+        return self.place(row, None if column is None else self.header[column])
 
-    def keys(self, column: int, rows: RowIndices) -> CodedKeys:
-        """Return the texts of some rows of a column: the distinct ones in order of appearance."""
-        return factorise(self.columns[column][rows])
+    def place(self, row: int, column: str | None) -> Where:
+        """Return the place of a row in the file, or of its cell in a column."""
+        return self.file.place(int(self.source[row]), column)
 
-
-def _integers(keys: CodedKeys) -> CodedKeys | None:
-    """Return the integers that texts are, when all are written as one is printed."""
-    integers = parse_integers([str(text) for text in keys.distinct])
-    return None if integers is None else CodedKeys(integers, keys.codes)
-
-
-def factorise(cells: TextArray) -> CodedKeys:
-    """Return the distinct texts in order of appearance, and the row of each cell among them."""
-    import pandas as pd
-
-    codes, texts = pd.factorize(cells, use_na_sentinel=False)
-    return CodedKeys([str(text) for text in texts], codes.astype(np.int64))
+    def take(self, rows: RowIndices) -> Sheet:
+        """Return some of the rows, which may be there more than once."""
+        return replace(self, cells=tuple(column[rows] for column in self.cells), source=self.source[rows])
 
 
 def open_table(path: Path, findings: FindingLog) -> TextFile:
@@ -271,10 +157,13 @@ def is_rectangular(data: bytes, delimiter: str, texts: Iterable[Iterable[object]
 def read_sheet(file: TextFile) -> Sheet:
     """Tell the cells of a delimited file apart."""
     cells = _read_cells(Path(file.path), file.data, file.delimiter)
-    plain = file.headerless
-    header = KERAS_HEADER[: len(cells)] if plain else tuple(str(column[0]).strip() for column in cells)
-    columns = tuple(cells if plain else [column[1:] for column in cells])
-    return Sheet(file.path, file.data, file.delimiter, header, file.first_line, plain, columns)
+    if file.headerless:
+        header = KERAS_HEADER[: len(cells)]
+    else:
+        # Read anew: a heading may have a line break within quotes, before which the first line ends.
+        header = tuple(str(column[0]).strip() for column in cells)
+        cells = [column[1:] for column in cells]
+    return Sheet(file, header, tuple(cells), np.arange(len(cells[0])))
 
 
 def first_line(text: str) -> tuple[int, str]:

@@ -1,0 +1,228 @@
+"""Delimited text to a table of boxes: a short way for plain cells, as most files have them, and a long way for all.
+
+Whatever else a cell may be (with a decimal comma, infinite, packed with others, missing) is read the long way, which
+tells each cell apart and makes odd ones plain; then both ways are one, and give the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading.draft import CodedKeys, Draft
+from jaccard_eval.reading.tabular.boxes import add_boxes
+from jaccard_eval.reading.tabular.columns import (
+    CLASS_IDS,
+    Columns,
+    TextArray,
+    has_decimal_commas,
+    is_kaggle,
+    position_of,
+    resolve_columns,
+    split_packed,
+)
+from jaccard_eval.reading.tabular.prediction_strings import one_row_per_box
+from jaccard_eval.reading.tabular.rows import Sheet, TextFile, is_rectangular, open_table, read_sheet
+from jaccard_eval.reading.tabular.table import BoxCells, Column, NumberColumn, Table, TextColumn, read_cells
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SAMPLE = 100  # numbers that show most columns not to be true and false
+
+
+def add_delimited(path: Path, draft: Draft) -> None:
+    """Add the images, classes and boxes of a delimited file to the draft."""
+    file = open_table(path, draft.findings)
+    plain = plain_table(file, draft.options)
+    if plain is not None:
+        add_boxes(*plain, draft)
+        return
+    found = text_table(file, draft)
+    if found is not None:
+        table, columns = found
+        add_boxes(table, columns, read_cells(table, columns, draft.findings), draft)
+
+
+def plain_table(file: TextFile, options: ReadOptions) -> tuple[Table, Columns, BoxCells] | None:
+    """Read a file the short way; None where anything is to be said of a column or a cell, or one may be odd."""
+    # pandas takes a lone return for the end of a line, and loses cells after it; see `read_sheet`.
+    if b"\r" in file.data and file.data.count(b"\r") != file.data.count(b"\r\n"):
+        return None
+    if file.data.count(b'"', 0, _end_of_line(file.data, file.first_line)) % 2:  # a heading goes on in the next line
+        return None
+    findings = FindingLog()
+    columns = None if is_kaggle(file.header) else resolve_columns(file.header, options, findings, Where(file.path))
+    if columns is None or len(columns.box) == 1 or findings.findings():
+        return None
+    optional = (columns.score, columns.area, columns.unused_score)
+    numbers = [*columns.box, *(columns.size or ()), *(column for column in optional if column is not None)]
+    beside = position_of(file.header, CLASS_IDS)
+    texts = {columns.image, columns.label} | ({beside} if beside is not None else set())
+    frame = _parse(file, numbers, texts)
+    if frame is None or not all(_is_plain(frame[position].to_numpy()) for position in numbers):
+        return None
+    found: dict[int, Column] = {position: NumberColumn(frame[position].to_numpy()) for position in numbers}
+    for position in (*texts, *columns.flags.values()):
+        coded = _coded(frame[position])
+        if coded is None:
+            return None
+        found[position] = TextColumn(coded)
+    table = Table(
+        header=file.header,
+        columns=found,
+        n_rows=len(frame),
+        place=file.place,
+        typed=False,
+        headerless=file.headerless,
+    )
+    cells = read_cells(table, columns, findings)
+    unused = columns.unused_score
+    # The scores of boxes alone decide whether they say anything; see `text_table`.
+    says_nothing = unused is not None and not _is_plain(frame[unused].to_numpy()[cells.rows])
+    return None if says_nothing or findings.findings() else (table, columns, cells)
+
+
+def _parse(file: TextFile, numbers: list[int], texts: set[int]) -> pd.DataFrame | None:
+    """Parse numbers as numbers, NaN where empty; None where a cell is none, or rows are not equally long."""
+    import pandas as pd
+
+    start = 0 if file.headerless else _end_of_line(file.data, file.first_line)
+    # Texts that start with a letter in the first row are categories, as objects take more time; of categories that
+    # are all numbers pandas makes numbers.
+    end = file.data.find(b"\n", start)
+    first = file.data[start : None if end < 0 else end].decode("utf-8").split(file.delimiter)
+    words = [at for at in texts if at < len(first) and first[at].lstrip()[:1].isalpha()]
+    kinds: dict[int, Any] = dict.fromkeys(numbers, np.float64) | dict.fromkeys(words, "category")
+    table = io.BytesIO(file.data)  # which shares the bytes
+    table.seek(start)
+    # The default is exact since pandas 3.1, which deprecates the option.
+    has_precision = "float_precision" in (pd.read_csv.__kwdefaults__ or {})
+    read_csv: Any = partial(pd.read_csv, float_precision="round_trip") if has_precision else pd.read_csv
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            frame: pd.DataFrame = read_csv(
+                table,
+                sep=file.delimiter,
+                header=None,
+                dtype={position: kinds.get(position, object) for position in range(len(file.header))},
+                na_values={position: [""] for position in numbers},
+                keep_default_na=False,
+                skipinitialspace=_has_leading_blanks(file.data, file.delimiter),  # a third slower where it is set
+            )
+    except (ValueError, OverflowError):  # ParserError and EmptyDataError are ValueErrors
+        return None
+    if not len(frame) or frame.shape[1] != len(file.header):
+        return None
+    # Every row must have all columns: pandas fills short ones.
+    quoted = (frame[position] for position in range(frame.shape[1]) if position not in numbers)
+    shape = len(frame) + (not file.headerless), len(file.header)
+    return frame if is_rectangular(file.data, file.delimiter, quoted, shape) else None
+
+
+def _has_leading_blanks(table: bytes, delimiter: str) -> bool:
+    """Whether a cell may start with a blank."""
+    text = np.frombuffer(table, dtype=np.uint8)
+    before = text[np.flatnonzero(text[1:] == ord(" "))]
+    return b"\t" in table or table.startswith(b" ") or bool(((before == ord(delimiter)) | (before == ord("\n"))).any())
+
+
+def _end_of_line(data: bytes, number: int) -> int:
+    """Return where a line ends, counted from 1."""
+    end = 0
+    for _ in range(number):
+        end = data.find(b"\n", end) + 1 or len(data)
+    return end
+
+
+def _coded(texts: pd.Series) -> CodedKeys | None:
+    """Return the distinct texts of a column; None where pandas took them for something else: inf, True."""
+    if texts.dtype == object:
+        return factorise(texts.to_numpy())
+    distinct = texts.cat.categories.tolist()
+    if not all(isinstance(text, str) for text in distinct):
+        return None
+    # Categories are sorted, and texts come in order of appearance.
+    return CodedKeys(distinct, texts.cat.codes.to_numpy().astype(np.int64)).take(slice(None))
+
+
+def factorise(cells: TextArray) -> CodedKeys:
+    """Return the distinct texts in order of appearance, and the row of each cell among them."""
+    import pandas as pd
+
+    codes, texts = pd.factorize(cells, use_na_sentinel=False)
+    return CodedKeys([str(text) for text in texts], codes.astype(np.int64))
+
+
+def _is_plain(numbers: FloatArray) -> bool:
+    """Whether numbers are finite where given, and may not stand for a column of true and false."""
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        numbers, finite = numbers[~np.isnan(numbers)], finite[~np.isnan(numbers)]
+    first = numbers[:SAMPLE]
+    may_be_flags = len(first) > 0 and bool(((first == 0) | (first == 1)).all())
+    return bool(finite.all()) and not (may_be_flags and bool(((numbers == 0) | (numbers == 1)).all()))
+
+
+def text_table(file: TextFile, draft: Draft) -> tuple[Table, Columns] | None:
+    """Read a file the long way, odd cells made plain; None, with findings, where a column is missing."""
+    sheet = read_sheet(file)
+    if is_kaggle(sheet.header):
+        sheet = one_row_per_box(sheet, draft)
+    where = Where(file.path, line=file.first_line)
+    columns = resolve_columns(sheet.header, draft.options, draft.findings, where)
+    if columns is None:
+        return None
+    sheet = _without_blank_rows(sheet, columns, draft)
+    filled = np.logical_and.reduce([sheet.cells[column] != "" for column in columns.box])
+    boxes = sheet.take(np.flatnonzero(filled))
+    unused = columns.unused_score
+    if unused is not None and {*boxes.cells[unused]} <= {"", "1", "1.0"}:
+        columns = replace(columns, unused_score=None)  # those of Open Images are all 1, and say nothing
+    commas = _has_commas(boxes, columns)
+    return Table(
+        header=sheet.header,
+        columns={at: TextColumn(factorise(cells), commas) for at, cells in enumerate(sheet.cells)},
+        n_rows=len(sheet),
+        place=sheet.place,
+        typed=False,
+        headerless=file.headerless,
+        decimal_commas=commas,
+    ), columns
+
+
+def _without_blank_rows(sheet: Sheet, columns: Columns, draft: Draft) -> Sheet:
+    """Return the rows that hold anything."""
+    nameless = np.flatnonzero(sheet.cells[columns.image] == "")
+    blank = [row for row in nameless.tolist() if not any(column[row].strip() for column in sheet.cells)]
+    if not blank:
+        return sheet
+    draft.ignored["csv-row-blank"] += len(blank)
+    draft.findings.add_rows(
+        Severity.WARNING,
+        "csv-row-blank",
+        blank,
+        lambda row: (sheet.where(row), "the row is empty"),
+        summary=f"{len(blank):,} empty rows (delimiters only) set aside",
+    )
+    return sheet.take(np.delete(np.arange(len(sheet)), blank))
+
+
+def _has_commas(boxes: Sheet, columns: Columns) -> bool:
+    """Whether the numbers of rows with a box are written with decimal commas."""
+    cells = [boxes.cells[column] for column in columns.box]
+    if len(cells) == 1:
+        cells, _ = split_packed(cells[0])
+    optional = [boxes.cells[column] for column in (columns.score, columns.area) if column is not None]
+    # A column that no box has anything in would count as numbers without a comma.
+    return has_decimal_commas([*cells, *(column for column in optional if (column != "").any())], boxes.file.delimiter)
