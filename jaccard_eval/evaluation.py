@@ -24,7 +24,7 @@ from jaccard_eval.features.audit.compute import audit, is_doubtful
 from jaccard_eval.features.audit.duplicates import repeats_of, without_rows
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.formats import read_dataset
-from jaccard_eval.metrics.detection import class_refs, match_sides, summary_refs
+from jaccard_eval.metrics.detection import match_sides, summary_refs
 from jaccard_eval.options import AlignOptions, EvaluateOptions, ReadOptions, SideOptions, to_document
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ def evaluate_inputs(
         pred=pred_summary,
         correspondence=aligned.correspondence,
         metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
-        per_class=metrics.per_class(class_refs(protocol)),
+        per_class=metrics.per_class(),
         findings=findings,
         measured=metrics,
         boxes=(aligned.gt, aligned.pred),

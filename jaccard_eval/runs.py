@@ -24,7 +24,7 @@ from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.matching.candidates import Pairs
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.matching.order import detection_rows
-from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
+from jaccard_eval.metrics.detection import DetectionMetrics, summary_refs
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
 from jaccard_eval.reading.files import decode, head, is_folder, is_there, open_regular, read_text
 from jaccard_eval.reading.json import is_finite, is_number, parse_json
@@ -233,7 +233,7 @@ def load_run(path: Path) -> EvaluationResult:
         pred=_known_fields(InputSummary, document["inputs"]["pred"]),
         correspondence=_known_fields(Correspondence, document["correspondence"]),
         metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
-        per_class=metrics.per_class(class_refs(protocol)),
+        per_class=metrics.per_class(),
         findings=(),
         measured=metrics,
         boxes=boxes,

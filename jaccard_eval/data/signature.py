@@ -20,17 +20,9 @@ BESIDE_METRICS = ("score", "bootstrap", "slices")
 RULES_DIGITS = 8
 
 
-def fingerprint(boxes: BoxTable, image_names: Sequence[str], class_names: Sequence[str], units: str) -> str:
-    """Return a digest of boxes that does not depend on the order of rows or on the file format.
-
-    Every row is hashed with the names of its image and class; the hashes are summed, so order does not matter and equal
-    rows count. Images and classes without boxes leave no trace: not every format lists them.
-    """
-    return digest_rows(row_hashes(boxes, image_names, class_names), "gt" if boxes.score is None else "pred", units)
-
-
 def row_hashes(boxes: BoxTable, image_names: Sequence[str], class_names: Sequence[str]) -> Words:
     """Hash each row (image, class, flags, box, score, area, shape) to 64 bits, (n,); equal rows have equal hashes."""
+    # Images and classes without boxes leave no trace, as not every format lists them.
     # Names, not rows: two files of the same data may list images and classes in any order.
     image = _text_hashes(bare_names(image_names))
     label = _text_hashes(class_names)

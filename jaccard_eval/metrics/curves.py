@@ -207,7 +207,10 @@ class Curves:
 
     def hit_counts(self, area: int, cap: int) -> IntArray:
         """Count the true positives, shape (T, K)."""
-        hits, total = self._plan.hits(area, self.caps[cap]), self._total(area, cap)
+        hits = self._plan.hits(area, self.caps[cap])
+        if self._weights is None:
+            return hits.stop - hits.start
+        total = self._total(area, cap)
         return np.asarray(total[hits.stop] - total[hits.start])
 
     def detection_counts(self) -> IntArray:

@@ -53,9 +53,10 @@ class DetectionMetrics:
         if METRICS[ref.name].kind == "average":
             # Names are looked up before anything is computed, so that a misspelt one says so at once.
             label = self.axes.label(ref)
-            positives = self.curves.positives[self.axes.area(ref)]
-            if self._without_area(ref):
+            area = self.axes.area(ref)
+            if area != ALL_SIZES and not self.area_known:
                 return MetricValue(ref=ref, value=np.nan, n=0, reason="image sizes are unknown")
+            positives = self.curves.positives[area]
             n = int(positives.sum() if label is None else positives[label])
             return self._defined(ref, self._averages.mean(ref), n)
         if ref.area is not None or ref.max_dets is not None:
@@ -69,20 +70,19 @@ class DetectionMetrics:
         names = [self.image_names[row] for row in images]
         return DetectionMetrics(table, self.class_names, names, area_known=self.area_known)
 
-    def per_class(self, metrics: Sequence[MetricRef]) -> tuple[ClassRow, ...]:
-        """Measure every class; one row each, in class order."""
+    def per_class(self) -> tuple[ClassRow, ...]:
+        """Measure every class by the metrics of `class_refs`; one row each, in class order."""
         table = self.table
         predictions = np.bincount(table.label, minlength=table.n_labels)
         positives = self.curves.positives[ALL_SIZES]
         total = np.bincount(table.gt_label, minlength=table.n_labels)
-        undefined = np.full(table.n_labels, np.nan)  # sizes are unknown
-        columns = {ref: undefined if self._without_area(ref) else self._averages.class_means(ref) for ref in metrics}
+        # All classes at once, and the text of each reference once: there may be thousands of classes.
+        columns = [(ref, str(ref), self._averages.class_means(ref)) for ref in class_refs(self.protocol)]
         rows = []
         for k, name in enumerate(self.class_names):
-            values = {
-                str(ref): self._defined(ref, float(column[k]), int(positives[k])) for ref, column in columns.items()
-            }
-            counts = {"gt": int(positives[k]), "ignored": int(total[k] - positives[k]), "pred": int(predictions[k])}
+            n = int(positives[k])
+            values = {text: self._defined(ref, float(means[k]), n) for ref, text, means in columns}
+            counts = {"gt": n, "ignored": int(total[k]) - n, "pred": int(predictions[k])}
             rows.append(ClassRow(name=name, **counts, values=values))
         return tuple(rows)
 
@@ -96,16 +96,8 @@ class DetectionMetrics:
     def _defined(self, ref: MetricRef, value: float, n: int) -> MetricValue:
         if not np.isnan(value):
             return MetricValue(ref=ref, value=value, n=n)
-        if self._without_area(ref):
-            reason = "image sizes are unknown"
-        elif n == 0:
-            reason = f"no {ref.area + ' ' if ref.area else ''}ground truth"
-        else:
-            reason = "no detections"
+        reason = "no detections" if n else f"no {ref.area + ' ' if ref.area else ''}ground truth"
         return MetricValue(ref=ref, value=np.nan, n=n, reason=reason)
-
-    def _without_area(self, ref: MetricRef) -> bool:
-        return not self.area_known and self.axes.area(ref) > 0
 
     @cached_property
     def matches(self) -> Mapping[str, Any]:

@@ -39,22 +39,14 @@ class Pairing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """One kind of similarity.
+    """One kind of similarity."""
 
-    Parameters
-    ----------
-    name : str
-        The `iou_type` of protocols.
-    prepare : callable
-        Makes of a table, under a protocol, what `pairs` reads; called once for each side.
-    pairs : Pairing
-    shapes : type of Shapes, optional
-        What it measures, which both tables must carry; left out: their boxes.
-    """
-
+    # The `iou_type` of protocols.
     name: str
+    # Makes of a table, under a protocol, what `pairs` reads; called once for each side.
     prepare: Callable[[BoxTable, protocol.Protocol], Any]
     pairs: Pairing
+    # What it measures, which both tables must carry; left out: their boxes.
     shapes: type[Shapes] | None = None
 
 

@@ -1,6 +1,7 @@
 import re
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from jaccard_eval import evaluate, load
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO, PROTOCOLS, VOC2012, AreaRange, Protocol
-from jaccard_eval.data.signature import fingerprint, quoted, short_signature, signature, signature_fields
+from jaccard_eval.data.signature import digest_rows, quoted, row_hashes, short_signature, signature, signature_fields
 
 NAMES = {"image_names": ("a.png", "b.png"), "class_names": ("cat", "dog"), "units": "px"}
 
@@ -46,7 +47,9 @@ def _table(**columns: object) -> BoxTable:
 
 
 def _print(table: BoxTable, **names: object) -> str:
-    return fingerprint(table, **(NAMES | names))  # type: ignore[arg-type]
+    named: dict[str, Any] = NAMES | names
+    hashes = row_hashes(table, named["image_names"], named["class_names"])
+    return digest_rows(hashes, "gt" if table.score is None else "pred", named["units"])
 
 
 def _sign(protocol: Protocol, selection: tuple[str, ...] = (), gt: str = "g", pred: str = "p") -> str:
