@@ -4,7 +4,8 @@ A folder of label files (read with its subfolders), Ultralytics' data.yaml, or d
 fractions as YOLO has them, or pixels as corners or left-top-size, with class indices or class names; what a set uses is
 found by looking at all of it. The layouts that ``columns`` names: ``box``, ``box-conf``, ``conf-box``, ``box-track``,
 ``box-conf-track``, ``polygon``, ``polygon-conf``, ``polygon-conf-track``, ``obb``, ``obb-conf``. Polygons and oriented
-boxes are read as the boxes around them.
+boxes are read as the boxes around them, polygons among boxes too. The word ``difficult`` may end an object of ground
+truth, as in Cartucho's evaluator.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from jaccard_eval.reading.peek import FIRST, LEVELS, Likeness, Peek
 
 FORMAT = Format(
     name="yolo",
-    summary="text files, one per image: class cx cy w h [confidence], normalised; or corners or x y w h in pixels",
+    summary="text files, one per image: class cx cy w h [conf], normalised; corners or x y w h in pixels; polygons",
     source="Ultralytics, Darknet, CVAT, Label Studio, Roboflow; text labels of Padilla's and Cartucho's evaluators",
     example="0 0.512500 0.430000 0.102300 0.200000\n",
-    carries=("images", "sizes", "names", "scores"),
+    carries=("images", "sizes", "names", "scores", "difficult"),
 )
 
 BOX_NUMBERS = 4

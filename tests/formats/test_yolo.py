@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from jaccard_eval import evaluate
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Severity
@@ -136,7 +137,8 @@ def test_a_field_that_is_no_plain_number_is_an_error_with_line_and_column(refuse
         ("0|0.5|0.5|0.2|0.4", "blanks, not by pipes"),
         ("# made by hand", "comments"),
         ("0 0.5 0.5 0.2", "got 4 columns"),
-        ("0 0.5 0.5 0.2 0.4 0.1 0.1", "got 7 columns (a polygon?"),
+        ("0 0.5 0.5 0.2 0.4 7.5 0.1", "got 7 columns (a polygon beside boxes needs pairs of fractions)"),
+        ("0 0.5 0.5 0.2 0.4 0.1 0.1 0.3", "got 8 columns (a polygon"),
         ("class x y w h", "'class'"),
     ],
 )
@@ -192,6 +194,35 @@ def test_names_that_all_end_with_a_number_do_not_become_boxes(load: Load) -> Non
 
 def test_a_stray_confidence_behind_a_name_is_no_part_of_it(refuse: Refuse) -> None:
     assert "a.txt:3: expected 5 columns" in refuse("dog 10 20 5 5\ncat 50 60 7 3\ndog 0.9 1 2 9 1\n")
+
+
+def test_the_word_difficult_behind_an_object_is_a_flag(load: Load) -> None:
+    data = load("dog 10 20 30 40 difficult\ntraffic light 50 60 70 90\ncat 1 2 9 10 difficult\n")
+    assert data.boxes.difficult.tolist() == [True, False, True]
+    assert xywh(data)[0] == [10, 20, 20, 20]
+    assert data.labels.names == ("cat", "dog", "traffic light")
+
+
+def test_any_other_word_behind_an_object_is_an_error_that_guesses_no_encoding(refuse: Refuse) -> None:
+    text = refuse("dog 10 20 30 40\ncat 1 2 9 10 hard\n")
+    assert "a.txt:2: expected 5 columns (class box), got 6 columns: 'cat 1 2 9 10 hard'" in text
+
+
+def test_difficult_objects_neither_count_nor_harm(tmp_path: Path) -> None:
+    lay_out(
+        tmp_path,
+        {
+            "ground-truth/a.txt": "dog 10 10 50 50\ndog 100 100 150 150 difficult\n",
+            "ground-truth/b.txt": "dog 0 0 40 40\n",
+            "detection-results/a.txt": "dog 0.9 10 10 50 50\ndog 0.8 100 100 150 150\ndog 0.7 200 200 220 220\n",
+            "detection-results/b.txt": "dog 0.6 0 0 40 40\n",
+        },
+    )
+    pred = ReadOptions(role="pred", box="xyxy")
+    result = evaluate(tmp_path / "ground-truth", tmp_path / "detection-results", protocol="voc2012", pred_options=pred)
+    # Two objects count. Ranked: found, (difficult), false, found: precision 1 up to recall 1/2, 2/3 up to recall 1.
+    # With the difficult one it would be 2/3 * 1 + 1/3 * 3/4 = 0.917.
+    assert result["AP"] == pytest.approx(1 / 2 * 1 + 1 / 2 * 2 / 3, abs=1e-12)
 
 
 def test_given_names_order_the_classes_of_a_set_with_names(load: Load) -> None:
@@ -288,6 +319,27 @@ def test_polygons_of_predictions_end_with_the_confidence(load: Load) -> None:
 
 def test_a_dangling_coordinate_of_a_ground_truth_polygon_is_an_error(refuse: Refuse) -> None:
     assert "a.txt:2" in refuse("0 .1 .5 .3 .2 .5 .9\n0 .1 .5 .3 .2 .5 .9 .4\n0 .1 .5 .3 .2 .5 .9\n")
+
+
+@pytest.mark.parametrize("n_boxes", [1, 3])
+def test_polygons_among_boxes_become_the_boxes_around_them(load: Load, n_boxes: int) -> None:
+    # Corners (0.1, 0.2) to (0.5, 0.9) and (0.2, 0.2) to (0.4, 0.7).
+    data = load(BOX * n_boxes + "0 0.1 0.5 0.3 0.2 0.5 0.9\n1 0.2 0.2 0.4 0.2 0.4 0.6 0.3 0.7 0.2 0.6\n")
+    assert xywh(data) == [[0.4, 0.3, 0.2, 0.4]] * n_boxes + [[0.1, 0.2, 0.4, 0.7], [0.2, 0.2, 0.2, 0.5]]
+    assert data.details == ("class cx cy w h, normalised",)
+    assert said(data) == ["outline"]
+    assert "2 polygons among the boxes" in str(data.findings[0])
+
+
+def test_polygons_among_boxes_of_predictions_end_with_the_confidence(load: Load) -> None:
+    data = load(NEAR_EDGES.format(0.9, 0.8) + "0 0.1 0.5 0.3 0.2 0.5 0.9 0.75\n", role="pred")
+    assert scores(data) == [0.9, 0.8, 0.75]
+    assert xywh(data)[2] == [0.1, 0.2, 0.4, 0.7]
+
+
+def test_a_named_encoding_is_that_of_the_boxes_among_polygons(load: Load) -> None:
+    data = load("0 0.1 0.2 0.3 0.6\n0 0.1 0.5 0.3 0.2 0.5 0.9\n", box="xyxy")
+    assert xywh(data) == [[0.1, 0.2, 0.2, 0.4], [0.1, 0.2, 0.4, 0.7]]
 
 
 def test_oriented_boxes_become_the_boxes_around_them(load: Load) -> None:
@@ -557,7 +609,7 @@ def test_darknet_cannot_name_a_file_outside_of_its_folder(refuse: Refuse, tmp_pa
 
 
 def test_a_number_that_overflows_ends_no_class_name(refuse: Refuse) -> None:
-    assert "a.txt:1: expected 6 columns (class x y w h conf), got 7 columns" in refuse(
+    assert "a.txt:1: expected 6 columns (class box conf), got 7 columns" in refuse(
         {"labels/a.txt": "cat 1e400 0 0 0 0 0\n"}
     )
 

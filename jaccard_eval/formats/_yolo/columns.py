@@ -73,11 +73,21 @@ class Columns:
             return None
         if self.order[0] == "conf":
             return np.zeros_like(numbers)
-        return np.full_like(numbers, 4) if self.shape == "box" else numbers - self.tail
+        behind_points = numbers - self.tail
+        # Lines that are longer than those of boxes are polygons among them; a track id may be missing, the score not.
+        return np.where(numbers > self.box_width, behind_points, 4) if self.shape == "box" else behind_points
+
+    @property
+    def sibling(self) -> Columns | None:
+        """The layout that differs in the shape only and may stand in the same set: polygons beside boxes."""
+        if self.shape not in _SIBLINGS or self.order[0] == "conf" or "track" in self.order:
+            return None
+        return COLUMNS["-".join(_SIBLINGS.get(part, part) for part in self.order)]
 
     def describe(self) -> str:
         """Return what a line looks like, for messages."""
-        return f"{self.box_width + 1} columns ({self.fields()})" if self.shape == "box" else self.fields()
+        # What the four numbers are is found out later, and a guess in a message is taken for an answer.
+        return f"{self.box_width + 1} columns ({self.fields('box')})" if self.shape == "box" else self.fields()
 
     def fields(self, box: str = "x y w h") -> str:
         """Return the names of all fields, with those of a box as given."""
@@ -87,6 +97,7 @@ class Columns:
 
 # Ultralytics and darknet write the confidence of fractions last; in log-odds, as in `encodings`.
 _SECOND_HABIT = -2.0
+_SIBLINGS = {"box": "polygon", "polygon": "box"}
 _SHAPES = {"box": "x y w h", "polygon": "x1 y1 x2 y2 x3 y3 ...", "obb": "x1 y1 x2 y2 x3 y3 x4 y4"}
 
 COLUMNS = {

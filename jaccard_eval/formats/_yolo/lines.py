@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.reading.files import decode, read_bytes, record_failures
 
@@ -61,6 +61,22 @@ class LabelLines:
         position = np.arange(len(self.values))
         last_word = np.maximum.reduceat(np.where(np.isnan(self.values), position, -1), self.first)
         return np.where(last_word < 0, self.count, self.first + self.count - 1 - last_word)
+
+
+_DIFFICULT = " difficult"  # what ends a line of an object that Cartucho's evaluator leaves out
+
+
+def take_difficult(lines: LabelLines) -> tuple[LabelLines, BoolArray]:
+    """Return the lines without the word that may end them, and which of them had it."""
+    flagged = np.zeros(len(lines), dtype=np.bool_)
+    flagged[[line for line, text in lines.text.items() if text.endswith(_DIFFICULT)]] = True
+    if not flagged.any():
+        return lines, flagged
+    kept = np.ones(len(lines.values), dtype=np.bool_)
+    kept[(lines.first + lines.count - 1)[flagged]] = False
+    count = lines.count - flagged
+    text = {line: text.removesuffix(_DIFFICULT) for line, text in lines.text.items()}
+    return replace(lines, values=lines.values[kept], first=np.cumsum(count) - count, count=count, text=text), flagged
 
 
 def read_label_files(paths: Sequence[Path], findings: FindingLog) -> LabelLines:

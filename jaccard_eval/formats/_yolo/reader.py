@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray
+from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray, from_xywh, to_xywh
 from jaccard_eval.data.dataset import Key, unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
@@ -25,7 +25,7 @@ from jaccard_eval.formats._yolo.encodings import (
     is_normalised,
     spelled,
 )
-from jaccard_eval.formats._yolo.lines import IntArray, LabelLines, read_label_files
+from jaccard_eval.formats._yolo.lines import IntArray, LabelLines, read_label_files, take_difficult
 from jaccard_eval.formats._yolo.sources import (
     LabelSource,
     find_description,
@@ -216,6 +216,8 @@ def check_columns(reporter: LineReporter, columns: Columns, numbers: IntArray, *
     """Return which lines have the columns of the set; the others are errors."""
     lines = reporter.lines
     good: BoolArray = columns.accepts(_without_name_numbers(lines, columns, numbers) if by_name else numbers)
+    if columns.sibling is not None and not by_name:
+        good |= columns.sibling.accepts(numbers) & _are_fractions(lines)
 
     def detail(line: int) -> str:
         return (
@@ -226,6 +228,14 @@ def check_columns(reporter: LineReporter, columns: Columns, numbers: IntArray, *
     fix = f"Give every line the same columns; where all have others, name them with --{reporter.role}-columns."
     reporter.report("columns", np.flatnonzero(~good), detail, fix)
     return good
+
+
+def _are_fractions(lines: LabelLines) -> BoolArray:
+    """Return which lines have nothing but fractions behind the class, as all labels of YOLO."""
+    strange = ~((lines.values >= LOW) & (lines.values <= HIGH))  # words, too
+    strange[lines.first] = False
+    before = np.concatenate(([0], np.cumsum(strange)))  # (n_tokens + 1,)
+    return np.asarray(before[lines.first + lines.count] == before[lines.first])
 
 
 def check_indices(reporter: LineReporter, rows: IntArray, names: Sequence[str] | None, names_from: str) -> BoolArray:
@@ -326,7 +336,7 @@ def _explain(reporter: LineReporter, line: int) -> str:
         return f": {quoted_value(text)}; fields are separated by blanks, not by {separator}"
     if text:
         return f": {quoted_value(text)}"
-    return " (a polygon? a set has one layout)" if reporter.lines.count[line] >= 7 else ""
+    return " (a polygon beside boxes needs pairs of fractions)" if reporter.lines.count[line] >= 7 else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,6 +356,7 @@ class _Set:
     columns: Columns
     numbers: IntArray  # (n_lines,), behind the class
     by_name: bool
+    difficult: BoolArray  # (n_lines,)
 
     @property
     def lines(self) -> LabelLines:
@@ -359,15 +370,22 @@ def add_boxes(
 
     `keys` are the image of each file, `file_sizes` (n_files, 2) its width and height in pixels, NaN where unknown.
     """
-    lines = reporter.lines
+    lines, difficult = reporter.lines, np.zeros(len(reporter.lines), dtype=np.bool_)
+    if draft.options.role == "gt":
+        lines, difficult = take_difficult(lines)
+        reporter = replace(reporter, lines=lines)
     by_name = uses_names(lines)
     numbers = np.minimum(lines.trailing_numbers(), lines.count - 1) if by_name else lines.count - 1
     columns = _settle_columns(draft, lines, numbers, file_sizes[lines.file], by_name=by_name)
     good = check_columns(reporter, columns, numbers, by_name=by_name)
     if by_name and columns.shape == "box":
         numbers = np.minimum(numbers, columns.box_width)  # the rest ends the name
-    label_set = _Set(draft=draft, reporter=reporter, columns=columns, numbers=numbers, by_name=by_name)
     rows = np.flatnonzero(good)
+    if columns.shape == "polygon" and columns.sibling is not None and not columns.accepts(numbers[rows]).all():
+        columns = columns.sibling  # boxes among polygons are polygons among boxes: the former have an encoding
+    label_set = _Set(
+        draft=draft, reporter=reporter, columns=columns, numbers=numbers, by_name=by_name, difficult=difficult
+    )
     if not by_name:
         rows = rows[check_indices(reporter, rows, known.names, known.origin)]
     rows = rows[check_finite(reporter, rows, numbers)]
@@ -434,7 +452,12 @@ def _add_rows(
     score = None if offset is None else lines.values[start + offset]
     coords = _coordinates(label_set, start + label_set.columns.head, numbers)
     files = lines.file[rows]
-    units, encoding = _settle_encoding(label_set, coords, file_sizes[files])
+    outlined = (numbers > label_set.columns.box_width) & (label_set.columns.shape == "box")
+    units, encoding = _settle_encoding(label_set, coords[~outlined], file_sizes[files[~outlined]])
+    if outlined.any():  # the box around a polygon is written as the boxes beside it are
+        coords[outlined] = from_xywh(to_xywh(coords[outlined], "xyxy"), encoding)
+        what = pluralise(int(outlined.sum()), "polygon among the boxes is", "polygons among the boxes are")
+        draft.findings.note("outline", Where(draft.path), f"{what} read as the box around it")
     boxes = LineBoxes(rows=rows, coords=coords, units=units, encoding=encoding)
     check_units(label_set.reporter, boxes)
     order = label_set.columns.order  # nothing is computed from some of its columns
@@ -452,24 +475,25 @@ def _add_rows(
             encoding=encoding,
             units=units,
             score=score,
+            difficult=label_set.difficult[rows] if label_set.difficult.any() else None,
             place=lambda row: label_set.reporter.place(int(rows[row])),
         )
     )
 
 
 def _coordinates(label_set: _Set, start: IntArray, numbers: IntArray) -> FloatArray:
-    """Boxes (n, 4) as they are written, or the corners of the box around each polygon."""
-    values = label_set.lines.values
-    if label_set.columns.shape == "box":
-        boxes: FloatArray = values[start[:, np.newaxis] + np.arange(4)]
-        return boxes
-    if not len(start):
-        return np.zeros((0, 4))
-    n_points = (numbers - label_set.columns.head - label_set.columns.tail) // 2
-    offsets = np.cumsum(n_points) - n_points
-    at = np.repeat(start - 2 * offsets, n_points) + 2 * np.arange(int(n_points.sum()))
-    points = np.stack((values[at], values[at + 1]), axis=1)  # (n_points of all, 2)
-    return np.hstack((np.minimum.reduceat(points, offsets), np.maximum.reduceat(points, offsets)))
+    """Boxes (n, 4) as they are written; of each polygon, the corners of the box around it."""
+    values, columns = label_set.lines.values, label_set.columns
+    coords = np.zeros((len(start), 4))
+    outlined = numbers > columns.box_width if columns.shape == "box" else np.ones(len(start), dtype=np.bool_)
+    coords[~outlined] = values[start[~outlined, np.newaxis] + np.arange(4)]
+    if outlined.any():
+        n_points = (numbers[outlined] - columns.head - columns.tail) // 2
+        offsets = np.cumsum(n_points) - n_points
+        at = np.repeat(start[outlined] - 2 * offsets, n_points) + 2 * np.arange(int(n_points.sum()))
+        points = np.stack((values[at], values[at + 1]), axis=1)  # (n_points of all, 2)
+        coords[outlined] = np.hstack((np.minimum.reduceat(points, offsets), np.maximum.reduceat(points, offsets)))
+    return coords
 
 
 def _settle_encoding(label_set: _Set, coords: FloatArray, sizes: FloatArray) -> tuple[str, str]:
