@@ -126,24 +126,23 @@ class Measures:
 
 def measures_of(result: Reportable) -> Measures:
     """Return the numbers that a result has: a result of any kind may have `metrics`, and rows `per_class`."""
-    rows = getattr(result, "per_class", ())
+    per_class = []
+    for row in getattr(result, "per_class", ()):
+        # Whatever was counted: the whole numbers among the fields of a row are its counts.
+        named = ((item.name, getattr(row, item.name)) for item in fields(row))
+        counts: dict[str, Number] = {name: count for name, count in named if isinstance(count, int)}
+        per_class.append((row.name, counts | _numbers(getattr(row, "values", {}))))
     return Measures(
         version=result.version,
         signature=getattr(result, "signature", ""),
         overall=_numbers(getattr(result, "metrics", {})),
-        per_class=tuple((row.name, _counts(row) | _numbers(getattr(row, "values", {}))) for row in rows),
+        per_class=tuple(per_class),
     )
 
 
 def fixed(number: Number) -> str:
     """Return a count as it is, a metric with four decimals, so that equal numbers are equal texts."""
     return str(number) if isinstance(number, int) else metric_text(number)
-
-
-def _counts(row: Any) -> dict[str, Number]:
-    """Return the counts of a class, whatever was counted."""
-    named = ((item.name, getattr(row, item.name)) for item in fields(row))
-    return {name: count for name, count in named if isinstance(count, int)}
 
 
 def _numbers(metrics: Mapping[str, Any]) -> dict[str, Number]:

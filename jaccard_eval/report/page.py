@@ -16,7 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Cell, Column, Drawing, KeyValues, Note, Report, Table, cell_text
+from jaccard_eval.report.model import Drawing, KeyValues, Note, Report, Table, cell_text
 from jaccard_eval.report.numbers import UNDEFINED
 from jaccard_eval.text import printable
 
@@ -30,7 +30,7 @@ _RULED_ASCII = box.Box(str(_RULED).replace("─", "-"), ascii=True)
 
 def draw_page(report: Report, options: ReportOptions) -> str:
     """Return the lines of a report; each fits `options.width` when its numbers do."""
-    medium = _Medium(options.encoding)
+    medium = _Medium(options.encoding, options.encoding.lower().replace("_", "-") in ("utf-8", "utf8"))
     usual = min(options.width, MAX_WIDTH)
     parts: list[tuple[RenderableType, int]] = [(medium.text(report.title, "bold"), usual)]
     for section in report.sections:
@@ -66,10 +66,7 @@ class _Medium:
     """Turns blocks into what rich prints, in the characters that a stream of this encoding can hold."""
 
     encoding: str
-
-    @property
-    def is_unicode(self) -> bool:
-        return self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+    is_unicode: bool
 
     def text(self, text: str, style: str = "") -> Text:
         """Return text that cannot act on the terminal and that the stream can encode."""
@@ -96,22 +93,24 @@ class _Medium:
             box=lines, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0), header_style="bold"
         )
         needed = INDENT
-        shown = [
-            [self._cell(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
-        ]
+        shown = []
+        for row in table.rows:
+            texts = []
+            for cell, column in zip(row, table.columns, strict=True):
+                text = cell_text(cell, column.kind)
+                # What is undefined is dim; a text that happens to read so is the feature's own.
+                is_dim = text == UNDEFINED and not isinstance(cell, str)
+                texts.append(self.text(text, "dim" if is_dim else ""))
+            shown.append(texts)
         for i, column in enumerate(table.columns):
             title = self.text(column.title)
             if column.kind == "text":
                 rich_table.add_column(title, overflow="fold")
             else:
                 rich_table.add_column(title, justify="left" if column.kind == "word" else "right", no_wrap=True)
-            widest = max(cell_len(column.title), *(cell_len(row[i].plain) for row in shown), 0)
+            # In cells of the terminal, not characters: a Chinese letter takes two.
+            widest = max(cell_len(column.title), *(cell_len(texts[i].plain) for texts in shown), 0)
             needed += GAP + (min(widest, FREE_TEXT_WIDTH) if column.kind == "text" else widest)
-        for row in shown:
-            rich_table.add_row(*row)
+        for texts in shown:
+            rich_table.add_row(*texts)
         return rich_table, needed
-
-    def _cell(self, cell: Cell, column: Column) -> Text:
-        shown = cell_text(cell, column.kind)
-        # What is undefined is dim; a text that happens to read so is the feature's own.
-        return self.text(shown, "dim" if shown == UNDEFINED and not isinstance(cell, str) else "")

@@ -44,11 +44,22 @@ def plan_outputs(paths: Sequence[Path]) -> list[Output]:
 def write_outputs(documents: Sequence[tuple[Output, str | bytes]]) -> None:
     """Write all documents aside, then rename all; when anything fails, files that stood there before are intact."""
     with contextlib.ExitStack() as cleanup:
-        written = [(output, _aside(output, text, cleanup)) for output, text in documents if not output.is_device]
-        for output, text in documents:
-            if output.is_device:
-                _write_device(output, text)
-        _rename_all(written)
+        written = []
+        # Files are written aside before a device gets a byte, for what a device got cannot be taken back. They are
+        # renamed last, when nothing but a rename can fail.
+        for output, text in (document for document in documents if not document[0].is_device):
+            with explained(output.path):
+                written.append((output, write_aside(output.target, _encoded(text), cleanup)))
+        for output, text in (document for document in documents if document[0].is_device):
+            with explained(output.path):
+                _write_device(output.target, _encoded(text))
+        for done, (output, temporary) in enumerate(written):
+            try:
+                temporary.replace(output.target)
+            except OSError as error:
+                finished = ", ".join(quoted_value(str(earlier.path)) for earlier, _ in written[:done])
+                already = f"; written before that: {finished}" if finished else ""
+                raise MachineError(write_message(output.path, error) + already) from None
 
 
 def _plan(path: Path) -> Output:
@@ -64,28 +75,12 @@ def _plan(path: Path) -> Output:
     return Output(path, target, is_device, reporter_for(name))
 
 
-def _aside(output: Output, text: str | bytes, cleanup: contextlib.ExitStack) -> Path:
-    with explained(output.path):
-        return write_aside(output.target, _encoded(text), cleanup)
-
-
-def _rename_all(written: Sequence[tuple[Output, Path]]) -> None:
-    for done, (output, temporary) in enumerate(written):
-        try:
-            temporary.replace(output.target)
-        except OSError as error:
-            finished = ", ".join(quoted_value(str(earlier.path)) for earlier, _ in written[:done])
-            already = f"; written before that: {finished}" if finished else ""
-            raise MachineError(write_message(output.path, error) + already) from None
-
-
-def _write_device(output: Output, text: str | bytes) -> None:
-    with explained(output.path):
-        # Opening a FIFO that nobody reads must fail instead of waiting for ever.
-        descriptor = os.open(output.target, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
-        os.set_blocking(descriptor, True)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(_encoded(text))
+def _write_device(target: Path, data: bytes) -> None:
+    # Opening a FIFO that nobody reads must fail instead of waiting for ever.
+    descriptor = os.open(target, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+    os.set_blocking(descriptor, True)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
 
 
 def _encoded(document: str | bytes) -> bytes:

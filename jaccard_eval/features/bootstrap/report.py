@@ -6,22 +6,20 @@ import math
 from collections.abc import Iterable, Mapping
 
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.report.model import Column, DataCell, Note, Section, Table, columns
 
 
-def intervals_section(result: EvaluationResult, *, per_class: bool) -> list[Section]:
-    """Return the section of the intervals, none where none were asked for."""
-    if result.bootstrap is None:
-        return []
+def intervals_section(result: EvaluationResult, drawn: Resamples, *, per_class: bool) -> Section:
+    """Return the section of the intervals, those of the classes too if asked for."""
     heads = (Column("metric"), *columns("metric", "value", "low", "high"))
     blocks = [Table(heads, tuple(_rows(result.metrics)))]
     if per_class:
         rows = [(row.name, *cells) for row in result.per_class for cells in _rows(row.values)]
         blocks.append(Table((Column("class"), *heads), tuple(rows)))
-    drawn, settings = result.bootstrap, result.bootstrap.settings
+    settings = drawn.settings
     how = f"percentiles of {settings.n_resamples:,} resamples of {drawn.n_units:,} {drawn.unit}s, seed {settings.rng}"
-    return [Section(f"Intervals ({100 * settings.confidence_level:g} %)", (*blocks, Note(how)))]
+    return Section(f"Intervals ({100 * settings.confidence_level:g} %)", (*blocks, Note(how)))
 
 
 def _rows(values: Mapping[str, MetricValue]) -> Iterable[tuple[str, float, float, float]]:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.known_protocols import LARGEST_AREA
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint, SliceRow
-from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns, intervals_section
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Cell, Column, DataCell, Note, Report, Rows, Section, Table, columns
 from jaccard_eval.report.numbers import thresholds_text
@@ -30,7 +29,11 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
     """Return what a summary for people says about `result`."""
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     sections = [inputs_section(sides), correspondence_section(result.correspondence), _summary(result)]
-    sections += intervals_section(result, per_class=options.per_class)
+    # What most runs do not ask for is loaded when it is.
+    if result.bootstrap is not None:
+        from jaccard_eval.features.bootstrap.report import intervals_section
+
+        sections.append(intervals_section(result, result.bootstrap, per_class=options.per_class))
     sections += gates_section(result.gates)
     if options.per_class:
         sections.append(_per_class(result, options.sort))
@@ -39,7 +42,7 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
     if result.operating_points:
         sections.append(_operating_points(result.operating_points, per_class=options.per_class))
     if result.errors is not None:
-        from jaccard_eval.features.errors.report import errors_sections  # most runs do not ask for it
+        from jaccard_eval.features.errors.report import errors_sections
 
         sections += errors_sections(result.errors, per_class=options.per_class)
     sections += findings_section(result.findings)
@@ -49,6 +52,7 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
 
 def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class, sorted as `options.sort` says; then one for each slice."""
+    from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns
     from jaccard_eval.features.errors.report import error_cells, error_columns
 
     metrics = tuple(dict.fromkeys([*result.metrics, *class_metrics(result)]))
@@ -125,6 +129,8 @@ def _per_class(result: EvaluationResult, sort: str | None) -> Section:
 
 
 def _slices(slices: Sequence[SliceRow]) -> Section:
+    from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns
+
     metrics = list(slices[0].values)
     bounded = metrics if any(metric.interval for part in slices for metric in part.values.values()) else []
     heads = (Column("slice"), *columns("count", "images", "gt"), *columns("metric", *metrics, *bound_columns(bounded)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,19 +70,27 @@ class ConfusionCounts:
         """
         if gt.shape != pred.shape:
             raise UsageError(f"label maps have different shapes: {gt.shape} and {pred.shape}")
-        for one in (gt, pred):
-            if one.dtype.kind not in "biu":
-                raise UsageError(f"label maps must hold integers, got {one.dtype}")
+        for labels in (gt, pred):
+            if labels.dtype.kind not in "biu":
+                raise UsageError(f"label maps must hold integers, got {labels.dtype}")
         gt, pred = _narrowed(gt), _narrowed(pred)
-        if gt.dtype == pred.dtype == np.uint8:
-            return _count_small(gt, pred)
-        return cls.merge(_count_large(*block) for block in _blocks(gt, pred))
+        starts = range(0, len(gt), BLOCK)
+        blocks = ((gt[start : start + BLOCK], pred[start : start + BLOCK]) for start in starts)
+        if not gt.dtype == pred.dtype == np.uint8:
+            return cls.merge(_count_large(*block) for block in blocks)
+        # Two maps of 8 bits have 65,536 pairs at most: one histogram over 256 * gt + pred holds them all.
+        histogram = np.zeros(2**16, dtype=np.int64)
+        for block in blocks:
+            counts = _histogram(*block)
+            histogram[: len(counts)] += counts
+        index = np.flatnonzero(histogram)
+        return cls(index >> 8, index & 255, histogram[index])
 
     @classmethod
     def merge(cls, parts: Iterable[ConfusionCounts]) -> ConfusionCounts:
         """Return the sum of counts; nothing counts nothing."""
         many = [_NOTHING, *parts]
-        return cls.from_pairs(*(np.concatenate([getattr(one, name) for one in many]) for name in cls.__slots__))
+        return cls.from_pairs(*(np.concatenate([getattr(part, name) for part in many]) for name in cls.__slots__))
 
     @classmethod
     def from_pairs(cls, gt: IntArray, pred: IntArray, pixels: IntArray) -> ConfusionCounts:
@@ -135,21 +143,6 @@ def _narrowed(values: Pixels) -> Pixels:
     if values.dtype == np.uint8 or not values.size or values.min() < 0 or values.max() > 255:
         return values.ravel()
     return values.astype(np.uint8).ravel()
-
-
-def _blocks(gt: Pixels, pred: Pixels) -> Iterator[tuple[Pixels, Pixels]]:
-    for start in range(0, len(gt), BLOCK):
-        yield gt[start : start + BLOCK], pred[start : start + BLOCK]
-
-
-def _count_small(gt: Pixels, pred: Pixels) -> ConfusionCounts:
-    """Count flat maps of 8 bits in a histogram over 256 * gt + pred."""
-    histograms = [_histogram(*block) for block in _blocks(gt, pred)]
-    total = np.zeros(max(map(len, histograms), default=0), dtype=np.int64)
-    for counts in histograms:
-        total[: len(counts)] += counts
-    index = np.flatnonzero(total)
-    return ConfusionCounts(index >> 8, index & 255, total[index])
 
 
 def _histogram(gt: Pixels, pred: Pixels) -> IntArray:
@@ -246,53 +239,46 @@ def pixel_metrics(
     >>> pixel_metrics(counts, ["road", "car"]).overall["mIoU"].value
     0.5
     """
-    kept = _counted(counts, background, drop_background)
-    tally = _Tally.of(kept, len(names))
+    kept = counts.gt != NO_CLASS
+    if drop_background in ("gt", "both"):
+        kept &= counts.gt != background
+    if drop_background in ("pred", "both"):
+        kept &= counts.pred != background
+    counts = counts.take(kept)
+    predicted = counts.take(counts.pred != NO_CLASS)
+    right = predicted.take(predicted.gt == predicted.pred)
+    # Pixels of each class, shape (K,) each: in the ground truth, in the prediction, and on both sides at once.
+    gt, pred, hits = np.zeros((3, len(names)), dtype=np.int64)
+    np.add.at(gt, counts.gt, counts.pixels)
+    np.add.at(pred, predicted.pred, predicted.pixels)
+    np.add.at(hits, right.gt, right.pixels)
+    ratios = {
+        "IoU": _ratio(hits, gt + pred - hits),
+        "precision": _ratio(hits, pred),
+        "recall": _ratio(hits, gt),
+        "Dice": _ratio(2 * hits, gt + pred),
+    }
+    rows = []
+    for k, name in enumerate(names):
+        # A class whose pixels are dropped on one side or both has no score that could be compared with others.
+        is_dropped = bool(drop_background) and k == background
+        values = {}
+        for metric, ratio in ratios.items():
+            value = math.nan if is_dropped else float(ratio[k])
+            reason = "dropped as background" if is_dropped else _UNDEFINED[metric]
+            values[metric] = _value(MetricRef(name=metric, class_name=name), value, int(gt[k]), reason)
+        rows.append(PixelClassRow(name=name, gt_pixels=int(gt[k]), pred_pixels=int(pred[k]), values=values))
     in_means = np.arange(len(names)) != (NO_CLASS if background is None else background)
-    dropped = background if drop_background else None
-    rows = tuple(_class_row(tally, k, name, is_dropped=k == dropped) for k, name in enumerate(names))
-    return PixelMetrics(_overall(tally, in_means, int(kept.pixels.sum())), rows)
-
-
-def _counted(counts: ConfusionCounts, background: int | None, drop: str | None) -> ConfusionCounts:
-    """Leave out pixels that are ignored, and those of the background that a rule drops."""
-    rows = counts.gt != NO_CLASS
-    if drop in ("gt", "both"):
-        rows &= counts.gt != background
-    if drop in ("pred", "both"):
-        rows &= counts.pred != background
-    return counts.take(rows)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tally:
-    """Pixels of each class, shape (K,) each: right, in the ground truth, in the prediction; and the ratios of these."""
-
-    hits: IntArray
-    gt: IntArray
-    pred: IntArray
-    ratios: dict[str, FloatArray]
-
-    @classmethod
-    def of(cls, counts: ConfusionCounts, n_classes: int) -> _Tally:
-        right = counts.take(counts.gt == counts.pred)
-        predicted = counts.take(counts.pred != NO_CLASS)
-        hits = _sums(right.gt, right.pixels, n_classes)
-        gt = _sums(counts.gt, counts.pixels, n_classes)
-        pred = _sums(predicted.pred, predicted.pixels, n_classes)
-        ratios = {
-            "IoU": _ratio(hits, gt + pred - hits),
-            "precision": _ratio(hits, pred),
-            "recall": _ratio(hits, gt),
-            "Dice": _ratio(2 * hits, gt + pred),
-        }
-        return cls(hits, gt, pred, ratios)
-
-
-def _sums(rows: IntArray, pixels: IntArray, n_classes: int) -> IntArray:
-    total = np.zeros(n_classes, dtype=np.int64)
-    np.add.at(total, rows, pixels)
-    return total
+    present, in_gt = in_means & ~np.isnan(ratios["IoU"]), in_means & (gt > 0)
+    n, n_counted = int(gt[in_gt].sum()), int(counts.pixels.sum())
+    # A class on neither side is in no mean: its IoU is undefined, and 0 or 1 in its place would both be wrong.
+    overall = {
+        "mIoU": (_mean(ratios["IoU"][present]), n, "no class is present"),
+        "fwIoU": (_mean(ratios["IoU"][in_gt], gt[in_gt]), n, "no ground truth"),
+        "pixel_accuracy": (int(hits.sum()) / n_counted if n_counted else math.nan, n_counted, "no pixel counts"),
+        "mean_accuracy": (_mean(ratios["recall"][in_gt]), n, "no ground truth"),
+    }
+    return PixelMetrics({name: _value(MetricRef(name=name), *overall[name]) for name in MAP_METRICS}, tuple(rows))
 
 
 def _ratio(part: IntArray, whole: IntArray) -> FloatArray:
@@ -306,32 +292,6 @@ _UNDEFINED = {
     "recall": "no ground truth",
     "Dice": "on neither side",
 }
-
-
-def _class_row(tally: _Tally, k: int, name: str, *, is_dropped: bool) -> PixelClassRow:
-    n = int(tally.gt[k])
-    values = {}
-    for metric, ratio in tally.ratios.items():
-        value = math.nan if is_dropped else float(ratio[k])
-        reason = "dropped as background" if is_dropped else _UNDEFINED[metric]
-        ref = MetricRef(name=metric, class_name=name)
-        values[metric] = _value(ref, value, n, reason)
-    return PixelClassRow(name=name, gt_pixels=n, pred_pixels=int(tally.pred[k]), values=values)
-
-
-def _overall(tally: _Tally, in_means: BoolArray, n_counted: int) -> dict[str, MetricValue]:
-    iou, recall = tally.ratios["IoU"], tally.ratios["recall"]
-    present = in_means & ~np.isnan(iou)
-    in_gt = in_means & (tally.gt > 0)
-    weight = tally.gt[in_gt]
-    n = int(weight.sum())
-    values = {
-        "mIoU": (_mean(iou[present]), n, "no class is present"),
-        "fwIoU": (_mean(iou[in_gt], weight), n, "no ground truth"),
-        "pixel_accuracy": (int(tally.hits.sum()) / n_counted if n_counted else math.nan, n_counted, "no pixel counts"),
-        "mean_accuracy": (_mean(recall[in_gt]), n, "no ground truth"),
-    }
-    return {name: _value(MetricRef(name=name), *values[name]) for name in MAP_METRICS}
 
 
 def _mean(values: FloatArray, weights: IntArray | None = None) -> float:

@@ -33,10 +33,8 @@ class PairCount:
     """What one pair adds to the whole."""
 
     pair: MapPair
-    # Of classes; of nothing when there are errors
-    counts: ConfusionCounts = field(default_factory=lambda: ConfusionCounts.merge(()))
-    # Of the two files
-    digests: tuple[bytes, bytes] = (b"", b"")
+    counts: ConfusionCounts = field(default_factory=lambda: ConfusionCounts.merge(()))  # nothing when there are errors
+    digests: tuple[bytes, bytes] = (b"", b"")  # of the two files
     # By file: the colours that its palette, if any, gives to the values that occur
     palettes: Mapping[str, Mapping[int, Color]] = field(default_factory=dict)
     errors: tuple[Finding, ...] = ()
@@ -46,12 +44,18 @@ def count_pair(pair: MapPair, *, protocol: PixelProtocol, colors: ColorTable | N
     """Read two label maps and count their pixels; what is wrong with them is in the result's errors."""
     findings = FindingLog()
     encoded = _each(EncodedImage, (pair.gt, pair.pred), findings)
-    if not findings.has_errors:
-        _require_one_size(encoded[0], encoded[1], findings)
+    # Sizes stand in the head of a file: maps that do not fit are told before a pixel of them is decoded.
+    if not findings.has_errors and encoded[0].shape != encoded[1].shape:
+        gt_file, pred_file = encoded
+        (gt_height, gt_width), (height, width) = gt_file.shape, pred_file.shape
+        detail = f"is {width} x {height} pixels; its ground truth {gt_file.where.path} is {gt_width} x {gt_height}"
+        fix = "Scale the prediction to the ground truth's size, with the nearest neighbour."
+        findings.error("map-size", pred_file.where, detail, fix=fix)
     decode = partial(EncodedImage.decode, by_color=colors is not None)
     images = [] if findings.has_errors else _each(decode, encoded, findings)
     if findings.has_errors:
         return PairCount(pair=pair, errors=findings.findings())
+    # Values are counted first and understood afterwards: there are far fewer distinct ones than pixels.
     strips = zip(images[0].strips(), images[1].strips(), strict=True)
     raw = ConfusionCounts.merge(ConfusionCounts.from_maps(gt, pred) for gt, pred in strips)
     sides = (
@@ -101,17 +105,10 @@ def _each(read: Callable[[Source], Read], sources: Iterable[Source], findings: F
     return done
 
 
-def _require_one_size(gt: EncodedImage, pred: EncodedImage, findings: FindingLog) -> None:
-    if gt.shape != pred.shape:
-        (gt_height, gt_width), (height, width) = gt.shape, pred.shape
-        detail = f"is {width} x {height} pixels; its ground truth {gt.where.path} is {gt_width} x {gt_height}"
-        fix = "Scale the prediction to the ground truth's size, with the nearest neighbour."
-        findings.error("map-size", pred.where, detail, fix=fix)
-
-
 def _classes_of(side: _Side, protocol: PixelProtocol, colors: ColorTable | None, findings: FindingLog) -> IntArray:
     """Return the class of each of a side's values, `NO_CLASS` for ignored ones; those that are neither are errors."""
     number = colors.classes_of(side.values) if colors is not None and side.image.is_colored else side.values
+    # Ignored values are those of the file, so that they are marked before the values are reduced.
     is_ignored = np.isin(number, protocol.ignore)
     if side.is_reduced:
         is_ignored |= number == 0
@@ -152,15 +149,15 @@ class Tally:
         self._colors: dict[int, tuple[Color, str]] = {}
         self._clashes: list[Example] = []
 
-    def add(self, one: PairCount) -> None:
+    def add(self, counted: PairCount) -> None:
         """Add one pair."""
-        self._parts.append(one.counts)
+        self._parts.append(counted.counts)
         if len(self._parts) == AT_ONCE:
             self._parts = [ConfusionCounts.merge(self._parts)]
-        self._digests.append((one.pair.name, *one.digests))
-        for error in one.errors:
+        self._digests.append((counted.pair.name, *counted.digests))
+        for error in counted.errors:
             self._errors.setdefault((error.code, error.fix), []).append(error)
-        for path, colors in one.palettes.items():
+        for path, colors in counted.palettes.items():
             self._compare_colors(path, colors.items())
 
     @property
@@ -178,7 +175,7 @@ class Tally:
         """Add errors and warnings to `findings`, each kind once over all files."""
         for (code, fix), same in self._errors.items():
             examples = list(chain.from_iterable(error.examples for error in same))
-            findings.add_rows(Severity.ERROR, code, range(sum(one.count for one in same)), _of(examples), fix=fix)
+            findings.add_rows(Severity.ERROR, code, range(sum(error.count for error in same)), _of(examples), fix=fix)
         fix = "Values count; if the colours are right instead, pass --colors FILE."
         findings.add_rows(Severity.WARNING, "map-palette", range(len(self._clashes)), _of(self._clashes), fix=fix)
 
@@ -187,17 +184,15 @@ class Tally:
         for value, color in colors:
             first, other = self._colors.setdefault(value, (color, path))
             if first != color:
-                detail = f"value {value} has the colour {_text(color)} here and {_text(first)} in {other}"
+                here, there = (" ".join(map(str, parts)) for parts in (color, first))
+                detail = f"value {value} has the colour {here} here and {there} in {other}"
                 self._clashes.append(Example(Where(path), detail))
-                return
-
-
-def _text(color: Color) -> str:
-    return " ".join(map(str, color))
+                return  # one clash a file: palettes that differ mostly differ throughout
 
 
 def _digest(rows: Iterable[tuple[str, bytes]]) -> str:
     state = hashlib.sha256()
+    # The length of a name says where it ends: no two lists of files are written alike.
     for name, digest in rows:
         state.update(f"{len(name)} {name}".encode("utf-8", "surrogatepass") + digest)
     return f"sha256:{state.hexdigest()[:FINGERPRINT_DIGITS]}"
@@ -220,7 +215,6 @@ SHOWN_CLASSES = 10
 class CountedMaps:
     """Label maps of both sides after counting."""
 
-    # Of classes
     counts: ConfusionCounts
     paths: tuple[str, str]  # the two inputs as the user named them
     formats: tuple[str, str]
@@ -263,7 +257,14 @@ def pixels_result(maps: CountedMaps, protocol: PixelProtocol, version: str) -> P
 def _summaries(maps: CountedMaps, protocol: PixelProtocol) -> tuple[MapsSummary, MapsSummary]:
     counts = maps.counts
     is_ignored = counts.gt == NO_CLASS
-    aside = {"pixels-ignored": int(counts.pixels[is_ignored].sum()), "pixels-background": _dropped(counts, protocol)}
+    is_background = {"gt": counts.gt == protocol.background, "pred": counts.pred == protocol.background}
+    is_background["both"] = is_background["gt"] | is_background["pred"]
+    # An ignored pixel is no background as well: each is told once.
+    dropped = ~is_ignored & (False if protocol.drop_background is None else is_background[protocol.drop_background])
+    aside = {
+        "pixels-ignored": int(counts.pixels[is_ignored].sum()),
+        "pixels-background": int(counts.pixels[dropped].sum()),
+    }
     gt, pred = (
         MapsSummary(
             path=path,
@@ -284,15 +285,6 @@ def _summaries(maps: CountedMaps, protocol: PixelProtocol) -> tuple[MapsSummary,
         )
     )
     return replace(gt, ignored={**gt.ignored, **{reason: n for reason, n in aside.items() if n}}), pred
-
-
-def _dropped(counts: ConfusionCounts, protocol: PixelProtocol) -> int:
-    """Count the pixels that the rule on background leaves out."""
-    is_background = {"gt": counts.gt == protocol.background, "pred": counts.pred == protocol.background}
-    is_background["both"] = is_background["gt"] | is_background["pred"]
-    if protocol.drop_background is None:
-        return 0
-    return int(counts.pixels[is_background[protocol.drop_background] & (counts.gt != NO_CLASS)].sum())
 
 
 def _audit(maps: CountedMaps, protocol: PixelProtocol) -> tuple[Finding, ...]:
@@ -346,8 +338,8 @@ def count_label_maps(
     findings = FindingLog()
     pairing = pair_maps(gt, pred, list_file, findings)
     tally = Tally()
-    for one in run(partial(count_pair, protocol=protocol, colors=colors), pairing.pairs):
-        tally.add(one)
+    for counted in run(partial(count_pair, protocol=protocol, colors=colors), pairing.pairs):
+        tally.add(counted)
     tally.report_to(findings)
     findings.raise_errors()
     return CountedMaps(

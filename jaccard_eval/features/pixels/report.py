@@ -17,8 +17,10 @@ SORT_COUNTS = {"gt": "gt_pixels", "pred": "pred_pixels"}
 
 def build_report(result: PixelsResult, options: ReportOptions) -> Report:
     """Return what a summary for people says about `result`."""
-    sections = [_inputs(result), _rules(result), _summary(result)]
-    sections += gates_section(result.gates)
+    heads = (Column("metric"), Column("value", "metric"), Column("pixels", "count"))
+    rows = tuple((name, metric.value, metric.n) for name, metric in result.metrics.items())
+    summary = Section("Summary", (Table(heads, rows), *undefined_notes(result.metrics.items())))
+    sections = [_inputs(result), _rules(result), summary, *gates_section(result.gates)]
     if options.per_class or len(result.per_class) <= FEW_CLASSES:
         sections.append(_classes(result, options.sort))
     sections += findings_section(result.findings)
@@ -52,7 +54,7 @@ def _inputs(result: PixelsResult) -> Section:
 
 
 def _rules(result: PixelsResult) -> Section:
-    """State the rules: scores that go by different ones cannot be compared."""
+    # Stated in every report: tools differ in these rules, and scores that go by different ones cannot be compared.
     rules = result.protocol
     named = "every value that occurs" if rules.classes is None else f"{len(rules.classes):,}, named"
     ignored = ", ".join(map(str, rules.ignore)) or "none"
@@ -65,12 +67,6 @@ def _rules(result: PixelsResult) -> Section:
         ("means", "over the present classes: those on either side for IoU, those with ground truth for accuracy"),
     )
     return Section("Rules", (KeyValues(pairs),))
-
-
-def _summary(result: PixelsResult) -> Section:
-    heads = (Column("metric"), Column("value", "metric"), Column("pixels", "count"))
-    rows = tuple((name, metric.value, metric.n) for name, metric in result.metrics.items())
-    return Section("Summary", (Table(heads, rows), *undefined_notes(result.metrics.items())))
 
 
 def _classes(result: PixelsResult, sort: str | None) -> Section:

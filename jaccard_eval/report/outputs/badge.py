@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 from jaccard_eval.data.verdict import Status
@@ -17,20 +18,18 @@ WORDS = {Status.PASS: "passed", Status.WARN: "passed with warnings", Status.FAIL
 
 def render(result: Reportable, options: ReportOptions) -> str:
     """Return the document of shields' endpoint schema 1; `options` change nothing."""
-    verdicts = [one for one in checks_of(result) if one.group == GATES]
-    label, message = _words(result, overall(verdicts) if verdicts else None)
-    color = COLORS[overall(verdicts)] if verdicts else UNJUDGED
+    checks = checks_of(result)
+    verdicts = [check for check in checks if check.group == GATES]
+    verdict = overall(verdicts) if verdicts else None
+    # The headline metric; where there is none the verdict, else how many findings there are.
+    label, message = result.kind, pluralise(len(checks), "finding")
+    if verdict is not None:
+        label, message = "quality gates", WORDS[verdict]
+    for name, value in itertools.islice(measures_of(result).overall.items(), 1):
+        label, message = printable(name), fixed(value)
+    color = UNJUDGED if verdict is None else COLORS[verdict]
     badge = {"schemaVersion": 1, "label": label, "message": message, "color": color}
     return json.dumps(badge, indent=2, ensure_ascii=True) + "\n"
-
-
-def _words(result: Reportable, verdict: Status | None) -> tuple[str, str]:
-    """Return the headline metric; where there is none the verdict, else how many findings there are."""
-    for name, value in measures_of(result).overall.items():
-        return printable(name), fixed(value)
-    if verdict is not None:
-        return "quality gates", WORDS[verdict]
-    return result.kind, pluralise(len(checks_of(result)), "finding")
 
 
 REPORTERS = (Reporter(names=("badge.json",), render=render),)

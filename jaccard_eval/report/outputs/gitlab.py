@@ -20,7 +20,7 @@ SEVERITIES = {
     ("findings", Status.WARN): "minor",
     (GATES, Status.INFO): "info",
 }
-UNPLACED = "jaccard-eval"  # GitLab drops an issue without a path
+UNPLACED = "jaccard-eval"
 
 
 def render(result: Reportable, options: ReportOptions) -> str:
@@ -41,22 +41,16 @@ def _issues(checks: Iterable[Check]) -> Iterator[dict[str, Any]]:
         seen[check.name] = seen.get(check.name, 0) + 1
         # Of what is asked, never of what was measured: GitLab would take another value for another issue.
         identity = "\0".join((check.group, check.name, str(seen[check.name])))
+        # As GitLab wants a path: with slashes, without a dot in front. It drops an issue without a path or a line.
+        path = PurePath(check.where.path).as_posix() if check.where and check.where.path else UNPLACED
+        line = check.where.line if check.where and check.where.line else 1
         yield {
             "description": check.message,
             "check_name": f"jaccard-eval/{check.key}",
             "fingerprint": hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest(),
             "severity": SEVERITIES[check.group, check.status],
-            "location": {"path": _path(check), "lines": {"begin": _line(check)}},
+            "location": {"path": path, "lines": {"begin": line}},
         }
-
-
-def _path(check: Check) -> str:
-    """Return the path as GitLab wants it: with slashes, without a dot in front."""
-    return PurePath(check.where.path).as_posix() if check.where and check.where.path else UNPLACED
-
-
-def _line(check: Check) -> int:
-    return check.where.line if check.where and check.where.line else 1
 
 
 # By the name that GitLab's documentation gives it.

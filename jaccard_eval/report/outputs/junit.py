@@ -46,7 +46,7 @@ def render(result: Reportable, options: ReportOptions) -> str:
     suites = [_suite(result.kind, (), [computed])]
     for group in (GATES, FINDINGS):
         chosen = [check for check in checks if check.group == group]
-        suites += [_suite(group, chosen, [_of_check(one) for one in chosen])] if chosen else []
+        suites += [_suite(group, chosen, [_of_check(check) for check in chosen])] if chosen else []
     failures = sum(check.status is Status.FAIL for check in checks)
     counts = xml_attributes(name=PROGRAM, tests=len(checks) + 1, failures=failures, errors=0)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites{counts}>", *suites, "</testsuites>"]

@@ -37,8 +37,12 @@ def render(result: Reportable, options: ReportOptions) -> str:
     about = f"Signature: {measures.signature}" if measures.signature else "Version"
     lines = [f"# TYPE {PREFIX} info", f"# HELP {PREFIX} {_escaped(about)}"]
     lines.append(f'{PREFIX}_info{{version="{_escaped(measures.version)}"}} 1')
+    # The standard wants the samples of a family together, below its type.
     for family, samples in families.items():
-        lines += [f"# TYPE {family} gauge", f"# HELP {family} {_escaped(samples[0].about)}", *map(_line, samples)]
+        lines += [f"# TYPE {family} gauge", f"# HELP {family} {_escaped(samples[0].about)}"]
+        for sample in samples:
+            labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in sample.labels)
+            lines.append(f"{family}{f'{{{labels}}}' if labels else ''} {sample.value}")
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
@@ -67,11 +71,6 @@ def _of_checks(result: Reportable) -> Iterable[_Sample]:
     findings = [check.key for check in checks if check.group != GATES]
     for code in sorted(set(findings)):
         yield _Sample(f"{PREFIX}_findings", (("code", code),), str(findings.count(code)), "Findings by code")
-
-
-def _line(sample: _Sample) -> str:
-    labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in sample.labels)
-    return f"{sample.family}{f'{{{labels}}}' if labels else ''} {sample.value}"
 
 
 def _escaped(text: str) -> str:
