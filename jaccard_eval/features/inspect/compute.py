@@ -12,7 +12,6 @@ from jaccard_eval.data.alignment import Alignment, common_sizes, summarise
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, from_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, Reading
 from jaccard_eval.data.protocol import COCO, Protocol
-from jaccard_eval.data.result import InputSummary
 from jaccard_eval.data.signature import digest_rows, row_hashes
 from jaccard_eval.features.audit.agreement import take_sample
 from jaccard_eval.features.audit.box_places import leaving
@@ -44,7 +43,7 @@ class BoxView:
 
     boxes: BoxTable
     size: FloatArray  # shape (n, 2): in pixels; NaN where unknown
-    units: str  # {"px", "norm"}
+    units: str  # "px" or "norm"
 
     @classmethod
     def of(cls, side: Dataset) -> BoxView:
@@ -52,11 +51,14 @@ class BoxView:
         return cls(side.boxes, side.images.sizes[side.boxes.image], side.units)
 
 
-def describe(side: Dataset, summary: InputSummary, view: BoxView) -> Description:
-    """Describe one side."""
+def describe(side: Dataset, view: BoxView) -> Description:
+    """Describe one side, with its boxes in the units of the view."""
+    # Its fingerprint is that of its own names: alone, nothing is known of how the other side spells them.
+    images = [side.images.name(row) for row in range(len(side.images))]
+    fingerprint = digest_rows(row_hashes(side.boxes, images, side.labels.names), side.role, side.units)
     return Description(
         role=side.role,
-        summary=summary,
+        summary=summarise(side, fingerprint),
         images=count_images(side.images, side.boxes),
         boxes=count_boxes(view, side.reading),
         classes=count_classes(side),
@@ -96,6 +98,11 @@ def count_boxes(view: BoxView, reading: Reading) -> BoxCounts:
     image = view.size if in_pixels else np.ones_like(view.size)
     with np.errstate(over="ignore"):  # a height that is rounded to nothing
         ratios = width[solid] / height[solid]
+    # Decimals are those of the numbers in the file, not of what was made of them.
+    written = boxes.xywh[:DECIMALS_ROWS]
+    if reading.units == "norm" and in_pixels:
+        written = written / np.tile(view.size[:DECIMALS_ROWS], 2)
+    written = from_xywh(written, reading.encoding)
     # An area that lies on the shared end of two ranges counts in both, as COCO's evaluation has it.
     ranges = COCO.areas[1:] if in_pixels else ()
     buckets = {
@@ -113,7 +120,7 @@ def count_boxes(view: BoxView, reading: Reading) -> BoxCounts:
         area=spread(boxes.area),
         aspect=spread(ratios[np.isfinite(ratios)]),
         buckets=buckets,
-        decimals=decimals(_as_written(view, reading)),
+        decimals=decimals(written.ravel()),
         sized=int(np.count_nonzero(np.isfinite(image).all(axis=1))),
         outside=int(np.count_nonzero(leaving(boxes.xywh, image, view.units).any(axis=1))),
         flags={name: int(np.count_nonzero(getattr(boxes, name))) for name in FLAGS},
@@ -124,6 +131,7 @@ def count_classes(side: Dataset) -> tuple[ClassCount, ...]:
     """Count boxes and images of each class, in the order of the classes; classes without boxes included."""
     labels, boxes = side.labels, side.boxes
     n_boxes = np.bincount(boxes.label, minlength=len(labels))
+    # An image and a class in one whole number, so that each pair counts once.
     places = np.unique(boxes.label.astype(np.int64) * max(len(side.images), 1) + boxes.image)
     n_images = np.bincount(places // max(len(side.images), 1), minlength=len(labels))
     return tuple(
@@ -151,14 +159,6 @@ def decimals(values: FloatArray) -> int | None:
     return next((d for d in range(MAX_DECIMALS + 1) if (np.abs(np.round(values, d) - values) <= slack).all()), None)
 
 
-def _as_written(view: BoxView, reading: Reading) -> FloatArray:
-    """Return the numbers of the first boxes as the file has them."""
-    xywh = view.boxes.xywh[:DECIMALS_ROWS]
-    if reading.units == "norm" and view.units == "px":
-        xywh = xywh / np.tile(view.size[:DECIMALS_ROWS], 2)
-    return from_xywh(xywh, reading.encoding).ravel()
-
-
 def _reach(low: FloatArray, high: FloatArray) -> tuple[float, float]:
     both = np.concatenate((low, high))
     return (float(both.min()), float(both.max())) if len(both) else (np.nan, np.nan)
@@ -169,7 +169,14 @@ def describe_pair(aligned: Alignment, protocol: Protocol) -> Pairing:
     placed = aligned.placement
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table))
     cap = protocol.max_dets[-1] if protocol.max_dets else None
-    beyond, in_images = _beyond(aligned, cap)
+    beyond = in_images = 0
+    if cap is not None and len(aligned.pred):
+        # The cap is one per image and class.
+        n_labels = max(len(aligned.class_names), 1)
+        cells = aligned.pred.image.astype(np.int64) * n_labels + aligned.pred.label
+        cell, count = np.unique(cells, return_counts=True)
+        over = count > cap
+        beyond, in_images = int((count[over] - cap).sum()), len(np.unique(cell[over] // n_labels))
     located, objects = sample.located()
     # Objects with a prediction in their place: of how many has that prediction their class?
     pred_row, gt_row = sample.objects()
@@ -185,17 +192,6 @@ def describe_pair(aligned: Alignment, protocol: Protocol) -> Pairing:
         same_class=int(np.count_nonzero(same)),
         sampled=sample.share,
     )
-
-
-def _beyond(aligned: Alignment, cap: int | None) -> tuple[int, int]:
-    """Count detections beyond the cap per image and class, and the images that they are in."""
-    if cap is None or not len(aligned.pred):
-        return 0, 0
-    n_labels = max(len(aligned.class_names), 1)
-    cells = aligned.pred.image.astype(np.int64) * n_labels + aligned.pred.label
-    cell, count = np.unique(cells, return_counts=True)
-    over = count > cap
-    return int((count[over] - cap).sum()), len(np.unique(cell[over] // n_labels))
 
 
 def inspect_sides(
@@ -219,8 +215,8 @@ def inspect_sides(
         found += [finding for side in sides for finding in audit_alone(side)]
     return Inspection(
         version=version,
-        gt=None if gt is None else describe(gt, _summary(gt), _view(gt, pred, aligned)),
-        pred=None if pred is None else describe(pred, _summary(pred), _view(pred, pred, aligned)),
+        gt=None if gt is None else describe(gt, _view(gt, pred, aligned)),
+        pred=None if pred is None else describe(pred, _view(pred, pred, aligned)),
         pairing=None if aligned is None else describe_pair(aligned, COCO),
         findings=tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity))),
     )
@@ -237,9 +233,3 @@ def _view(side: Dataset, pred: Dataset | None, aligned: Alignment | None) -> Box
         return BoxView(boxes, sizes[boxes.image], placed.units)
     own = rows[side.boxes.image]  # -1: the image is on this side only
     return BoxView(side.boxes, np.where(own[:, np.newaxis] >= 0, sizes[own], np.nan), side.units)
-
-
-def _summary(side: Dataset) -> InputSummary:
-    """Summarise one side by itself; its fingerprint is that of its own names."""
-    images = [side.images.name(row) for row in range(len(side.images))]
-    return summarise(side, digest_rows(row_hashes(side.boxes, images, side.labels.names), side.role, side.units))

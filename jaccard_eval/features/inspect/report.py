@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.features.inspect.result import ClassCount, Description, Inspection, Pairing
 from jaccard_eval.findings import Severity
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Column, DataCell, KeyValues, Note, Report, Section, Table, columns
+from jaccard_eval.report.model import Column, DataCell, KeyValues, Note, Report, Rows, Section, Table, columns
 from jaccard_eval.report.numbers import UNDEFINED
 from jaccard_eval.report.sections import correspondence_section, findings_section, inputs_section, joined_names
 
@@ -20,7 +19,6 @@ QUANTILES = ("min", "5 %", "median", "mean", "95 %", "max")
 SHOWN_CLASSES = 20  # rows of the table of classes, unless all are asked for
 DECIMALS = {"px": 1, "norm": 4}  # that coordinates are shown with
 
-Fact = tuple[str, Callable[[Description], str]]  # a title, and what a side answers
 ClassRow = tuple[ClassCount | None, ...]  # one per side; None where a side lacks the class
 
 
@@ -47,12 +45,13 @@ def build_data(result: Inspection, options: ReportOptions) -> DataTable:
 
 
 def _images(sides: Sequence[Description]) -> Section:
-    facts: list[Fact] = [
-        ("images", lambda side: f"{side.images.total:,}"),
-        ("all are listed", lambda side: "yes" if side.images.listed else "no"),
-        ("with boxes", lambda side: f"{side.images.with_boxes:,}"),
-        ("without boxes", lambda side: f"{side.images.total - side.images.with_boxes:,}"),
-        ("of known size", lambda side: f"{side.images.with_size:,}"),
+    counts = [side.images for side in sides]
+    facts = [
+        ("images", *(f"{images.total:,}" for images in counts)),
+        ("all are listed", *("yes" if images.listed else "no" for images in counts)),
+        ("with boxes", *(f"{images.with_boxes:,}" for images in counts)),
+        ("without boxes", *(f"{images.total - images.with_boxes:,}" for images in counts)),
+        ("of known size", *(f"{images.with_size:,}" for images in counts)),
     ]
     notes = []
     for side in sides:
@@ -63,37 +62,37 @@ def _images(sides: Sequence[Description]) -> Section:
         sizes += ["..."] if sum(count for _, count in images.sizes) < images.with_size else []
         if sizes:
             notes.append(Note(f"{SIDES[side.role]}: sizes {', '.join(sizes)}"))
-    return Section("Images", (_facts(sides, facts), *notes))
+    return Section("Images", (_facts(sides, tuple(facts)), *notes))
 
 
 def _boxes(sides: Sequence[Description]) -> Section:
-    facts: list[Fact] = [
-        ("boxes", lambda side: f"{side.boxes.total:,}"),
-        ("read as", lambda side: f"{side.boxes.encoding}, {side.boxes.file_units}"),
-        ("decimals", lambda side: _decimals(side.boxes.decimals)),
-        ("x", lambda side: _range(side.boxes.x, DECIMALS[side.boxes.units])),
-        ("y", lambda side: _range(side.boxes.y, DECIMALS[side.boxes.units])),
-        ("leave their image", lambda side: _share(side.boxes.outside if side.boxes.sized else None, side.boxes.sized)),
+    counts = [side.boxes for side in sides]
+    facts = [
+        ("boxes", *(f"{boxes.total:,}" for boxes in counts)),
+        ("read as", *(f"{boxes.encoding}, {boxes.file_units}" for boxes in counts)),
+        ("decimals", *(_decimals(boxes.decimals) for boxes in counts)),
+        ("x", *(_range(boxes.x, DECIMALS[boxes.units]) for boxes in counts)),
+        ("y", *(_range(boxes.y, DECIMALS[boxes.units]) for boxes in counts)),
+        # Of images whose size is not known, nobody knows what leaves them.
+        ("leave their image", *(_share(boxes.outside if boxes.sized else None, boxes.sized) for boxes in counts)),
     ]
-    buckets = dict.fromkeys(name for side in sides for name in side.boxes.buckets)
-    flags = [name for name in sides[0].boxes.flags if any(side.boxes.flags[name] for side in sides)]
-    # partial binds the name of this turn; a lambda would see that of the last.
-    facts += [(f"{name} (COCO)", partial(_bucket, name)) for name in buckets]
-    facts += [(f"flagged {name}", partial(_flag, name)) for name in flags]
-    if any(side.scores for side in sides):
+    # One side may be in pixels and have size ranges, and the other in fractions without.
+    facts += [
+        (f"{name} (COCO)", *(_share(boxes.buckets.get(name), boxes.total) for boxes in counts))
+        for name in dict.fromkeys(name for boxes in counts for name in boxes.buckets)
+    ]
+    facts += [
+        (f"flagged {name}", *(_share(boxes.flags[name], boxes.total) for boxes in counts))
+        for name in counts[0].flags
+        if any(boxes.flags[name] for boxes in counts)
+    ]
+    scores = [side.scores for side in sides]
+    if any(scores):
         facts += [
-            ("distinct scores", lambda side: f"{side.scores.distinct:,}" if side.scores else ""),
-            ("decimals of scores", lambda side: _decimals(side.scores.decimals) if side.scores else ""),
+            ("distinct scores", *(f"{of_side.distinct:,}" if of_side else "" for of_side in scores)),
+            ("decimals of scores", *(_decimals(of_side.decimals) if of_side else "" for of_side in scores)),
         ]
-    return Section("Boxes", (_facts(sides, facts),))
-
-
-def _bucket(name: str, side: Description) -> str:
-    return _share(side.boxes.buckets.get(name), side.boxes.total)
-
-
-def _flag(name: str, side: Description) -> str:
-    return _share(side.boxes.flags[name], side.boxes.total)
+    return Section("Boxes", (_facts(sides, tuple(facts)),))
 
 
 def _spreads(sides: Sequence[Description]) -> Section:
@@ -148,6 +147,7 @@ def _class_rows(result: Inspection) -> list[ClassRow]:
     first, *others = (side.classes for side in result.sides)
     if not others:
         return [(count,) for count in first]
+    # Classes may be called differently on both sides: partners are those that correspond.
     pairs = [(count.name, count.name) for count in first]
     if result.pairing is not None:
         pairs = list(result.pairing.correspondence.classes)
@@ -177,9 +177,8 @@ def _agreement(pairing: Pairing) -> Section:
     return Section("Agreement", (KeyValues(tuple(pairs)),))
 
 
-def _facts(sides: Sequence[Description], facts: Sequence[Fact]) -> Table:
-    heads = (Column(""), *columns("count", *(SIDES[side.role] for side in sides)))
-    return Table(heads, tuple((title, *(answer(side) for side in sides)) for title, answer in facts))
+def _facts(sides: Sequence[Description], facts: Rows) -> Table:
+    return Table((Column(""), *columns("count", *(SIDES[side.role] for side in sides))), facts)
 
 
 def _number(value: float, places: int) -> str:

@@ -82,10 +82,12 @@ def suppress(boxes: BoxTable, rule: Suppression, *, class_agnostic: bool = False
         raise UsageError("suppression ranks boxes by their scores, and these have none")
     if boxes.shapes is not None and rule.method == "weighted":
         raise UsageError("weighted suppression moves boxes, and no shape can follow; use another method")
+    # Rivals have one key: the image, or image and class in one whole number.
     key = boxes.image.astype(np.int64)
     if not class_agnostic:
         key = key * (int(boxes.label.max(initial=0)) + 1) + boxes.label
     outcome = resolve(RankedBoxes(Corners.of(boxes.xywh), boxes.score, key), rule)
+    # Merged boxes would be no rows of the table any more: these are for bare arrays, see `weighted_nms`.
     if rule.method in SOFT_METHODS:
         boxes = freeze(replace(boxes, score=outcome.scores))
     return boxes.take(outcome.kept)
@@ -100,7 +102,10 @@ def resolve(ranked: RankedBoxes, rule: Suppression) -> Outcome:
     rivals = _find_rivals(ranked, rule)
     unmoved = np.zeros(len(ranked), dtype=np.bool_)
     if rule.method in SOFT_METHODS:
-        scores = decay_scores(rivals, scores, _decay(rivals.overlap, rule))
+        # Bodla et al. (2017), section 3. Rounding may put an overlap just above 1: no factor is below 0.
+        linear = rule.method == "linear"
+        decay = np.maximum(1 - rivals.overlap, 0) if linear else np.exp(-(rivals.overlap**2) / rule.sigma)
+        scores = decay_scores(rivals, scores, decay)
         return Outcome(scores >= rule.score_min, scores, xyxy, unmoved)
     kept = keep_unrivalled(rivals, len(ranked))
     if rule.method == "hard":
@@ -109,23 +114,13 @@ def resolve(ranked: RankedBoxes, rule: Suppression) -> Outcome:
     return Outcome(kept, scores, merged, (merged != xyxy).any(axis=1))
 
 
-def _decay(overlap: FloatArray, rule: Suppression) -> FloatArray:
-    """Return what the scores of rivals are multiplied by; rounding may put an overlap just above 1."""
-    if rule.method == "linear":
-        return np.maximum(1 - overlap, 0)
-    gaussian: FloatArray = np.exp(-(overlap**2) / rule.sigma)
-    return gaussian
-
-
 def _find_rivals(ranked: RankedBoxes, rule: Suppression) -> Rivals:
-    """Pair the boxes of equal key that overlap by more than the threshold; gaussian decay has none, any overlap does.
-
-    The pairs are sorted by the rank of the better box.
-    """
+    """Pair the boxes of equal key that overlap by more than the threshold, by the rank of the better box."""
     order, blocks = _blocks(ranked)
-    ordered = _take(ranked.corners, order)
+    ordered = Corners(*(getattr(ranked.corners, name)[order] for name in ("left", "top", "right", "bottom", "area")))
     overlap = OVERLAPS[rule.by]
-    threshold = float(np.nextafter(0.0 if rule.method == "gaussian" else rule.iou, np.inf))  # more than, not at least
+    # More than, not at least, as torchvision has it. Gaussian decay has no threshold: any overlap counts.
+    threshold = float(np.nextafter(0.0 if rule.method == "gaussian" else rule.iou, np.inf))
     chunks = [overlap(ordered, ordered, i, j, threshold=threshold) for i, j in expand(blocks)]
     i, j, overlaps = (np.concatenate(column) for column in zip(*chunks, strict=True))
     by_score = descending_order(ranked.scores)
@@ -143,27 +138,18 @@ def _blocks(ranked: RankedBoxes) -> tuple[IntArray, Blocks]:
     key = ranked.key[order]
     later = np.arange(1, len(order) + 1)
     stop = Blocks.of(key, key).stop
-    if int((stop - later).sum()) > SWEEP_PAIRS_PER_BOX * len(order):
-        return _sweep(ranked.corners, ranked.key)
-    return order, Blocks(later, stop)
-
-
-def _sweep(corners: Corners, key: IntArray) -> tuple[IntArray, Blocks]:
-    """Return the order by key, then left edge: a box meets only those that start before it ends."""
-    n = len(key)
+    if int((stop - later).sum()) <= SWEEP_PAIRS_PER_BOX * len(order):
+        return order, Blocks(later, stop)
+    # Crowded images are swept from left to right: in the order by key, then left edge, a box meets only those that
+    # start before it ends. Edges are replaced by their ranks, so that a key and an edge make one whole number.
+    corners, n = ranked.corners, len(order)
     by_left = np.argsort(corners.left, kind="stable")
-    lefts = corners.left[by_left]
     place = np.empty(n, dtype=np.int64)
     place[by_left] = np.arange(n)
-    base = np.unique(key, return_inverse=True)[1] * (n + 1)  # n + 1 places per key
-    starts, ends = base + place, base + np.searchsorted(lefts, corners.right)
+    base = np.unique(ranked.key, return_inverse=True)[1] * (n + 1)  # n + 1 places per key
+    starts, ends = base + place, base + np.searchsorted(corners.left[by_left], corners.right)
     order = stable_order(starts)
-    later = np.arange(1, n + 1)
     return order, Blocks(later, np.maximum(np.searchsorted(starts[order], ends[order]), later))
-
-
-def _take(corners: Corners, rows: npt.NDArray[np.int64]) -> Corners:
-    return Corners(corners.left[rows], corners.top[rows], corners.right[rows], corners.bottom[rows], corners.area[rows])
 
 
 def nms(
@@ -323,6 +309,7 @@ def weighted_nms(
     rows = _served(ranked.scores, np.flatnonzero(outcome.kept))
     left, top, right, bottom = outcome.xyxy[rows].T
     merged = encode(left, top, right, bottom, encoding)
+    # A box that did not move has its own four numbers again: encoding them once more could cost the last bit.
     return rows, np.where(outcome.moved[rows, None], merged, four_numbers(boxes)[rows])
 
 
@@ -372,6 +359,7 @@ def suppress_side(
     """Suppress predictions, and count what happened to each class."""
     boxes = pred.boxes
     scored = boxes
+    # Boxes with less go first, and decayed ones afterwards: no box is suppressed by one that does not count.
     if score_min is not None and boxes.score is not None:
         scored = boxes.take(boxes.score >= score_min)
         rule = replace(rule, score_min=score_min)
@@ -393,10 +381,7 @@ def suppress_side(
 def describe_rule(rule: Suppression, *, class_agnostic: bool, score_min: float | None) -> dict[str, str | float | bool]:
     """Return what the outcome depends on, and nothing else."""
     description: dict[str, str | float | bool] = {"method": rule.method, "by": rule.by}
-    if rule.method != "gaussian":
-        description["iou"] = rule.iou
-    else:
-        description["sigma"] = rule.sigma
+    description |= {"sigma": rule.sigma} if rule.method == "gaussian" else {"iou": rule.iou}
     if rule.method in SOFT_METHODS or score_min is not None:
         description["score_min"] = rule.score_min
     return description | {"class_agnostic": class_agnostic}

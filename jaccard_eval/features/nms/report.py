@@ -20,6 +20,7 @@ def build_report(result: SuppressionResult, options: ReportOptions) -> Report:
     """Return what was done and how many boxes are left; `options` change nothing."""
     rule = result.rule
     limit = f"more than {rule['iou']:g}" if "iou" in rule else "any"
+    # A rule has what its method depends on, and nothing else: what is not there has no line.
     facts = [("method", METHODS[str(rule["method"])]), ("overlap", f"{OVERLAPS[str(rule['by'])]}, {limit}")]
     named = (("sigma", "sigma"), ("score at least", "score_min"))
     facts += [(name, f"{rule[key]:g}") for name, key in named if key in rule]
