@@ -33,7 +33,7 @@ from jaccard_eval.text import pluralise, quoted_value
 if TYPE_CHECKING:
     from jaccard_eval.reading.images import ImageFolder
 
-DENSE_KEY_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
+_DENSE_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,33 +77,33 @@ Keys = npt.NDArray[np.int64] | Sequence[Key] | CodedKeys
 def index_keys(box_keys: Keys, given: Sequence[Key]) -> tuple[list[Key], RowArray]:
     """Sort the given, distinct keys and return them with each box's row among them, -1 where its key is not given."""
     if isinstance(box_keys, CodedKeys):
-        order, rows = index_keys(box_keys.distinct, given)
-        return order, rows[box_keys.codes]
+        in_order, rows = index_keys(box_keys.distinct, given)
+        return in_order, rows[box_keys.codes]
     if isinstance(box_keys, np.ndarray) and all(type(key) is int for key in given):
         if not given:
             return [], np.full(len(box_keys), -1, dtype=np.int32)
         universe = np.sort(np.array(given, dtype=np.int64))
         return universe.tolist(), _index_integers(box_keys, universe)
-    order = _in_order(set(given))
+    distinct = set(given)
+    texts = [key for key in distinct if isinstance(key, str)]
+    # The order of `key_order`, in a third of the time: integers do not compare with texts, and come first.
+    integers = [key for key in distinct if not isinstance(key, str)]
+    order: list[Key] = [*sorted(integers), *sorted(texts)]
     at = {key: row for row, key in enumerate(order)}
     keys = box_keys.tolist() if isinstance(box_keys, np.ndarray) else box_keys
     return order, np.fromiter((at.get(key, -1) for key in keys), dtype=np.int32, count=len(keys))
 
 
-def _in_order(keys: set[Key]) -> list[Key]:
-    """Sort keys as `key_order` does, in a third of the time: integers first, then texts."""
-    texts = [key for key in keys if isinstance(key, str)]
-    integers = [key for key in keys if not isinstance(key, str)]
-    return [*sorted(integers), *sorted(texts)]
-
-
 def _index_integers(keys: npt.NDArray[np.int64], universe: npt.NDArray[np.int64]) -> RowArray:
     low, high = int(universe[0]), int(universe[-1])
-    if high - low > DENSE_KEY_SPAN * (len(universe) + len(keys)) + 1000:
+    if high - low > _DENSE_SPAN * (len(universe) + len(keys)) + 1000:
         rows = np.searchsorted(universe, keys)
+        # A key above all others has no place in the list; any row does, for the next line compares.
         rows[rows == len(universe)] = 0
         return np.where(universe[rows] == keys, rows, -1).astype(np.int32)
-    table = np.full(high - low + 2, -1, dtype=np.int32)  # the last cell stays -1: keys out of range
+    # Ids of images are mostly dense, and looking them up is then six times as fast. The last cell stays -1, and
+    # stands for all keys out of range.
+    table = np.full(high - low + 2, -1, dtype=np.int32)
     table[universe - low] = np.arange(len(universe), dtype=np.int32)
     inside = (keys >= low) & (keys <= high)
     return table[np.where(inside, keys - low, high - low + 1)]
@@ -117,14 +117,11 @@ def distinct_keys(keys: Keys, rows: npt.NDArray[np.int64]) -> list[Key]:
         return list({keys[row] for row in rows})
     chosen = keys[rows]
     low, high = int(chosen.min()), int(chosen.max())
-    if high - low > DENSE_KEY_SPAN * len(chosen) + 1000:
+    if high - low > _DENSE_SPAN * len(chosen) + 1000:
         return list(np.unique(chosen).tolist())
     present = np.zeros(high - low + 1, dtype=np.bool_)
     present[chosen - low] = True
     return list((np.flatnonzero(present) + low).tolist())
-
-
-LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -167,97 +164,76 @@ class RawBoxes:
     shapes: Shapes | None = None
 
 
-def check_numbers(raw: RawBoxes, findings: FindingLog) -> None:
+def _check_numbers(raw: RawBoxes, findings: FindingLog) -> None:
     """Report coordinates, scores and areas that are not finite, and scores and areas that overflow in a sum."""
-    _check_finite(raw, raw.coords, "bbox", findings, most=LARGEST_FLOAT)  # what overflows depends on the encoding
-    if raw.score is not None:
-        _check_finite(raw, raw.score, "score", findings, most=MAX_SCORE)
+    # Which coordinates overflow depends on the encoding: that is told when they are converted.
+    columns = [("bbox", raw.coords, float(np.finfo(np.float64).max)), ("score", raw.score, MAX_SCORE)]
     if raw.area is not None:
+        # NaN stands for no area, and is none of the numbers that are checked.
         given = np.nan_to_num(raw.area, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        _check_finite(raw, given, "area", findings, most=MAX_AREA)
+        columns.append(("area", given, MAX_AREA))
+    for name, column, most in columns:
+        if column is None:
+            continue
+        good = np.abs(column) <= most  # NaN is not
+        if good.all():
+            continue
+
+        def describe(row: int, name: str = name, column: FloatArray = column, most: float = most) -> tuple[Where, str]:
+            why = f"numbers above {most:g} overflow" if np.isfinite(column[row]).all() else "numbers must be finite"
+            where = replace(raw.place(row), field=name)
+            return where, f"is {quoted_value(np.asarray(column[row]).tolist())}; {why}"
+
+        rows = np.flatnonzero(~(good.all(axis=1) if good.ndim == 2 else good))
+        fix = "Fix the exporter or drop the record."
+        findings.add_rows(Severity.ERROR, "number-not-finite", rows, describe, fix=fix)
 
 
-def _check_finite(raw: RawBoxes, column: FloatArray, name: str, findings: FindingLog, *, most: float) -> None:
-    good = np.abs(column) <= most  # NaN is not
-    if good.all():
-        return
-    rows = np.flatnonzero(~(good.all(axis=1) if good.ndim == 2 else good))
-
-    def describe(row: int) -> tuple[Where, str]:
-        where = replace(raw.place(row), field=name)
-        why = f"numbers above {most:g} overflow" if np.isfinite(column[row]).all() else "numbers must be finite"
-        return where, f"is {quoted_value(np.asarray(column[row]).tolist())}; {why}"
-
-    findings.add_rows(Severity.ERROR, "number-not-finite", rows, describe, fix="Fix the exporter or drop the record.")
-
-
-def check_scores(raw: RawBoxes, findings: FindingLog) -> None:
-    """Report predictions without scores."""
-    if raw.score is None and len(raw.coords):
-        findings.error(
-            "score-missing",
-            raw.place(0),
-            "predictions have no score; average precision ranks boxes by their score",
-            fix="Export the scores, or pass --assume-score 1.0 to rank all alike.",
-        )
-
-
-def check_sizes(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> None:
+def _check_sizes(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> None:
     """Report boxes of negative or zero size, and those with numbers that overflow."""
-    _check_overflow(raw, xywh, findings)
+
+    def describe_numbers(row: int) -> tuple[Where, str]:
+        numbers = ", ".join(f"{number:g}" for number in xywh[row])
+        return replace(raw.place(row), field="bbox"), f"is too large: left, top, width and height are {numbers}"
+
+    fix = f"Numbers above {MAX_COORDINATE:g} overflow when areas are computed; fix the exporter or drop the record."
+    findings.add_rows(Severity.ERROR, "box-too-large", find_too_large(xywh), describe_numbers, fix=fix)
     width, height = xywh[:, 2], xywh[:, 3]
     with np.errstate(over="ignore"):
         product = width * height
+    # Sides so small that their product is zero are empty too: such a box has no area to overlap with.
     if len(xywh) == 0 or (width.min() > 0 and height.min() > 0 and product.min() > 0):
         return
 
     def describe(row: int) -> tuple[Where, str]:
         return raw.place(row), f"bbox has width {width[row]:g} and height {height[row]:g}"
 
+    def summary(count: int, what: str) -> str:
+        boxes = pluralise(count, "degenerate box has", "degenerate boxes have")
+        return f"{boxes} {what} width or height and can match nothing; kept, as pycocotools does"
+
     negative = np.flatnonzero((width < 0) | (height < 0))
     empty = np.flatnonzero((product == 0) & (width >= 0) & (height >= 0))
     order = "Check the order of the coordinates (--gt-box, --pred-box: xywh, xyxy, cxcywh, xxyy or yxyx)."
-    scored = "" if raw.negative_size is Severity.ERROR else _degenerate(len(negative), "a negative")
-    findings.add_rows(raw.negative_size, "box-negative", negative, describe, fix=order, summary=scored)
-    findings.add_rows(Severity.WARNING, "box-empty", empty, describe, summary=_degenerate(len(empty), "zero"))
+    kept = "" if raw.negative_size is Severity.ERROR else summary(len(negative), "a negative")
+    findings.add_rows(raw.negative_size, "box-negative", negative, describe, fix=order, summary=kept)
+    findings.add_rows(Severity.WARNING, "box-empty", empty, describe, summary=summary(len(empty), "zero"))
 
 
-def check_areas(raw: RawBoxes, findings: FindingLog) -> None:
+def _check_areas(area: FloatArray, place: Callable[[int], Where], findings: FindingLog) -> None:
     """Warn about negative areas: they lie in no size range, so that their boxes are ignored as in pycocotools."""
-    area = raw.area
-    if area is None:
-        return
     negative = np.flatnonzero(area < 0)
     findings.add_rows(
         Severity.WARNING,
         "area-negative",
         negative,
-        lambda row: (replace(raw.place(row), field="area"), f"is {area[row]:g}"),
+        lambda row: (replace(place(row), field="area"), f"is {area[row]:g}"),
         summary=f"area is negative, in no size range, in {pluralise(len(negative), 'record')}: such boxes are ignored",
         fix="Write the area in square pixels, or leave it out.",
     )
 
 
-def _check_overflow(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> None:
-    def describe(row: int) -> tuple[Where, str]:
-        numbers = ", ".join(f"{number:g}" for number in xywh[row])
-        return replace(raw.place(row), field="bbox"), f"is too large: left, top, width and height are {numbers}"
-
-    fix = f"Numbers above {MAX_COORDINATE:g} overflow when areas are computed; fix the exporter or drop the record."
-    findings.add_rows(Severity.ERROR, "box-too-large", find_too_large(xywh), describe, fix=fix)
-
-
-def _degenerate(count: int, what: str) -> str:
-    boxes = pluralise(count, "degenerate box has", "degenerate boxes have")
-    return f"{boxes} {what} width or height and can match nothing; kept, as pycocotools does"
-
-
-@dataclass(slots=True)
-class _Universe:
-    """Keys of one kind (images or classes) in their order, and the row of each box in it."""
-
-    keys: list[Key]
-    rows: RowArray
+_Universe = tuple[list[Key], RowArray]  # keys of images or classes in their order, and the row of each box among them
 
 
 class Draft:
@@ -267,7 +243,13 @@ class Draft:
         self.path = path
         self.format_name = format_name
         self.options = options
-        self.pictures = _pictures(options)
+        self.pictures: ImageFolder | None = None
+        if options.images is not None:
+            from jaccard_eval.reading.images import ImageFolder  # most inputs come without pictures
+
+            # One that was listed already is kept: both sides share it.
+            given = options.images
+            self.pictures = given if isinstance(given, ImageFolder) else ImageFolder(given)
         self.findings = FindingLog()
         self.ignored: Counter[str] = Counter()
         self.details: list[str] = []
@@ -325,56 +307,56 @@ class Draft:
             With every problem of the input, in one pass.
         """
         self.findings.raise_errors()
+        options = self.options
         raw = _joined(self._boxes, self.path)
-        check_numbers(raw, self.findings)
-        if self.options.role == "pred":
+        _check_numbers(raw, self.findings)
+        if options.role == "pred":
             self._check_scores(raw)
         images, image_rows = self._build_images(raw)
         labels, label_rows = self._build_labels(raw)
+        # What follows computes with the numbers, and would report again what is wrong with them.
         self.findings.raise_errors()
-        named = tuple(name for name in ("box", "units") if getattr(self.options, name) is not None)
-        reading = Reading(self.options.box or raw.encoding, self.options.units or raw.units, self._origin(), named)
+        if options.origin not in (0, 1):
+            raise UsageError(f"origin must be 0 or 1, got {quoted_value(options.origin)}")
+        named = tuple(name for name in ("box", "units") if getattr(options, name) is not None)
+        reading = Reading(options.box or raw.encoding, options.units or raw.units, options.origin, named)
         xywh = self._from_origin(to_xywh(raw.coords, reading.encoding), reading)
-        xywh, units, area = self._convert_units(raw, xywh, images, image_rows)
-        check_sizes(raw, xywh, self.findings)
-        check_areas(raw, self.findings)
-        self._check_not_empty(raw)
+        xywh, units = self._to_pixels(xywh, reading.units, images, image_rows)
+        with np.errstate(over="ignore"):
+            area = xywh[:, 2] * xywh[:, 3]
+        if raw.area is not None and reading.units == "px":
+            area = np.where(np.isnan(raw.area), area, raw.area)
+        _check_sizes(raw, xywh, self.findings)
+        if raw.area is not None:
+            _check_areas(raw.area, raw.place, self.findings)
+        # The format may have said so in words of its own.
+        if not len(raw.coords) and not self.findings.has("gt-empty", "pred-empty"):
+            is_gt = options.role == "gt"
+            code, detail = ("gt-empty", "no ground truth boxes") if is_gt else ("pred-empty", "no predictions")
+            self.findings.warning(code, Where(self.path), detail)
         self.findings.raise_errors()
         shapes = raw.shapes
         if shapes is not None and reading.origin and reading.units == "px":
             shapes = shapes.shifted(np.full((len(xywh), 2), -float(reading.origin)))
         if shapes is not None and (reading.units, units) == ("norm", "px"):
             shapes = shapes.scaled(images.sizes[image_rows])
-        table = _make_table(raw, _score_column(raw, self.options), xywh, area)
-        boxes = freeze(replace(table, image=image_rows, label=label_rows, shapes=shapes))
+        boxes = _make_table(raw, options, image_rows, label_rows, xywh=xywh, area=area, shapes=shapes)
+        # Rows without an image or class are those of ground truth that were set aside, with a warning.
         known = (image_rows >= 0) & (label_rows >= 0)
         return Dataset(
             path=self.path,
             format=self.format_name,
-            role=self.options.role,
+            role=options.role,
             images=images,
             labels=labels,
             boxes=boxes if known.all() else boxes.take(known),
             units=units,
-            units_guessed=raw.units_guessed and self.options.units is None,
+            units_guessed=raw.units_guessed and options.units is None,
             reading=reading,
             details=tuple(self.details),
             ignored=dict(sorted(self.ignored.items())),
             findings=self.findings.findings(),
         )
-
-    def _check_not_empty(self, raw: RawBoxes) -> None:
-        """Warn where there is no box, unless the format did."""
-        if not len(raw.coords) and not self.findings.has("gt-empty", "pred-empty"):
-            is_gt = self.options.role == "gt"
-            code, detail = ("gt-empty", "no ground truth boxes") if is_gt else ("pred-empty", "no predictions")
-            self.findings.warning(code, Where(self.path), detail)
-
-    def _origin(self) -> int:
-        origin = self.options.origin
-        if origin not in (0, 1):
-            raise UsageError(f"origin must be 0 or 1, got {quoted_value(origin)}")
-        return origin
 
     def _from_origin(self, xywh: FloatArray, reading: Reading) -> FloatArray:
         """Count pixels from 0."""
@@ -389,100 +371,91 @@ class Draft:
         return xywh - np.array([reading.origin, reading.origin, 0, 0], dtype=np.float64)
 
     def _check_scores(self, raw: RawBoxes) -> None:
+        if raw.score is not None or not len(raw.coords):
+            return
         assumed = self.options.assume_score
         if assumed is None:
-            check_scores(raw, self.findings)
-        elif raw.score is None and len(raw.coords):
-            where = Where(self.path, field="score")
+            detail = "predictions have no score; average precision ranks boxes by their score"
+            fix = "Export the scores, or pass --assume-score 1.0 to rank all alike."
+            self.findings.error("score-missing", raw.place(0), detail, fix=fix)
+        else:
             detail = f"none of the {len(raw.coords):,} predictions has one; all rank alike with {assumed:g}"
-            self.findings.note("score-assumed", where, detail)
+            self.findings.note("score-assumed", Where(self.path, field="score"), detail)
 
     def _build_images(self, raw: RawBoxes) -> tuple[ImageTable, RowArray]:
         given = self._images or _Images([], [], unknown_sizes(0), False)
-        universe = self._universe(
-            "image", raw.image, given.keys, raw.place, closed=self._images is not None and given.listed
-        )
+        closed = self._images is not None and given.listed
+        keys, rows = self._universe("image", raw.image, given.keys, raw.place, closed=closed)
         at = {key: row for row, key in enumerate(given.keys)}
-        sources = [at.get(key, -1) for key in universe.keys]
+        # Images are sorted by key, and those that only boxes name are among them: no row is that of the list.
+        sources = [at.get(key, -1) for key in keys]
         names = tuple(None if source < 0 else given.file_names[source] for source in sources)
         is_given = np.array(sources, dtype=np.int64) >= 0
         sizes = unknown_sizes(len(sources))
         sizes[is_given] = given.sizes[[source for source in sources if source >= 0]]
-        return ImageTable(tuple(universe.keys), names, sizes, given.listed), universe.rows
+        return ImageTable(tuple(keys), names, sizes, given.listed), rows
 
     def _build_labels(self, raw: RawBoxes) -> tuple[LabelMap, RowArray]:
-        keys, names, named = self._classes or ([], [], False)
-        universe = self._universe("class", raw.label, keys, raw.place, closed=self._classes is not None)
-        if not named and self.options.names and all(isinstance(key, int) for key in universe.keys):
-            return self._named_by_index(universe, self.options.names), universe.rows
-        at = dict(zip(keys, names, strict=True))
-        texts = tuple(at.get(key, str(key)) for key in universe.keys)
-        return LabelMap(tuple(universe.keys), texts, named), universe.rows
+        given, names, named = self._classes or ([], [], False)
+        keys, rows = self._universe("class", raw.label, given, raw.place, closed=self._classes is not None)
+        if not named and self.options.names and all(isinstance(key, int) for key in keys):
+            return LabelMap(tuple(keys), self._names_of(keys, self.options.names), named=True), rows
+        at = dict(zip(given, names, strict=True))
+        return LabelMap(tuple(keys), tuple(at.get(key, str(key)) for key in keys), named), rows
 
-    def _named_by_index(self, universe: _Universe, names: Sequence[str]) -> LabelMap:
-        """Name classes that the input only numbers."""
-        outside = [key for key in universe.keys if not (isinstance(key, int) and 0 <= key < len(names))]
+    def _names_of(self, keys: Sequence[Key], names: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of classes that the input only numbers."""
+        outside = [key for key in keys if not (isinstance(key, int) and 0 <= key < len(names))]
+        detail = f"has no name: {len(names)} names are given, for classes 0 to {len(names) - 1}"
+        fix = "Give a name for every index with --gt-names or --pred-names."
         for key in outside:
-            self.findings.error(
-                "class-index",
-                Where(self.path, field="class"),
-                f"class {quoted_value(key)} has no name: {len(names)} names are given, for classes 0 to "
-                f"{len(names) - 1}",
-                fix="Give a name for every index with --gt-names or --pred-names.",
-            )
-        texts = (str(key) if key in outside else names[int(key)] for key in universe.keys)
-        return LabelMap(tuple(universe.keys), tuple(texts), named=True)
+            where = Where(self.path, field="class")
+            self.findings.error("class-index", where, f"class {quoted_value(key)} {detail}", fix=fix)
+        return tuple(str(key) if key in outside else names[int(key)] for key in keys)
 
     def _universe(
         self, kind: str, box_keys: Keys, given: list[Key], place: Callable[[int], Where], *, closed: bool
     ) -> _Universe:
         """Index the boxes' keys in the union of given and used; ground truth outside a closed list is set aside."""
-        self._check_unique(kind, given)
+        what = "images" if kind == "image" else "categories"
+        if len(set(given)) != len(given):
+            repeated = [key for key, count in Counter(given).items() if count > 1]
+            where = Where(self.path, record=what, field="id")
+            self.findings.add_rows(
+                Severity.ERROR,
+                "image-duplicate" if kind == "image" else "class-duplicate",
+                range(len(repeated)),
+                lambda row: (where, f"duplicate {kind} id {quoted_value(repeated[row])}"),
+                fix="Ids must be unique; drop or renumber the repeated entries.",
+            )
+            self.findings.raise_errors()
         known, rows = index_keys(box_keys, given)
         orphans = np.flatnonzero(rows < 0)
         if not len(orphans):
-            return _Universe(known, rows)
+            return known, rows
         if closed and self.options.role == "gt":
             code = "image-unlisted" if kind == "image" else "class-unlisted"
-            listed = "images" if kind == "image" else "categories"
-            summary = f"{len(orphans):,} boxes set aside: their {kind} is not among the file's {listed}"
+            summary = f"{len(orphans):,} boxes set aside: their {kind} is not among the file's {what}"
 
             def describe(row: int) -> tuple[Where, str]:
                 return place(row), f"{kind} {quoted_value(box_keys[row])}"
 
             self.findings.add_rows(Severity.WARNING, code, orphans, describe, summary=summary)
             self.ignored[code] += len(orphans)
-            return _Universe(known, rows)
-        return _Universe(*index_keys(box_keys, [*given, *distinct_keys(box_keys, orphans)]))
+            return known, rows
+        # Predictions keep what the list lacks: whether that is an error is seen beside the ground truth.
+        return index_keys(box_keys, [*given, *distinct_keys(box_keys, orphans)])
 
-    def _check_unique(self, kind: str, keys: list[Key]) -> None:
-        if len(set(keys)) != len(keys):
-            repeated = [key for key, count in Counter(keys).items() if count > 1]
-            place = Where(self.path, record="images" if kind == "image" else "categories", field="id")
-            self.findings.add_rows(
-                Severity.ERROR,
-                "image-duplicate" if kind == "image" else "class-duplicate",
-                range(len(repeated)),
-                lambda r: (place, f"duplicate {kind} id {quoted_value(repeated[r])}"),
-                fix="Ids must be unique; drop or renumber the repeated entries.",
-            )
-            self.findings.raise_errors()
-
-    def _convert_units(
-        self, raw: RawBoxes, xywh: FloatArray, images: ImageTable, image_rows: RowArray
-    ) -> tuple[FloatArray, str, FloatArray]:
-        units = self.options.units or raw.units
+    def _to_pixels(
+        self, xywh: FloatArray, units: str, images: ImageTable, image_rows: RowArray
+    ) -> tuple[FloatArray, str]:
+        """Return fractions as pixels where the sizes of all images with boxes are known, and the units then."""
         used = image_rows[image_rows >= 0]
-        if units == "norm" and len(images) and np.isfinite(images.sizes[used]).all():
-            width, height = images.sizes[image_rows, 0], images.sizes[image_rows, 1]
-            with np.errstate(over="ignore"):
-                xywh = xywh * np.stack((width, height, width, height), axis=1)
-            units = "px"
+        if units != "norm" or not len(images) or not np.isfinite(images.sizes[used]).all():
+            return xywh, units
+        width, height = images.sizes[image_rows, 0], images.sizes[image_rows, 1]
         with np.errstate(over="ignore"):
-            area = xywh[:, 2] * xywh[:, 3]
-        if raw.area is not None and (self.options.units or raw.units) == "px":
-            area = np.where(np.isnan(raw.area), area, raw.area)
-        return xywh, units, area
+            return xywh * np.stack((width, height, width, height), axis=1), "px"
 
 
 @dataclass(slots=True)
@@ -538,39 +511,30 @@ def _joined_keys(parts: Sequence[Keys]) -> Keys:
     return [key for keys in parts for key in (keys.tolist() if isinstance(keys, np.ndarray) else keys)]
 
 
-def _score_column(raw: RawBoxes, options: ReadOptions) -> FloatArray | None:
-    """Scores of predictions; None for ground truth, whatever the file carries."""
-    if options.role == "gt" or raw.score is not None:
-        return raw.score if options.role == "pred" else None
-    return np.full(len(raw.coords), options.assume_score or 0.0)
-
-
-def _make_table(raw: RawBoxes, score: FloatArray | None, xywh: FloatArray, area: FloatArray) -> BoxTable:
-    """Make the table but for the rows of image and class, which the caller fills in."""
+def _make_table(
+    raw: RawBoxes,
+    options: ReadOptions,
+    image: RowArray,
+    label: RowArray,
+    *,
+    xywh: FloatArray,
+    area: FloatArray,
+    shapes: Shapes | None,
+) -> BoxTable:
     n = len(xywh)
-    nowhere = np.full(n, -1, dtype=np.int32)
-    return BoxTable(
-        image=nowhere,
-        label=nowhere,
+    score = None
+    if options.role == "pred":  # ground truth has none, whatever the file carries
+        score = np.full(n, options.assume_score or 0.0) if raw.score is None else raw.score
+    flags = {flag: getattr(raw, flag) for flag in FLAGS}
+    given = {flag: np.zeros(n, dtype=np.bool_) if values is None else values for flag, values in flags.items()}
+    table = BoxTable(
+        image=image,
+        label=label,
         xywh=np.ascontiguousarray(xywh),
         score=score,
         area=area,
-        crowd=_flag(raw.crowd, n),
-        difficult=_flag(raw.difficult, n),
-        group_of=_flag(raw.group_of, n),
-        ignore=_flag(raw.ignore, n),
         source=np.arange(n),
+        shapes=shapes,
+        **given,
     )
-
-
-def _flag(values: BoolArray | None, n: int) -> BoolArray:
-    return np.zeros(n, dtype=np.bool_) if values is None else values
-
-
-def _pictures(options: ReadOptions) -> ImageFolder | None:
-    if options.images is None:
-        return None
-    from jaccard_eval.reading.images import ImageFolder  # most inputs come without pictures
-
-    # One that was listed already is kept: both sides share it.
-    return options.images if isinstance(options.images, ImageFolder) else ImageFolder(options.images)
+    return freeze(table)
