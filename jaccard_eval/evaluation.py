@@ -19,9 +19,10 @@ from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import quoted, row_hashes
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.audit.class_maps import best_class_map
+from jaccard_eval.features.audit.class_maps import applied_counting, best_class_map
 from jaccard_eval.features.audit.compute import audit, is_doubtful
 from jaccard_eval.features.audit.duplicates import repeats_of, without_rows
+from jaccard_eval.features.audit.images import applied_numbers
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.formats import read_dataset
 from jaccard_eval.metrics.detection import match_sides, summary_refs
@@ -198,8 +199,9 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
     gt_rows, pred_rows = (
         row_hashes(boxes, aligned.image_names, aligned.class_names) for boxes in (aligned.gt, aligned.pred)
     )
-    rule = aligned.classes.strategy if isinstance(options.class_map, str) else ""
-    return Sides(gt_side, pred_side, aligned, _selection(options, rule), (gt_rows, pred_rows))
+    rules = {"class_map": aligned.classes.strategy} if isinstance(options.class_map, str) else {}
+    selection = _selection(options, {**rules, **aligned.applied})
+    return Sides(gt_side, pred_side, aligned, selection, (gt_rows, pred_rows))
 
 
 def load_and_trust(gt: Source, pred: Source, options: SideOptions) -> Sides:
@@ -242,7 +244,17 @@ def align_datasets(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignme
         With the evidence that the boxes hold, where the two do not belong together.
     """
     notes = FindingLog()
+    applied: dict[str, str] = {}
     try:
+        # Classes are looked at where boxes lie on their own images.
+        numbers = applied_numbers(gt, pred, options, notes)
+        if numbers is not None:
+            options = replace(options, match_images=numbers)
+            applied["match_images"] = numbers
+        counting = applied_counting(gt, pred, options, notes)
+        if counting is not None:
+            options = replace(options, class_map=counting)
+            applied["class_map"] = counting
         if options.class_map == AUTO:
             placed = place(gt, pred, options, FindingLog())
             options = replace(options, class_map=best_class_map(gt, pred, placed, notes))
@@ -251,7 +263,7 @@ def align_datasets(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignme
         from jaccard_eval.features.audit.failures import explain_failure
 
         raise DataError(explain_failure(error.findings, gt, pred, options)) from None
-    return replace(aligned, findings=(*aligned.findings, *notes.findings()))
+    return replace(aligned, applied=applied, findings=(*aligned.findings, *notes.findings()))
 
 
 def _above(pred: Dataset, score_min: float) -> Dataset:
@@ -281,8 +293,8 @@ def _without_repeats(side: Dataset) -> Dataset:
     return replace(side, boxes=without_rows(side.boxes, repeated), ignored=ignored)
 
 
-def _selection(options: SideOptions, class_map: str) -> tuple[str, ...]:
-    """Name what was chosen as a signature does, in the order that its first release had."""
+def _selection(options: SideOptions, rules: dict[str, str]) -> tuple[str, ...]:
+    """Name what was chosen as a signature does, in the order that its first release had; `rules` were found to hold."""
     # Names stand in an order of their own: that of the call changes no number.
     lists = {
         name: ",".join(map(quoted, sorted(set(getattr(options, name))))) for name in ("classes", "exclude_classes")
@@ -292,7 +304,8 @@ def _selection(options: SideOptions, class_map: str) -> tuple[str, ...]:
         **lists,
         "score_min": "" if options.score_min is None else repr(float(options.score_min)),
         "extra_images": "" if options.extra_images == "error" else options.extra_images,
-        "class_map": class_map,
+        "class_map": rules.get("class_map", ""),
+        "match_images": rules.get("match_images", ""),
     }
     named = (f"{name}={text}" for name, text in parts.items() if text)
     return (*(["drop_duplicates"] if options.drop_duplicates else []), *named)

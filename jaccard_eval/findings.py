@@ -315,6 +315,7 @@ CODES = frozenset(
         "category-name-contradiction",
         "category-name-duplicate",
         "category-unnamed",
+        "class-counting",
         "class-duplicate",
         "class-index",
         "class-invalid",

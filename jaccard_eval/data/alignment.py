@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -256,6 +256,8 @@ class Alignment:
     image_names, class_names : tuple of str
     correspondence : Correspondence
     findings : tuple of Finding
+    applied : mapping of str to str
+        Options that nobody gave and the boxes left no doubt of, as a signature names them.
     """
 
     gt: BoxTable
@@ -266,6 +268,7 @@ class Alignment:
     class_names: tuple[str, ...]
     correspondence: Correspondence
     findings: tuple[Finding, ...]
+    applied: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def units(self) -> str:

@@ -169,6 +169,6 @@ def test_nothing_is_recorded_of_what_was_left_at_its_default() -> None:
 def test_the_docs_name_what_a_signature_says_of_a_selection() -> None:
     page = (DOCS / "reproducibility.md").read_text(encoding="utf-8")
     row = next(line for line in page.splitlines() if line.startswith("| `classes`"))
-    chosen = names(SideOptions) - READING - {"gt_format", "pred_format", "match_images", "allow"}
+    chosen = names(SideOptions) - READING - {"gt_format", "pred_format", "allow"}
     assert set(re.findall(r"`(\w+)`", row.split("|")[1])) == chosen
     assert names(AlignOptions) <= names(SideOptions)

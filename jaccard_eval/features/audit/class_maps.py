@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Placement
+from jaccard_eval.data.alignment import Placement, place
 from jaccard_eval.data.boxtable import RowArray
 from jaccard_eval.data.classmaps import NAMED_MAPS, NOWHERE, match_classes, rows_of_named, rows_of_pairs
 from jaccard_eval.data.dataset import Dataset, LabelMap
 from jaccard_eval.features.audit.agreement import (
+    LOW_AGREEMENT,
     STOP_GIVEN,
     STOP_IMAGES,
     STOP_OBJECTS,
@@ -30,6 +31,7 @@ from jaccard_eval.features.audit.agreement import (
 from jaccard_eval.features.audit.context import MISREAD, AuditContext, going_on
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.matching.order import lengths_of_runs, starts_of_runs
+from jaccard_eval.options import AlignOptions
 
 # A detector that works agrees with its own classes on most of the objects that it locates, and no renumbering of them
 # fits better by chance; the margins leave room for poor detectors and for small sets.
@@ -149,6 +151,65 @@ def best_class_map(gt: Dataset, pred: Dataset, placed: Placement, findings: Find
     decided = "as given" if chosen is None else f"by {_short_text(chosen)}"
     findings.note("class-map-auto", where, f"classes are taken {decided}: {verdict.evidence()}", table=verdict.table())
     return chosen
+
+
+COUNTINGS = {  # rules under which one side counts classes from 0 and the other from 1
+    "id+1": "are one less than those of the ground truth",
+    "id-1": "are one more than those of the ground truth",
+    "contiguous": "count the classes of the ground truth from 0",
+    "contiguous-from-1": "count the classes of the ground truth from 1, as Ultralytics does (class index + 1)",
+}
+FEWEST_LOCATED = 10  # objects in one place, from which a rule is applied unasked, and
+GIVEN_AT_MOST = 0.25  # share of those that the rule gives another class whose classes may agree as given
+ONE_CLASS = 0.75  # share whose classes must agree where only one class of the predictions speaks
+
+
+def applied_counting(gt: Dataset, pred: Dataset, options: AlignOptions, findings: FindingLog) -> str | None:
+    """Return the rule by which class ids without names count, with a note of it; None unless boxes leave no doubt.
+
+    Nothing is looked at where a rule would know fewer of the predicted classes than the ids as they are: a shift of ids
+    that are all used drops one at an end.
+    """
+    if options.class_map is not None or (gt.labels.named and pred.labels.named) or "arrays" in (gt.format, pred.format):
+        return None
+    given = match_classes(gt.labels, pred.labels, None, Where(pred.path), FindingLog()).rows
+    used = np.unique(pred.boxes.label)
+    known = max(1, int((given[used] >= 0).sum()))
+    rules = {name: rows_of_named(name, gt.labels, pred.labels) for name in COUNTINGS}
+    rules = {name: rows for name, rows in rules.items() if int((rows[used] >= 0).sum()) >= known}
+    if not rules:
+        return None
+    placed = place(gt, pred, options, FindingLog())
+    sample = take_sample(placed.gt, placed.pred, len(placed.images.table))
+    confusion = Confusion.of(sample)
+    name = max(rules, key=lambda name: confusion.agreement(rules[name]))
+    is_located = confusion.pairs >= FEWEST_LOCATED and place_agreement(sample).share >= LOW_AGREEMENT
+    if not is_located or not _is_told_apart(confusion, given, rules[name]):
+        return None
+    verdict = Verdict(
+        confusion.pairs, confusion.agreement(given), (), Candidate(name, rules[name], confusion.agreement(rules[name]))
+    )
+    where, detail = (
+        Where(pred.path, field="class"),
+        f"class ids {COUNTINGS[name]}: {verdict.evidence()}; read by {name}",
+    )
+    findings.note("class-counting", where, detail, fix="--class-map id takes them as they are.")
+    return name
+
+
+def _is_told_apart(confusion: Confusion, given: RowArray, rule: RowArray) -> bool:
+    """Whether objects agree with a rule and not with the classes as given, where the two differ.
+
+    Index plus one is the id of COCO's first eleven classes: those speak for neither.
+    """
+    differ = rule[confusion.pred] != given[confusion.pred]
+    pairs = confusion.count[differ].sum()
+    as_given, fits = (differ & (rows[confusion.pred] == confusion.gt) for rows in (given, rule))
+    by_rule = confusion.count[fits].sum()
+    if pairs < CLEAR_PAIRS or confusion.count[as_given].sum() > GIVEN_AT_MOST * pairs or by_rule < CONVINCING * pairs:
+        return False
+    # A single class that lies on another one may be a weakness of the detector, or a detector of anything.
+    return len(np.unique(confusion.pred[fits & (confusion.count > 1)])) > 1 or by_rule >= ONE_CLASS * pairs
 
 
 def judge(gt: LabelMap, pred: LabelMap, confusion: Confusion, given: RowArray) -> Verdict:

@@ -225,7 +225,7 @@ def test_ids_that_exist_on_both_sides_and_mean_other_images_are_a_warning_with_t
 ) -> None:
     truth = pair.evaluate()["AP"]
     mistake(pair)
-    result = pair.evaluate(allow=[code])
+    result = pair.evaluate(match_images="id")
     assert result["AP"] < 0.1 * truth
     (warning,) = _about_images(result)
     assert (warning.severity, warning.code) == (Severity.WARNING, code)
