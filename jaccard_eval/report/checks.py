@@ -41,13 +41,28 @@ class Check:
 def checks_of(result: Reportable) -> tuple[Check, ...]:
     """Return the verdicts and findings that a result has; notes are decisions, and no checks."""
     gates: Iterable[GateVerdict] = getattr(result, "gates", ())
-    findings: Iterable[Finding] = getattr(result, "findings", ())
-    return (*map(_of_verdict, gates), *of_findings(findings))
+    checks = []
+    for verdict in gates:
+        # Without the limit: of a rule that fails at one and warns at another, the value says which one decides.
+        name = printable(f"{verdict.rule}: {verdict.metric} {verdict.check}{_scope(verdict)}")
+        message = printable(verdict_text(verdict))
+        checks.append(Check(GATES, printable(verdict.rule), name, verdict.status, message, verdict.where))
+    return (*checks, *of_findings(getattr(result, "findings", ())))
 
 
 def of_findings(findings: Iterable[Finding]) -> tuple[Check, ...]:
     """Return findings as checks, without notes."""
-    return tuple(_of_finding(finding) for finding in findings if finding.severity is not Severity.NOTE)
+    checks = []
+    for finding in findings:
+        if finding.severity is Severity.NOTE:
+            continue
+        where = finding.examples[0].where
+        # A field without its index, a name without its line: edits elsewhere in a file make no other check of it.
+        field = (where.field or "").partition("[")[0]
+        name = printable(": ".join(part for part in (finding.code, where.path, field) if part))
+        message = "\n".join((finding.message, *finding.further))
+        checks.append(Check(FINDINGS, finding.code, name, _OF_FINDING[finding.severity], message, where))
+    return tuple(checks)
 
 
 def overall(checks: Iterable[Check]) -> Status:
@@ -61,23 +76,8 @@ def requirement(verdict: GateVerdict) -> str:
     return printable(f"{verdict.metric} {limit_text(verdict)}{_scope(verdict)}")
 
 
-def _of_verdict(verdict: GateVerdict) -> Check:
-    # Without the limit: of a rule that fails at one and warns at another, the value says which one decides.
-    name = printable(f"{verdict.rule}: {verdict.metric} {verdict.check}{_scope(verdict)}")
-    message = printable(verdict_text(verdict))
-    return Check(GATES, printable(verdict.rule), name, verdict.status, message, verdict.where)
-
-
 def _scope(verdict: GateVerdict) -> str:
     return f" on {verdict.slice}" if verdict.slice else ""
-
-
-def _of_finding(finding: Finding) -> Check:
-    where = finding.examples[0].where
-    field = (where.field or "").partition("[")[0]
-    name = printable(": ".join(part for part in (finding.code, where.path, field) if part))
-    message = "\n".join((finding.message, *finding.further))
-    return Check(FINDINGS, finding.code, name, _OF_FINDING[finding.severity], message, where)
 
 
 def count_text(gates: Iterable[GateVerdict]) -> str:

@@ -205,6 +205,7 @@ def cell_text(cell: Cell, kind: Kind = "metric") -> str:
         return cell
     if isinstance(cell, tuple):
         return UNDEFINED if math.isnan(cell[0]) else " to ".join(map(delta_text, cell))
+    # A whole number stays one in any column: a metric that is a count, such as TP, has no decimals.
     return _FORMATS.get(kind, metric_text)(cell) if isinstance(cell, float) else f"{cell:,}"
 
 

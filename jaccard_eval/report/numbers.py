@@ -24,6 +24,7 @@ def metric_text(value: float, decimals: int = DECIMALS) -> str:
     """
     if math.isnan(value):
         return UNDEFINED
+    # "1.0000" says that nothing was missed: what is rounded there is held one step below.
     step = 10.0**-decimals
     if EXACT < value < 1 - EXACT:
         value = min(max(value, step), 1 - step)

@@ -116,18 +116,14 @@ def findings_section(findings: Iterable[Finding], severity: Severity = Severity.
             continue
         pairs += [(finding.code, line) for line in (finding.message, *finding.further)]
         if finding.table:
+            header, *rows = finding.table
+            numeric = [is_numeric(row[i] for row in rows) for i in range(len(header))]
+            kinds: list[Kind] = ["count" if is_number else "text" for is_number in numeric]
             # The table stands below its own finding, and those that follow start anew.
-            blocks += [KeyValues(tuple(pairs)), _evidence(finding)]
+            blocks += [KeyValues(tuple(pairs)), Table(tuple(map(Column, header, kinds)), tuple(rows))]
             pairs = []
     blocks += [KeyValues(tuple(pairs))] if pairs else []
     return [Section(f"{severity.capitalize()}s", tuple(blocks))] if blocks else []
-
-
-def _evidence(finding: Finding) -> Table:
-    header, *rows = finding.table
-    numeric = [is_numeric(row[i] for row in rows) for i in range(len(header))]
-    kinds: list[Kind] = ["count" if is_number else "text" for is_number in numeric]
-    return Table(tuple(map(Column, header, kinds)), tuple(rows))
 
 
 def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
@@ -143,7 +139,10 @@ def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
     heads = columns("text", "status", "rule") + columns("metric", *titles)
     rows, notes = [], []
     for verdict in chosen:
-        subject = _subject(verdict)
+        # The rule, and what it judged as far as that is not in its name.
+        subject = verdict.rule if verdict.class_name is None else f"{verdict.rule}: {verdict.class_name}"
+        if verdict.metric.partition("[")[0] not in verdict.rule:
+            subject = f"{verdict.rule}: {verdict.metric}"
         numbers = [value_text(verdict.value, verdict.limit), bare_limit(verdict), signed_text(verdict.margin)]
         numbers += [signed_text(verdict.delta)] if compared else []
         rows.append((str(verdict.status), subject, *numbers, support_text(verdict)))
@@ -154,15 +153,9 @@ def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
     return [Section("Gates", (Note(count_text(gates)), Table(heads, tuple(rows)), *notes, *hidden))]
 
 
-def _subject(verdict: GateVerdict) -> str:
-    """Name the rule, and what it judged as far as that is not in its name."""
-    if verdict.metric.partition("[")[0] not in verdict.rule:
-        return f"{verdict.rule}: {verdict.metric}"
-    return verdict.rule if verdict.class_name is None else f"{verdict.rule}: {verdict.class_name}"
-
-
 def _nearest_passes(gates: Sequence[GateVerdict]) -> tuple[list[GateVerdict], list[Note]]:
     """Leave out passes that are far from the limit where a rule has many classes, and say how many of which rule."""
+    # A rule with [class=*] has a verdict for each class, of which all that complain are shown.
     left_out: set[int] = set()
     notes = []
     groups: dict[tuple[str, str], list[int]] = {}

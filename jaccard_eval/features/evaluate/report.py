@@ -152,6 +152,7 @@ def _support(part: SliceRow) -> int:
 
 def _operating_points(points: Sequence[OperatingPoint], *, per_class: bool) -> Section:
     ious = list(dict.fromkeys(point.iou for point in points))
+    # COCO has ten thresholds: a table of all of them would be ten times the classes long.
     shown_ious = ious if len(ious) <= FEW_THRESHOLDS else ious[:1]
     heads = (Column("class"), *columns("threshold", "score >=", "IoU"), *columns("count", "TP", "FP", "FN"))
     rows: Rows = tuple(

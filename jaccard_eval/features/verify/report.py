@@ -13,6 +13,7 @@ SHOWN_DIFFERENCES = 20  # the JSON and CSV documents have all
 
 def build_report(result: Verification, options: ReportOptions) -> Report:
     """Return what a summary for people says; `options` change nothing."""
+    # One verdict for three cases: equal but for the version is equal, and still worth a word.
     differing = result.differences
     verdict = f"not the same: {len(differing):,} of {result.compared:,} values differ"
     if not differing:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from jaccard_eval.data.verdict import GateVerdict, Status, counted_statuses
 from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.report.checks import FINDINGS, GATES, Check, checks_of, overall, requirement
+from jaccard_eval.report.checks import FINDINGS, GATES, WORST, Check, checks_of, overall, requirement
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Table, columns
 from jaccard_eval.report.numbers import Measures, measures_of, signed_text, value_text
 from jaccard_eval.report.outputs.markdown import render, render_report
@@ -23,6 +23,7 @@ UNJUDGED = "none"
 
 def annotation_lines(checks: Iterable[Check]) -> list[str]:
     """Return one command per check that complains; the last one that GitHub would show counts those beyond it."""
+    # Failures first: of what GitHub cuts off, warnings are missed least.
     by_status: dict[Status, list[Check]] = {status: [] for status in LEVELS}
     for check in checks:
         by_status.get(check.status, []).append(check)
@@ -91,9 +92,19 @@ LEFT_OUT = "The full report is left out here: GitHub shows at most 1 MiB of summ
 def job_summary(result: Reportable, room: int = MAX_BYTES) -> str:
     """Return Markdown of at most `room` bytes; empty when not even its shortest form fits."""
     gates: Sequence[GateVerdict] = getattr(result, "gates", ())
-    title = _title(result, gates)
+    title, counts = f"jaccard-eval, {result.kind}", counted_statuses(gates)
+    if counts:
+        # The verdict in one line, with its sign: in a list of jobs no more of a summary is read.
+        worst = next((status for status in WORST if status in counts), Status.PASS)
+        words = ", ".join(f"{count:,} {WORDS[status]}" for status, count in counts.items())
+        title = f"{ICONS[worst]} {title}: {words}"
     measures = measures_of(result)
-    sections = [*_rules(gates), *_metrics(measures), *_findings(result)]
+    sections = [*_rules(gates), *_metrics(measures)]
+    found = [check for check in checks_of(result) if check.group == FINDINGS]
+    if found:
+        pairs = tuple((check.key, check.message.partition("\n")[0]) for check in found[:SHOWN_FINDINGS])
+        more = _more(len(found) - SHOWN_FINDINGS, "findings")
+        sections.append(Section("Findings", (KeyValues(pairs), *more)))
     brief = render_report(Report(title, tuple(sections), measures.signature))
     full = render(result, ReportOptions(per_class=True))
     folded = f"<details><summary>Full report</summary>\n\n{full}\n</details>\n"
@@ -101,17 +112,6 @@ def job_summary(result: Reportable, room: int = MAX_BYTES) -> str:
     # What does not fit is left out from the end: GitHub refuses a summary that is too long as a whole.
     forms = (f"{brief}\n{folded}\n", f"{brief}\n{LEFT_OUT}\n\n", f"{shortest}\n{LEFT_OUT}\n\n")
     return next((form for form in forms if len(form.encode("utf-8", "backslashreplace")) <= room), "")
-
-
-def _title(result: Reportable, gates: Sequence[GateVerdict]) -> str:
-    """Return the verdict in one line."""
-    counts = counted_statuses(gates)
-    title = f"jaccard-eval, {result.kind}"
-    if not counts:
-        return title
-    worst = next((status for status in (Status.FAIL, Status.WARN) if status in counts), Status.PASS)
-    words = ", ".join(f"{count:,} {WORDS[status]}" for status, count in counts.items())
-    return f"{ICONS[worst]} {title}: {words}"
 
 
 def _rules(gates: Sequence[GateVerdict]) -> list[Section]:
@@ -142,14 +142,6 @@ def _metrics(measures: Measures) -> list[Section]:
     if worst:
         sections.append(Section("Worst classes", (Table((Column("class"), Column(headline, "metric")), tuple(worst)),)))
     return sections
-
-
-def _findings(result: Reportable) -> list[Section]:
-    found = [check for check in checks_of(result) if check.group == FINDINGS]
-    if not found:
-        return []
-    pairs = tuple((check.key, check.message.partition("\n")[0]) for check in found[:SHOWN_FINDINGS])
-    return [Section("Findings", (KeyValues(pairs), *_more(len(found) - SHOWN_FINDINGS, "findings")))]
 
 
 def _more(hidden: int, what: str) -> tuple[Note, ...]:

@@ -41,6 +41,7 @@ def render(result: Reportable, options: ReportOptions) -> str:
     checks = checks_of(result)
     measures = measures_of(result)
     lines = [f"{name} {fixed(value)}" for name, value in measures.overall.items()]
+    # What was measured is a case of its own, so that a run without gates is not an empty suite.
     lines += [f"signature {measures.signature}"] if measures.signature else []
     computed = _case("result", result.kind, _output("\n".join(lines)))
     suites = [_suite(result.kind, (), [computed])]
