@@ -407,6 +407,7 @@ CODES = frozenset(
         "image-unlisted",
         "image-unreadable",
         "image-without-label",
+        "images-beside",
         "images-mismatch",
         "input-changed",
         "json-depth",

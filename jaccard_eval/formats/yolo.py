@@ -27,7 +27,7 @@ FORMAT = Format(
     summary="text files, one per image: class cx cy w h [conf], normalised; corners or x y w h in pixels; polygons",
     source="Ultralytics, Darknet, CVAT, Label Studio, Roboflow; text labels of Padilla's and Cartucho's evaluators",
     example="0 0.512500 0.430000 0.102300 0.200000\n",
-    carries=("images", "sizes", "names", "scores", "difficult"),
+    carries=("images", "sizes", "names", "scores"),  # the word difficult is read, not written: YOLO has none
 )
 
 BOX_NUMBERS = 4
@@ -88,13 +88,16 @@ def reads_name(name: str) -> bool:
 
 def leads_to(path: Path, split: str) -> list[Path]:
     """Return what a description leads to; of a folder of labels, where names of the classes are looked for."""
-    from jaccard_eval.formats._yolo.sources import described_paths, find_description
+    from jaccard_eval.formats._yolo.sources import described_paths, find_description, image_places
     from jaccard_eval.reading.names import names_files
 
     description = find_description(path)
     if description is not None:
         return described_paths(description, split)
-    return names_files(path) if files.is_folder(path) else []
+    if not files.is_folder(path):
+        return []
+    places = [place for root in (path, path / "labels") for place in image_places(root) if files.is_folder(place)]
+    return [*names_files(path), *places]
 
 
 def _label_files_in(folders: list[Peek]) -> list[Peek]:

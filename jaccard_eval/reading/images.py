@@ -8,7 +8,7 @@ import os
 import struct
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import BinaryIO
@@ -42,10 +42,13 @@ class ImageFolder:
     Parameters
     ----------
     root : str or Path
+    within : collection of str
+        The folders in it that count; all when there are none.
     """
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+    def __init__(self, root: str | os.PathLike[str], *, within: Collection[str] = ()) -> None:
         self.root = Path(root)
+        self.within = within
         self.findings = FindingLog()
         self._by_tier: dict[Callable[[str], str], dict[str, list[str]]] = {}
         require_folder(self.root, "the folder of images")
@@ -56,7 +59,8 @@ class ImageFolder:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Relative POSIX paths of all images, sorted."""
-        return tuple(name for name in list_tree(self.root, self.findings) if is_image_name(name))
+        names = (name for name in list_tree(self.root, self.findings) if is_image_name(name))
+        return tuple(name for name in names if not self.within or name.partition("/")[0] in self.within)
 
     def find(self, key: str) -> tuple[str, ...]:
         """Return the images that a key can mean: the first tier that has any, more than one when it is ambiguous.

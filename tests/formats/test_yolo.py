@@ -504,6 +504,71 @@ def test_images_of_another_set_are_an_error(refuse: Refuse, tmp_path: Path) -> N
     assert "images-mismatch" in refuse(BOX, images=pictures(tmp_path / "images", "x.png", "y.png"))
 
 
+# ---- images beside labels ----
+
+
+@pytest.mark.parametrize(
+    ("labels", "images", "start"),
+    [
+        ("labels", "images", "labels"),
+        ("labels", "images", "."),
+        ("labels/val", "images/val", "labels/val"),
+        ("labels/val", "images/val", "labels"),
+        ("valid/labels", "valid/images", "valid"),
+        ("both", "both", "both"),
+    ],
+)
+def test_images_beside_labels_give_sizes_and_images_without_objects(
+    load: Load, tmp_path: Path, labels: str, images: str, start: str
+) -> None:
+    pictures(tmp_path / images, "a.png", "empty.png", size=(200, 100))
+    data = (
+        load({f"{labels}/a.txt": BOX, "data.yaml": "nc: 1\nnames: [cat]\nval: elsewhere\n"}, start=start)
+        if (start != ".")
+        else load({f"{labels}/a.txt": BOX, "classes.txt": "cat\n"}, start=start)
+    )
+    assert [key.rpartition("/")[2] for key in data.images.keys] == ["a", "empty"]
+    assert xywh(data) == [[80, 30, 40, 40]]  # fractions of 200 x 100
+    assert (data.units, data.images.listed, data.labels.names) == ("px", True, ("cat",))
+    assert any(detail.startswith("images from ") and detail.endswith(images) for detail in data.details)
+    assert said(data) == ["image-without-label"]
+
+
+def test_images_of_other_splits_are_no_images_without_objects(load: Load, tmp_path: Path) -> None:
+    pictures(tmp_path / "images", "train/t.png", "train/u.png", "val/a.png", "val/b.png")
+    data = load({"labels/val/a.txt": BOX, "labels/val/b.txt": ""}, start="labels")
+    assert data.images.keys == ("val/a", "val/b")
+    both = load({"labels/val/a.txt": BOX, "labels/val/b.txt": "", "labels/train/t.txt": BOX}, start="labels")
+    assert both.images.keys == ("val/a", "val/b")
+
+
+def test_images_in_two_places_are_not_guessed_from(load: Load, tmp_path: Path) -> None:
+    pictures(tmp_path, "labels/a.png", "images/a.png")
+    data = load(BOX)
+    assert (data.units, data.images.listed) == ("norm", False)
+    assert said(data) == ["images-beside"]
+    assert "--images" in str(data.findings[0])
+
+
+def test_images_that_are_not_those_of_the_labels_are_not_used(load: Load, tmp_path: Path) -> None:
+    pictures(tmp_path / "images", "a.png", "c.png")
+    data = load({"labels/a.txt": BOX, "labels/b.txt": BOX})
+    assert (data.units, data.images.keys) == ("norm", ("a", "b"))
+    assert "has no image for 1 of 2 label files; it is not used. First: 'b'" in str(data.findings[0])
+
+
+def test_images_beside_predictions_give_sizes_and_no_further_images(load: Load, tmp_path: Path) -> None:
+    pictures(tmp_path / "images", "a.png", "c.png")
+    data = load(NEAR_EDGES.format(0.9, 0.8), role="pred")
+    assert (data.units, data.images.keys, data.images.listed) == ("px", ("a",), False)
+
+
+def test_given_images_go_before_those_that_lie_beside(load: Load, tmp_path: Path) -> None:
+    pictures(tmp_path / "images", "a.png", size=(10, 10))
+    data = load(BOX, images=pictures(tmp_path / "given", "a.png", size=(200, 100)))
+    assert xywh(data) == [[80, 30, 40, 40]]
+
+
 # ---- descriptions of data sets ----
 
 DATA_SET = {

@@ -87,11 +87,50 @@ def list_images(source: LabelSource, draft: Draft) -> ImageList:
         keys, names = list(images), list(images.values())
         found = [*names]
     else:
-        keys = list(source.files)
-        return ImageList(keys=keys, file_names=[None] * len(keys), sizes=unknown_sizes(len(keys)), is_complete=False)
+        return _list_beside(source, draft)
     severity = Severity.WARNING if draft.pictures is None else Severity.ERROR
     sizes = unknown_sizes(len(keys)) if folder is None else folder.read_sizes(found, findings, severity=severity)
     return ImageList(keys=keys, file_names=[*names], sizes=sizes, is_complete=True)
+
+
+def _list_beside(source: LabelSource, draft: Draft) -> ImageList:
+    """Return the images of the label files, with those that lie beside them where these are clearly meant.
+
+    Clearly: one place holds an image for each label file, by its relative path. Of ground truth, further images there
+    have no objects; predictions say nothing of them.
+    """
+    keys = list(source.files)
+    plain = ImageList(keys=keys, file_names=[None] * len(keys), sizes=unknown_sizes(len(keys)), is_complete=False)
+    if not source.beside or not keys:
+        return plain
+    findings, where = draft.findings, Where(str(source.root))
+    fix = "Pass the folder of images with --images."
+    if len(source.beside) > 1:
+        places = " and ".join(map(str, source.beside))
+        findings.note("images-beside", where, f"images lie in {places}; none of them is used", fix=fix)
+        return plain
+    # Labels that lie in folders of splits must not bring along the images of other splits.
+    firsts = {key.partition("/")[0] for key in keys} if all("/" in key for key in keys) else set()
+    folder = ImageFolder(source.beside[0], within=firsts)
+    names = folder.match(keys)
+    missing = [key for key, name in zip(keys, names, strict=True) if name is None or without_suffix(name) != key]
+    if missing:
+        detail = f"{folder.root} has no image for {len(missing):,} of {len(keys):,} label files; it is not used"
+        findings.note("images-beside", where, f"{detail}. First: {quoted_value(missing[0])}", fix=fix)
+        return plain
+    sizes = folder.read_sizes(names, findings, severity=Severity.WARNING)
+    draft.details.append(f"images from {folder.root.joinpath(*firsts) if len(firsts) == 1 else folder.root}")
+    if draft.options.role == "pred":
+        return replace(plain, file_names=names, sizes=sizes)
+    images = _pair(keys, folder, draft.options.role, findings)
+    free = [key for key in images if key not in source.files]
+    free_sizes = folder.read_sizes([images[key] for key in free], findings, severity=Severity.WARNING)
+    return ImageList(
+        keys=[*keys, *free],
+        file_names=[*names, *(images[key] for key in free)],
+        sizes=np.vstack((sizes, free_sizes)),
+        is_complete=True,
+    )
 
 
 def add_label_images(path: Path, draft: Draft) -> dict[str, Path]:

@@ -25,6 +25,7 @@ from jaccard_eval.reading.files import (
     is_label_name,
     list_tree,
     require_folder,
+    scan_folder,
     split_of,
 )
 from jaccard_eval.reading.images import ImageFolder
@@ -34,6 +35,7 @@ from jaccard_eval.text import did_you_mean, quoted_value
 
 DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data set, in order of preference
 
+_LOOKED_INTO = 20  # folders of a folder, to see whether there are images
 _YEAR = re.compile(r"20\d\d$")  # of COCO's splits: val2017
 _IMAGE_LISTS = frozenset({"train.txt", "val.txt", "valid.txt", "test.txt", "trainval.txt"})
 _USUAL_SUFFIXES = frozenset(
@@ -49,6 +51,7 @@ class LabelSource:
     files: dict[str, Path]  # label file by key, sorted
     images: dict[str, str] | None = None  # file name of each image by key, where the input lists them
     folder: ImageFolder | None = None  # the images that belong to the labels
+    beside: tuple[Path, ...] = ()  # where images lie as if they belonged to the labels; nobody said so
     names: tuple[str, ...] | None = None  # of classes, where the input gives them
     names_from: str = ""
     # Files in the folder that are neither labels nor anything usual beside labels.
@@ -72,7 +75,28 @@ def labels_of_folder(path: Path, split: str, findings: FindingLog) -> LabelSourc
     require_folder(path, "the folder of .txt label files")
     nested = path / "labels"
     root = nested if nested.is_dir() and not _has_labels(path) else path
-    return _of_split(folder_source(root, findings), split, findings)
+    source = _of_split(folder_source(root, findings), split, findings)
+    return replace(source, beside=tuple(dict.fromkeys(place for place in image_places(root) if _holds_images(place))))
+
+
+def image_places(labels: Path) -> list[Path]:
+    """Return where the images of a folder of labels can lie: with the labels, or in "images" for "labels".
+
+    A data.yaml above the labels has nothing to add: it names images, whose labels are found by the same rule.
+    """
+    there = Path(os.path.abspath(labels))  # noqa: PTH100 - "labels" may be the folder that we are in; links stay
+    parts = list(there.parts)
+    places = [there]
+    if "labels" in parts:
+        last = len(parts) - 1 - parts[::-1].index("labels")
+        places.append(Path(*parts[:last], "images", *parts[last + 1 :]))
+    return list(dict.fromkeys(places))
+
+
+def _holds_images(place: Path) -> bool:
+    """Whether a folder holds an image, itself or in a folder of it. Never raises."""
+    found, folders = scan_folder(place, is_image_name, _LOOKED_INTO)
+    return bool(found) or any(scan_folder(folder, is_image_name, 1)[0] for folder in folders)
 
 
 def folder_source(root: Path, findings: FindingLog) -> LabelSource:
