@@ -20,28 +20,14 @@ from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import SPLIT_NAMES, choose_split, list_tree, split_of
 from jaccard_eval.reading.tabular import ARROW_MAGIC, is_arrow, is_besides, is_parquet
-from jaccard_eval.reading.tabular.arrow_tables import EXTRA, ArrowColumn, Batch, flatten, is_wanted
+from jaccard_eval.reading.tabular.arrow_tables import EXTRA, ArrowColumn, Batch, arrow, flatten, is_wanted, types
 from jaccard_eval.reading.tabular.columns import count_known
 from jaccard_eval.reading.tabular.objects import OBJECTS, SINGULAR, add_table
-from jaccard_eval.reading.tabular.table import Column, Table, ValueColumn
+from jaccard_eval.reading.tabular.table import Column, Table
 from jaccard_eval.text import quoted_value
 
 OWN_KEY = b"jaccard_eval"
 HUGGING_FACE_KEY = b"huggingface"
-
-ClassNames = Mapping[str, Mapping[Key, str]]  # by the name of the column that has the keys
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remarks:
-    """What a table says of itself."""
-
-    # Names of classes by key, for the columns that have the keys.
-    class_names: ClassNames = field(default_factory=dict)
-    own: bool = False  # whether it was written here, so that the columns of ids are the keys
-    units: str | None = None
-    listed: bool = False  # this and the next as in `jaccard_eval.reading.tabular.table.Table`
-    named: bool = True
 
 
 def dump_remarks(column: str, classes: Mapping[Key, str], *, units: str, listed: bool, named: bool) -> bytes:
@@ -50,8 +36,8 @@ def dump_remarks(column: str, classes: Mapping[Key, str], *, units: str, listed:
     return json.dumps(about).encode()
 
 
-def read_remarks(metadata: Mapping[bytes, bytes]) -> Remarks:
-    """Return what the metadata of a schema says; what is not as expected says nothing."""
+def read_remarks(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
+    """Return what the metadata of a schema says of a `Table`; what is not as expected says nothing."""
     own = _loaded(metadata.get(OWN_KEY, b""))
     if isinstance(own, dict) and own.get("units") in ("px", "norm"):
         names: dict[Key, str] = {}
@@ -60,12 +46,11 @@ def read_remarks(metadata: Mapping[bytes, bytes]) -> Remarks:
             match pair:
                 case [int() | str() as key, str() as name] if not isinstance(key, bool):
                     names[key] = name
-        listed, named = own.get("listed") is True, own.get("named") is True
-        return Remarks(
-            class_names={str(own.get("column")): names}, own=True, units=own["units"], listed=listed, named=named
-        )
+        said = {name: own.get(name) is True for name in ("listed", "named")}
+        # What was written here has its ids in the columns of ids, and nothing else is a key.
+        return {"class_names": {str(own.get("column")): names}, "keyed": True, "units": own["units"], **said}
     described = _loaded(metadata.get(HUGGING_FACE_KEY, b""))
-    return Remarks(class_names=dict(_class_labels(_at(described, "info", "features"))))
+    return {"class_names": dict(_class_labels(_at(described, "info", "features")))}
 
 
 def _class_labels(features: Any) -> Iterator[tuple[str, dict[Key, str]]]:
@@ -117,7 +102,7 @@ class Content:
 
 def read_content(path: Path, findings: FindingLog) -> Content:
     """Read a file, whatever its suffix: Parquet, Arrow or an Arrow stream by its first bytes."""
-    arrow = require("pyarrow", extra=EXTRA)
+    require("pyarrow", extra=EXTRA)  # modules of it that are loaded already would do their part without the rest
     try:
         with files.open_regular(path) as file, files.unchanging(path, file):
             return _read(path, file, findings)
@@ -194,13 +179,12 @@ def _parquet(file: BinaryIO, content: Content, budget: _Budget) -> Iterator[Any]
 
 def _arrow(file: BinaryIO, start: bytes, content: Content, budget: _Budget) -> Iterator[Any]:
     """Yield the record batches of a file or a stream."""
-    arrow, ipc = require("pyarrow", extra=EXTRA), require("pyarrow.ipc", extra=EXTRA)
+    ipc = require("pyarrow.ipc", extra=EXTRA)
     is_file = start.startswith(ARROW_MAGIC)
     opener = ipc.open_file if is_file else ipc.open_stream
     schema = opener(file).schema
     file.seek(0)
     content.metadata = schema.metadata or {}
-    types = arrow.types
     are_bytes = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
     wanted = [at for at, column in enumerate(schema) if is_wanted((column.name,))]
     chosen = [at for at in wanted if not any(is_kind(schema.field(at).type) for is_kind in are_bytes)]
@@ -294,7 +278,6 @@ def _read_part(part: Part, draft: Draft) -> Content:
     except DataError as error:
         draft.findings.extend(error.findings)
         return Content()
-    arrow = require("pyarrow", extra=EXTRA)
     for at, batch in enumerate(content.batches):
         columns = dict(batch.columns)
         for name, value in part.columns.items():
@@ -309,13 +292,11 @@ def _read_part(part: Part, draft: Draft) -> Content:
 
 def _merged(parts: list[Part], contents: list[Content], draft: Draft) -> Table | None:
     """Return one table of all batches."""
-    arrow = require("pyarrow", extra=EXTRA)
     batches = [batch for content in contents for batch in content.batches]
     _check_alike(parts, contents, draft)
     try:
         tables = [
-            arrow.table({name: _mergeable(arrow, values) for name, values in batch.columns.items()})
-            for batch in batches
+            arrow.table({name: _mergeable(values) for name, values in batch.columns.items()}) for batch in batches
         ]
         merged = arrow.concat_tables(tables, promote_options="permissive")
     except (arrow.ArrowException, ValueError) as error:
@@ -336,20 +317,16 @@ def _merged(parts: list[Part], contents: list[Content], draft: Draft) -> Table |
     cells: dict[str, Column] = {name: ArrowColumn(merged.column(name)) for name in merged.column_names}
     unread = [name for content in contents for name in content.unread if name not in cells]
     said = [read_remarks(content.metadata) for content in contents]
-    remarks = said[0] if all(other == said[0] for other in said) else Remarks()  # what all files say alike
+    remarks = said[0] if all(other == said[0] for other in said) else {}  # what all files say alike
     # What was not read has a name that messages may repeat, and no cells.
-    cells |= {name: ValueColumn(()) for name in unread}
+    cells |= {name: Column(()) for name in unread}
     return Table(
         header=tuple(cells),
         columns=dict(enumerate(cells.values())),
         n_rows=len(rows),
         place=place,
-        listed=remarks.listed or bool(inner),
-        units=remarks.units,
-        class_names=remarks.class_names,
-        named=remarks.named,
-        keyed=remarks.own,
         bare=np.concatenate([batch.bare for batch in batches]) if inner else None,
+        **{**remarks, "listed": remarks.get("listed", False) or bool(inner)},
     )
 
 
@@ -364,10 +341,9 @@ def _check_alike(parts: list[Part], contents: list[Content], draft: Draft) -> No
             draft.findings.error("csv-column-missing", Where(str(part.path)), detail, fix="Write all files alike.")
 
 
-def _mergeable(arrow: Any, values: Any) -> Any:
+def _mergeable(values: Any) -> Any:
     """Return texts of every type as indices of a dictionary, so that files that differ in it go together."""
     kind, coded = values.type, arrow.dictionary(arrow.int32(), arrow.string())
-    types = arrow.types
     texts = kind.value_type if types.is_dictionary(kind) else kind
     is_text = types.is_string(texts) or types.is_large_string(texts) or types.is_string_view(texts)
     if not is_text:

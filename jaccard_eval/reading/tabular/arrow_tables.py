@@ -24,15 +24,21 @@ from jaccard_eval.reading.tabular.objects import (
     SINGULAR,
     USUAL,
 )
-from jaccard_eval.reading.tabular.table import Column, NumberColumn, ValueColumn, flags_of, read_key
+from jaccard_eval.reading.tabular.table import Column, NumberColumn, flags_of, read_key
 from jaccard_eval.text import quoted_value
 
 EXTRA = "parquet"
+
+# At the top, as this module is loaded only where such a table is read or written.
+arrow: Any = require("pyarrow", extra=EXTRA)
+compute: Any = require("pyarrow.compute", extra=EXTRA)
+types: Any = arrow.types
+
 MAX_SHOWN_ENTRIES = 20  # of a list that a message repeats
 
 
 @dataclass(frozen=True)
-class ArrowColumn(ValueColumn):
+class ArrowColumn(Column):
     """A column of an Arrow table; its cells become values for messages only."""
 
     values: Any  # pyarrow.ChunkedArray
@@ -57,7 +63,6 @@ class ArrowColumn(ValueColumn):
         coords = np.full((4, len(values)), np.nan)
         if not (hasattr(values.type, "value_type") and _is_number(values.type.value_type)):
             return [NumberColumn(column) for column in coords], self.filled
-        compute = require("pyarrow.compute", extra=EXTRA)
         whole = compute.fill_null(compute.equal(compute.list_value_length(values), 4), False)
         is_whole: BoolArray = _numpy(whole)
         # Lists of other lengths are left out first: only then are the numbers four to a row.
@@ -66,8 +71,7 @@ class ArrowColumn(ValueColumn):
 
     def flags(self, rows: RowIndices) -> tuple[BoolArray, RowIndices]:
         """Return some cells as flags (m,)."""
-        arrow = require("pyarrow", extra=EXTRA)
-        column = ArrowColumn(self.values.cast(arrow.int8())) if arrow.types.is_boolean(self.values.type) else self
+        column = ArrowColumn(self.values.cast(arrow.int8())) if types.is_boolean(self.values.type) else self
         return flags_of(*column.numbers(rows))
 
     def keys(self, rows: RowIndices) -> tuple[CodedKeys, RowIndices]:
@@ -78,7 +82,7 @@ class ArrowColumn(ValueColumn):
     def shown(self, row: int) -> str:
         """Return a cell for a message, with the type of the column."""
         cell = self.values[row]
-        is_list = isinstance(cell, require("pyarrow", extra=EXTRA).ListScalar) and cell.is_valid
+        is_list = isinstance(cell, arrow.ListScalar) and cell.is_valid
         if is_list and len(cell.values) > MAX_SHOWN_ENTRIES:  # one of nulls claims billions in a few bytes
             return f"a list of {len(cell.values):,} entries ({self._plain.type})"
         value = cell.as_py()
@@ -87,8 +91,7 @@ class ArrowColumn(ValueColumn):
     @cached_property
     def _plain(self) -> Any:
         """The cells themselves, where the file has indices of a dictionary."""
-        arrow = require("pyarrow", extra=EXTRA)
-        if not arrow.types.is_dictionary(self.values.type):
+        if not types.is_dictionary(self.values.type):
             return self.values
         return self.values.cast(self.values.type.value_type)
 
@@ -99,10 +102,9 @@ class ArrowColumn(ValueColumn):
     @cached_property
     def _keys(self) -> CodedKeys:
         """The keys of all cells, an empty text of what is none."""
-        arrow = require("pyarrow", extra=EXTRA)
         if not _is_key(self.values.type):
             return CodedKeys([""], np.zeros(len(self.values), dtype=np.int64)).take(slice(None))
-        coded = self.values if arrow.types.is_dictionary(self.values.type) else self.values.dictionary_encode()
+        coded = self.values if types.is_dictionary(self.values.type) else self.values.dictionary_encode()
         coded = coded.unify_dictionaries().combine_chunks()
         coded = coded.combine_chunks() if isinstance(coded, arrow.ChunkedArray) else coded
         at: dict[Key, int] = {"": 0}
@@ -117,12 +119,10 @@ class ArrowColumn(ValueColumn):
 
 
 def _is_number(kind: Any) -> bool:
-    types = require("pyarrow", extra=EXTRA).types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind))
 
 
 def _is_key(kind: Any) -> bool:
-    types = require("pyarrow", extra=EXTRA).types
     kind = kind.value_type if types.is_dictionary(kind) else kind
     is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
     return bool(is_text or types.is_integer(kind) or types.is_floating(kind))
@@ -135,7 +135,6 @@ def _floats(values: Any) -> FloatArray:
 
 
 def _numpy(values: Any) -> Any:
-    arrow = require("pyarrow", extra=EXTRA)
     return values.to_numpy() if isinstance(values, arrow.ChunkedArray) else values.to_numpy(zero_copy_only=False)
 
 
@@ -215,8 +214,7 @@ def _picture_columns(picture: Any) -> Iterator[tuple[str, Any]]:
 
 def _objects(objects: Any, rows: RowIndices, path: str, findings: FindingLog) -> tuple[RowIndices, Columns]:
     """Return the number of objects of each row, and their columns; of those that cannot be used there are none."""
-    compute = require("pyarrow.compute", extra=EXTRA)
-    is_null, kind = require("pyarrow", extra=EXTRA).types.is_null, objects.type
+    is_null, kind = types.is_null, objects.type
     # No row has an object, in a column that does not even say what they would be.
     if is_null(kind) or (_is_list(kind) and is_null(kind.value_type) and not _lengths(objects).any()):
         return np.zeros(len(rows), dtype=np.int64), dict.fromkeys(USUAL, objects.slice(0, 0))
@@ -252,14 +250,12 @@ def _renamed(fields: Columns) -> Columns:
 
 def _fields(structure: Any) -> Columns:
     """Return the fields of a structure, null where it is null."""
-    compute = require("pyarrow.compute", extra=EXTRA)
     names = [structure.type.field(at).name for at in range(structure.type.num_fields)]
     return {name: _plain(compute.struct_field(structure, [at])) for at, name in enumerate(names)}
 
 
 def _plain(values: Any) -> Any:
     """Return an array in one piece, without the name that a library gave its type."""
-    arrow = require("pyarrow", extra=EXTRA)
     if isinstance(values, arrow.ChunkedArray):
         values = values.combine_chunks()
         values = values.combine_chunks() if isinstance(values, arrow.ChunkedArray) else values
@@ -267,14 +263,12 @@ def _plain(values: Any) -> Any:
 
 
 def _lengths(lists: Any) -> RowIndices:
-    compute = require("pyarrow.compute", extra=EXTRA)
     lengths = compute.fill_null(compute.list_value_length(lists), 0)
     found: RowIndices = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
     return found
 
 
 def _taken(values: Any, rows: RowIndices, missing: Any = None) -> Any:
-    arrow = require("pyarrow", extra=EXTRA)
     return values.take(arrow.array(rows, mask=missing))
 
 
@@ -283,9 +277,8 @@ def _is_struct(values: Any) -> bool:
 
 
 def _is_struct_type(kind: Any) -> bool:
-    return bool(require("pyarrow", extra=EXTRA).types.is_struct(kind))
+    return bool(types.is_struct(kind))
 
 
 def _is_list(kind: Any) -> bool:
-    types = require("pyarrow", extra=EXTRA).types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))

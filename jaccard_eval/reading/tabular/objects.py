@@ -13,7 +13,7 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import described_json
 from jaccard_eval.reading.tabular.boxes import add_boxes
 from jaccard_eval.reading.tabular.columns import CLASS_IDS, IMAGE_IDS, Columns, position_of, resolve_columns
-from jaccard_eval.reading.tabular.table import Table, ValueColumn, read_cells
+from jaccard_eval.reading.tabular.table import Column, Table, read_cells
 
 OBJECTS = "objects"
 IMAGE_FIELD = "image"
@@ -71,8 +71,8 @@ class _Flat:
         inner_names = dict.fromkeys(name for box in self.inner for name in box)
         inner_names = inner_names or dict.fromkeys(USUAL if all(self.bare) else ())
         outer_names = dict.fromkeys(name for image in self.outer for name in image if name not in inner_names)
-        cells = {name: ValueColumn([image.get(name) for image in self.outer]) for name in outer_names}
-        cells |= {name: ValueColumn([box.get(name) for box in self.inner]) for name in inner_names}
+        cells = {name: Column([image.get(name) for image in self.outer]) for name in outer_names}
+        cells |= {name: Column([box.get(name) for box in self.inner]) for name in inner_names}
 
         def place(row: int, column: str | None) -> Where:
             box = f"{OBJECTS}[{self.positions[row]}]"

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,114 +38,15 @@ _KINDS = {bool: "a boolean", int: "a number", float: "a number", str: "text", di
 _INT64 = range(-(2**63), 2**63)
 
 
-class Column(Protocol):
-    """A column of cells; each reading of it also returns which of the rows asked for hold something else (positions).
-
-    Where a cell is missing, numbers are NaN, flags are false, and keys hold something else.
-    """
-
-    number_fix: ClassVar[str]
-    box_fix: ClassVar[str]
-
-    @property
-    def filled(self) -> BoolArray:
-        """Which cells hold anything, (n,)."""
-
-    def numbers(self, rows: RowIndices) -> tuple[FloatArray, RowIndices]:
-        """Return some cells as numbers (m,)."""
-
-    def packed(self) -> tuple[Sequence[Column], BoolArray]:
-        """Return all cells as four columns of n numbers, and which of them are no four."""
-
-    def flags(self, rows: RowIndices) -> tuple[BoolArray, RowIndices]:
-        """Return some cells as flags (m,)."""
-
-    def keys(self, rows: RowIndices) -> tuple[CodedKeys, RowIndices]:
-        """Return some cells as whole numbers or texts that are not empty (m,), the distinct ones as they appear."""
-
-    def shown(self, row: int) -> str:
-        """Return a cell for a message."""
-
-    def why_no_number(self, row: int) -> str:
-        """Say of a cell that it is no number."""
-
-
 @dataclass(frozen=True)
-class TextColumn:
-    """A column of texts, as delimited files have them. Each distinct text is parsed once, however often it occurs.
+class Column:
+    """A column of cells: Python values, None where there is none; columns of one type read theirs at once.
 
-    Parameters
-    ----------
-    coded : CodedKeys
-        All distinct texts in order of appearance.
-    commas : bool
-        Whether numbers are written 10,5.
+    A reading also returns which of the rows asked for hold something else (positions). Where a cell is missing, numbers
+    are NaN, flags are false, and keys hold something else.
     """
 
-    coded: CodedKeys
-    commas: bool = False
-    number_fix: ClassVar[str] = "Write numbers like 12.5: ASCII digits and a point, no units, separators, nan or inf."
-    box_fix: ClassVar[str] = 'Write a packed box like "[10, 20, 100, 200]".'
-
-    @cached_property
-    def filled(self) -> BoolArray:
-        """Which cells hold anything, (n,)."""
-        filled: BoolArray = (self._texts != "")[self.coded.codes]
-        return filled
-
-    def numbers(self, rows: RowIndices) -> tuple[FloatArray, RowIndices]:
-        """Return some cells as numbers (m,); an empty one is none."""
-        numbers, bad = self._numbers
-        codes = self.coded.codes[rows]
-        return numbers[codes], np.flatnonzero(np.isin(codes, bad))
-
-    def packed(self) -> tuple[Sequence[TextColumn], BoolArray]:
-        """Return all cells as four columns of n texts, and which of them are no four."""
-        parts, bad = split_packed(self._texts)
-        columns = [replace(self, coded=CodedKeys(part.tolist(), self.coded.codes)) for part in parts]
-        return columns, np.isin(self.coded.codes, bad)
-
-    def flags(self, rows: RowIndices) -> tuple[BoolArray, RowIndices]:
-        """Return some cells as flags (m,)."""
-        flags, bad = parse_flags(self._texts)
-        codes = self.coded.codes[rows]
-        return flags[codes], np.flatnonzero(np.isin(codes, bad))
-
-    def keys(self, rows: RowIndices) -> tuple[CodedKeys, RowIndices]:
-        """Return some cells as texts (m,), the distinct ones as they appear; empty ones are texts as well."""
-        # Of all rows the codes are in order already, which is most tables' case and saves a sort.
-        taken = self.coded if len(rows) == len(self.coded) else self.coded.take(rows)
-        return taken, np.empty(0, dtype=np.int64)
-
-    def shown(self, row: int) -> str:
-        """Return a cell for a message."""
-        return quoted_value(self.coded[row])
-
-    def why_no_number(self, row: int) -> str:
-        """Say of a cell that it is no number."""
-        text = str(self.coded[row])
-        comma = " (a decimal comma? read where half of all numbers have one)" if "," in text else ""
-        return f"{self.shown(row)} is not a plain finite number{comma}" if text.strip() else "the cell is empty"
-
-    @cached_property
-    def _texts(self) -> npt.NDArray[np.object_]:
-        return np.array(self.coded.distinct, dtype=np.object_)
-
-    @cached_property
-    def _numbers(self) -> tuple[FloatArray, RowIndices]:
-        return parse_numbers(replace_commas(self._texts) if self.commas else self._texts)
-
-
-@dataclass(frozen=True)
-class ValueColumn:
-    """A column of Python values, None where there is none.
-
-    Parameters
-    ----------
-    values : sequence
-    """
-
-    values: Sequence[Any] | FloatArray
+    values: Any  # n of them, by position
     number_fix: ClassVar[str] = "Write numbers; convert text before it is written."
     box_fix: ClassVar[str] = "Give each box a list of four numbers."
 
@@ -191,7 +92,65 @@ class ValueColumn:
 
 
 @dataclass(frozen=True)
-class NumberColumn(ValueColumn):
+class TextColumn(Column):
+    """A column of texts, as delimited files have them. Each distinct text is parsed once, however often it occurs."""
+
+    values: CodedKeys  # all distinct texts in order of appearance
+    commas: bool = False  # whether numbers are written 10,5
+    number_fix: ClassVar[str] = "Write numbers like 12.5: ASCII digits and a point, no units, separators, nan or inf."
+    box_fix: ClassVar[str] = 'Write a packed box like "[10, 20, 100, 200]".'
+
+    @cached_property
+    def filled(self) -> BoolArray:
+        """Which cells hold anything, (n,)."""
+        filled: BoolArray = (self._texts != "")[self.values.codes]
+        return filled
+
+    def numbers(self, rows: RowIndices) -> tuple[FloatArray, RowIndices]:
+        """Return some cells as numbers (m,); an empty one is none."""
+        numbers, bad = self._numbers
+        codes = self.values.codes[rows]
+        return numbers[codes], np.flatnonzero(np.isin(codes, bad))
+
+    def packed(self) -> tuple[Sequence[TextColumn], BoolArray]:
+        """Return all cells as four columns of n texts, and which of them are no four."""
+        parts, bad = split_packed(self._texts)
+        columns = [replace(self, values=CodedKeys(part.tolist(), self.values.codes)) for part in parts]
+        return columns, np.isin(self.values.codes, bad)
+
+    def flags(self, rows: RowIndices) -> tuple[BoolArray, RowIndices]:
+        """Return some cells as flags (m,)."""
+        flags, bad = parse_flags(self._texts)
+        codes = self.values.codes[rows]
+        return flags[codes], np.flatnonzero(np.isin(codes, bad))
+
+    def keys(self, rows: RowIndices) -> tuple[CodedKeys, RowIndices]:
+        """Return some cells as texts (m,), the distinct ones as they appear; empty ones are texts as well."""
+        # Of all rows the codes are in order already, which is most tables' case and saves a sort.
+        taken = self.values if len(rows) == len(self.values) else self.values.take(rows)
+        return taken, np.empty(0, dtype=np.int64)
+
+    def shown(self, row: int) -> str:
+        """Return a cell for a message."""
+        return quoted_value(self.values[row])
+
+    def why_no_number(self, row: int) -> str:
+        """Say of a cell that it is no number."""
+        text = str(self.values[row])
+        comma = " (a decimal comma? read where half of all numbers have one)" if "," in text else ""
+        return f"{self.shown(row)} is not a plain finite number{comma}" if text.strip() else "the cell is empty"
+
+    @cached_property
+    def _texts(self) -> npt.NDArray[np.object_]:
+        return np.array(self.values.distinct, dtype=np.object_)
+
+    @cached_property
+    def _numbers(self) -> tuple[FloatArray, RowIndices]:
+        return parse_numbers(replace_commas(self._texts) if self.commas else self._texts)
+
+
+@dataclass(frozen=True)
+class NumberColumn(Column):
     """A column of float64, NaN where there is none: what it holds is that of values, read at once."""
 
     values: FloatArray
