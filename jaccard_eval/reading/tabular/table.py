@@ -350,7 +350,7 @@ def read_cells(table: Table, columns: Columns, findings: FindingLog) -> BoxCells
     for column, keyed in ((columns.image, used), (columns.label, rows[labelled])):
         _, bad = table.columns[column].keys(keyed)
         fix = "Call images and classes by texts or by whole numbers."
-        cells.report(column, keyed[bad], "id-type", "is neither text nor a whole number", fix=fix)
+        cells.refuse(column, keyed[bad], "id-type", "is neither text nor a whole number", fix=fix)
     # Findings come in the order of reading: typed tables tell of images before boxes, as their rows are images.
     sizes = cells.sizes(columns, used) if table.typed else None
     coords = cells.coords(columns, rows)
@@ -388,7 +388,7 @@ class _CellReader:
         box = [self.table.columns[position] for position in positions]
         if len(box) == 1:
             parts, is_bad = box[0].packed()
-            self.report(positions[0], rows[is_bad[rows]], "csv-bbox", "is not four numbers", fix=box[0].box_fix)
+            self.refuse(positions[0], rows[is_bad[rows]], "csv-bbox", "is not four numbers", fix=box[0].box_fix)
             box, positions = list(parts), positions * len(parts)
         return np.stack([self.numbers(at, rows, part) for at, part in zip(positions, box, strict=True)], axis=1)
 
@@ -419,7 +419,7 @@ class _CellReader:
     def flags(self, position: int, rows: RowIndices) -> BoolArray:
         """Return the flags of a column."""
         flags, bad = self.table.columns[position].flags(rows)
-        self.report(position, rows[bad], "csv-flag", "is neither 0 nor 1", fix="Write 0, 1, true or false.")
+        self.refuse(position, rows[bad], "csv-flag", "is neither 0 nor 1", fix="Write 0, 1, true or false.")
         return flags
 
     def sizes(self, columns: Columns, used: RowIndices) -> FloatArray | None:
@@ -440,7 +440,7 @@ class _CellReader:
         )
         return sizes
 
-    def report(self, position: int, rows: RowIndices, code: str, what: str, *, fix: str) -> None:
+    def refuse(self, position: int, rows: RowIndices, code: str, what: str, *, fix: str) -> None:
         """Record what cells of a column are instead of what they should be."""
         column = self.table.columns[position]
         self.findings.add_rows(
