@@ -26,7 +26,7 @@ from jaccard_eval.features.audit.images import applied_numbers
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.formats import read_dataset
 from jaccard_eval.metrics.detection import match_sides, summary_refs
-from jaccard_eval.options import AlignOptions, EvaluateOptions, ReadOptions, SideOptions, to_document
+from jaccard_eval.options import EvaluateOptions, ReadOptions, SideOptions, to_document
 
 if TYPE_CHECKING:
     Source = str | os.PathLike[str] | Dataset | BoxTable
@@ -235,7 +235,7 @@ def _raise_errors(findings: Sequence[Finding]) -> None:
         raise DataError([one for one in findings if one.severity is Severity.ERROR or one.code not in errors])
 
 
-def align_datasets(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
+def align_datasets(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
     """Align, with the map of classes that the boxes speak for where it is asked for; say why where it fails.
 
     Raises

@@ -11,7 +11,7 @@ import contextlib
 import enum
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 from typing import Protocol as TypingProtocol
@@ -127,22 +127,13 @@ class Finding:
         return "\n".join([f"{self.severity}[{self.code}]: {self.message}", *(f"  {line}" for line in below)])
 
 
-@dataclass(slots=True)
-class _Group:
-    severity: Severity
-    code: str
-    fix: str
-    summary: str
-    table: Rows
-    count: int = 0
-    examples: list[Example] = field(default_factory=list)
-
-
 class FindingLog:
     """Collects findings while an input is read; one group per severity, code, file and field."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[Severity, str, str, str], _Group] = {}
+        # The first finding of each group, and what grows: how many there are, and some examples.
+        self._groups: dict[tuple[Severity, str, str, str], tuple[Finding, list[Example]]] = {}
+        self._counts: dict[tuple[Severity, str, str, str], int] = {}
 
     def error(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
         """Record a problem that makes the data unusable."""
@@ -187,17 +178,19 @@ class FindingLog:
     def findings(self) -> tuple[Finding, ...]:
         """All findings so far: errors, then warnings, then notes, each in the order of arrival."""
         rank = list(Severity)
-        groups = sorted(self._groups.values(), key=lambda group: rank.index(group.severity))
-        return tuple(Finding(g.severity, g.code, g.count, tuple(g.examples), g.fix, g.summary, g.table) for g in groups)
+        return tuple(
+            replace(first, count=self._counts[key], examples=tuple(examples))
+            for key, (first, examples) in sorted(self._groups.items(), key=lambda group: rank.index(group[0][0]))
+        )
 
     @property
     def has_errors(self) -> bool:
         """Whether any error was recorded."""
-        return any(group.severity is Severity.ERROR for group in self._groups.values())
+        return any(severity is Severity.ERROR for severity, *_ in self._groups)
 
     def has(self, *codes: str) -> bool:
         """Whether any finding of these codes was recorded."""
-        return any(group.code in codes for group in self._groups.values())
+        return any(code in codes for _, code, *_ in self._groups)
 
     def raise_errors(self) -> None:
         """Raise :class:`DataError` with everything found, when anything was an error."""
@@ -218,9 +211,12 @@ class FindingLog:
         where = examples[0].where
         field_name = (where.field or "").partition("[")[0]  # bbox[0] and bbox[3] are of one kind
         key = (severity, code, where.path, field_name)
-        group = self._groups.setdefault(key, _Group(severity, code, fix, summary, table))
-        group.count += count
-        group.examples.extend(examples[: MAX_EXAMPLES - len(group.examples)])
+        # What is to be said of a group is what its first finding says.
+        if key not in self._groups:
+            self._groups[key] = Finding(severity, code, 0, (), fix, summary, table), []
+        kept = self._groups[key][1]
+        kept.extend(examples[: MAX_EXAMPLES - len(kept)])
+        self._counts[key] = self._counts.get(key, 0) + count
 
 
 class DataError(JaccardEvalError):

@@ -115,32 +115,7 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlignOptions:
-    """How the two sides correspond; None and empty mean: find out.
-
-    Parameters
-    ----------
-    match_images : str, optional
-        One of `imagekeys.WAYS`: "id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1" (the
-        ground truth's id is the prediction's plus one) or "id-1".
-    extra_images : {"error", "ignore", "empty"}
-        What to do with prediction images that the ground truth does not have: stop, leave them out, or count them as
-        images without objects.
-    class_map : mapping of str to str, or str, optional
-        Prediction class to ground-truth class, or the name of a map (`data.classrules`).
-    classes, exclude_classes : sequence of str
-        Ground-truth classes to evaluate, or to leave out.
-    """
-
-    match_images: str | None = None
-    extra_images: str = "error"
-    class_map: Mapping[str, str] | str | None = None
-    classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate these classes only."})
-    exclude_classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate all classes but these."})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideOptions(AlignOptions):
+class SideOptions:
     """How both sides are read, chosen from and brought together; `evaluate` explains each.
 
     A field with a help is an option of the command line by its name and type; the others need words of their own there.
@@ -151,6 +126,14 @@ class SideOptions(AlignOptions):
         When a text stands where a list is expected, or a number is not finite.
     """
 
+    # One of `imagekeys.WAYS`; None finds out, as all do that are empty.
+    match_images: str | None = None
+    # Images that only the predictions have: "error", "ignore", or "empty" to count them as images without objects.
+    extra_images: str = "error"
+    # Prediction class to ground-truth class, or the name of a rule that `data.classmaps` knows.
+    class_map: Mapping[str, str] | str | None = None
+    classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate these classes only."})
+    exclude_classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate all classes but these."})
     score_min: float | None = field(default=None, metadata={"help": "Leave out predictions with a lower score."})
     nms: float | None = field(
         default=None,

@@ -8,7 +8,6 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from jaccard_eval.cli.ci import SYSTEMS, announce_failure
 from jaccard_eval.cli.inputs import IMAGES, LABELS, AnyPath, InputPath, InputText
@@ -36,6 +35,8 @@ from jaccard_eval.options import BY_FOLDER, SideOptions
 from jaccard_eval.text import did_you_mean, quoted_value, shown_json
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from jaccard_eval.options import Bootstrap, Slice
 
 PATH = AnyPath()
@@ -154,6 +155,8 @@ def _completed_from(
     """Return what completes a word for a shell; what is known is looked up when a word is to be completed."""
 
     def complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem  # brings the scripts of three shells along
+
         return [CompletionItem(name) for name in known() if name.startswith(start)]
 
     return complete

@@ -17,7 +17,7 @@ from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.data.signature import digest_rows, signature
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
-from jaccard_eval.options import AlignOptions
+from jaccard_eval.options import SideOptions
 from jaccard_eval.text import did_you_mean, example_keys, pluralise, quoted_value
 
 IntArray = npt.NDArray[np.int64]
@@ -36,7 +36,7 @@ class CommonImages:
     strategy: str
 
 
-def align_images(gt: Dataset, pred: Dataset, options: AlignOptions, findings: FindingLog) -> CommonImages:
+def align_images(gt: Dataset, pred: Dataset, options: SideOptions, findings: FindingLog) -> CommonImages:
     """Find the common images.
 
     Raises
@@ -59,7 +59,7 @@ def align_images(gt: Dataset, pred: Dataset, options: AlignOptions, findings: Fi
     return _with_extra(gt.images, pred.images, match, extra)
 
 
-def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: AlignOptions) -> ImageMatch:
+def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: SideOptions) -> ImageMatch:
     """Take the first strategy that is one-to-one and explains the prediction images that carry boxes.
 
     Where none does, equal keys need not explain them all: what is left over is then an extra image, which
@@ -187,7 +187,7 @@ def _lookalike(gt: Dataset, pred: Dataset, extra: IntArray) -> str:
     return ""
 
 
-def _keep_extra(extra: _Extra, options: AlignOptions, findings: FindingLog) -> bool:
+def _keep_extra(extra: _Extra, options: SideOptions, findings: FindingLog) -> bool:
     """Decide whether extra images count as images without objects (True) or are left out; or stop."""
     where = Where(extra.path, field="image")
     if options.extra_images == "error" and not extra.may_be_empty:
@@ -276,7 +276,7 @@ class Alignment:
         return self.placement.units
 
 
-def align(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
+def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
     """Align predictions with ground truth.
 
     Raises
@@ -305,7 +305,7 @@ def align(gt: Dataset, pred: Dataset, options: AlignOptions) -> Alignment:
     )
 
 
-def place(gt: Dataset, pred: Dataset, options: AlignOptions, findings: FindingLog) -> Placement:
+def place(gt: Dataset, pred: Dataset, options: SideOptions, findings: FindingLog) -> Placement:
     """Bring boxes to common images and units; the first half of `align`.
 
     Raises
@@ -407,7 +407,7 @@ def _to_pixels(
     return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], shapes=shapes))
 
 
-def _chosen_classes(labels: LabelMap, options: AlignOptions) -> RowArray:
+def _chosen_classes(labels: LabelMap, options: SideOptions) -> RowArray:
     """Return the row of each class among those to evaluate, -1 for classes left out."""
     for name in (*options.classes, *options.exclude_classes):
         if name not in labels.names:

@@ -16,7 +16,7 @@ from jaccard_eval.cli.options import FIELDS, SectionedCommand
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.data.protocol import ProtocolOptions
 from jaccard_eval.features.gates.config import build_schema
-from jaccard_eval.options import AlignOptions, EvaluateOptions, SideOptions, changed, to_document
+from jaccard_eval.options import EvaluateOptions, SideOptions, changed, to_document
 from jaccard_eval.runs import _converted
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -171,4 +171,3 @@ def test_the_docs_name_what_a_signature_says_of_a_selection() -> None:
     row = next(line for line in page.splitlines() if line.startswith("| `classes`"))
     chosen = names(SideOptions) - READING - {"gt_format", "pred_format", "allow"}
     assert set(re.findall(r"`(\w+)`", row.split("|")[1])) == chosen
-    assert names(AlignOptions) <= names(SideOptions)

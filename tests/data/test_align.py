@@ -5,11 +5,11 @@ from jaccard_eval.data.alignment import Alignment, align
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Severity
-from jaccard_eval.options import AlignOptions
+from jaccard_eval.options import SideOptions
 
 
 def _align(ours: Dataset, theirs: Dataset, **options: object) -> Alignment:
-    return align(ours, theirs, AlignOptions(**options))  # type: ignore[arg-type]
+    return align(ours, theirs, SideOptions(**options))  # type: ignore[arg-type]
 
 
 def _rows(aligned: Alignment, side: str) -> list[tuple[str, str, list[float]]]:

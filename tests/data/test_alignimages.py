@@ -6,12 +6,12 @@ from jaccard_eval.data.alignment import CommonImages, align_images
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity
-from jaccard_eval.options import AlignOptions
+from jaccard_eval.options import SideOptions
 
 
 def _align(ours: Dataset, theirs: Dataset, **options: str) -> tuple[CommonImages, tuple[Finding, ...]]:
     log = FindingLog()
-    common = align_images(ours, theirs, AlignOptions(**options), log)  # type: ignore[arg-type]
+    common = align_images(ours, theirs, SideOptions(**options), log)  # type: ignore[arg-type]
     return common, log.findings()
 
 

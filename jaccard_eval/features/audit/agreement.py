@@ -16,7 +16,7 @@ from jaccard_eval.data.protocol import COCO
 from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.order import Blocks, lengths_of_runs, stable_order, starts_of_runs
-from jaccard_eval.options import AlignOptions
+from jaccard_eval.options import SideOptions
 
 IntArray = npt.NDArray[np.int64]
 
@@ -251,7 +251,7 @@ def _try_way(gt: Dataset, pred: Dataset, name: str, used: BoolArray) -> ImageMat
     matched = int(np.count_nonzero(match.rows[used] >= 0))
     if not matched or not match.one_to_one:
         return None
-    options = AlignOptions(match_images=name, extra_images="ignore")
+    options = SideOptions(match_images=name, extra_images="ignore")
     try:
         placed = place(gt, pred, options, FindingLog())
     except DataError:  # units that cannot be brought together leave nothing to compare

@@ -31,7 +31,7 @@ from jaccard_eval.features.audit.agreement import (
 from jaccard_eval.features.audit.context import MISREAD, AuditContext, going_on
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.matching.order import lengths_of_runs, starts_of_runs
-from jaccard_eval.options import AlignOptions
+from jaccard_eval.options import SideOptions
 
 # A detector that works agrees with its own classes on most of the objects that it locates, and no renumbering of them
 # fits better by chance; the margins leave room for poor detectors and for small sets.
@@ -164,7 +164,7 @@ GIVEN_AT_MOST = 0.25  # share of those that the rule gives another class whose c
 ONE_CLASS = 0.75  # share whose classes must agree where only one class of the predictions speaks
 
 
-def applied_counting(gt: Dataset, pred: Dataset, options: AlignOptions, findings: FindingLog) -> str | None:
+def applied_counting(gt: Dataset, pred: Dataset, options: SideOptions, findings: FindingLog) -> str | None:
     """Return the rule by which class ids without names count, with a note of it; None unless boxes leave no doubt.
 
     Nothing is looked at where a rule would know fewer of the predicted classes than the ids as they are: a shift of ids

@@ -14,7 +14,7 @@ from jaccard_eval.data.imagekeys import OVERLOOKED, WAYS, match_by, posix, stem_
 from jaccard_eval.features.audit.agreement import LOW_AGREEMENT, ImageMatchTrial, is_better, take_sample, ways_to_match
 from jaccard_eval.features.audit.class_maps import Confusion, judge, option_text
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
-from jaccard_eval.options import AlignOptions
+from jaccard_eval.options import SideOptions
 from jaccard_eval.text import quoted_value
 
 MATCHED_SHARE = 0.5  # of the prediction images, from which a way is worth naming
@@ -32,7 +32,7 @@ _DIFFERENCE = {
 } | {way: f"names differ in {overlooked}" for way, overlooked in OVERLOOKED.items()}
 
 
-def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: AlignOptions) -> Finding:
+def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOptions) -> Finding:
     """Return a finding about images that do not correspond with what differs, and the option that mends it.
 
     Where images were matched and only some are left over, another way is named only if the boxes speak for it: ids off
@@ -43,7 +43,7 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: AlignO
     finding : Finding
         "image-unknown" or "image-ambiguous".
     gt, pred : Dataset
-    options : AlignOptions
+    options : SideOptions
         What the alignment was asked for.
     """
     ways = ways_to_match(gt, pred, WAYS)
@@ -61,7 +61,7 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: AlignO
     return finding if taken or not groups else _with_shared_names(finding, groups)
 
 
-def _taken_way(gt: Dataset, pred: Dataset, options: AlignOptions) -> str | None:
+def _taken_way(gt: Dataset, pred: Dataset, options: SideOptions) -> str | None:
     """Return the strategy that matches some images, when it is the images left over that are at fault."""
     try:
         return align_images(gt, pred, replace(options, extra_images="ignore"), FindingLog()).strategy
@@ -128,7 +128,7 @@ FEWEST_PAIRS = 3  # objects in one place from which a map is suggested where not
 
 
 def explain_failure(
-    findings: Sequence[Finding], gt: Dataset, pred: Dataset, options: AlignOptions
+    findings: Sequence[Finding], gt: Dataset, pred: Dataset, options: SideOptions
 ) -> tuple[Finding, ...]:
     """Return the findings of a failed alignment, those that the boxes can explain with evidence and the flag to add.
 
@@ -137,7 +137,7 @@ def explain_failure(
     findings : sequence of Finding
         Of the error.
     gt, pred : Dataset
-    options : AlignOptions
+    options : SideOptions
         What the alignment was asked for.
     """
     return tuple(
@@ -146,7 +146,7 @@ def explain_failure(
     )
 
 
-def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: AlignOptions) -> Finding:
+def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: SideOptions) -> Finding:
     """Add the maps of classes that objects in one place speak for."""
     placed = place(gt, pred, options, FindingLog())
     confusion = Confusion.of(take_sample(placed.gt, placed.pred, len(placed.images.table)))

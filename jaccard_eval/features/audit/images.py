@@ -24,7 +24,7 @@ from jaccard_eval.features.audit.agreement import (
 )
 from jaccard_eval.features.audit.context import MISREAD, AuditContext, going_on
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.options import AlignOptions
+from jaccard_eval.options import SideOptions
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 MIN_UNCOVERED = 5  # images without predictions, before they are more than chance
@@ -65,7 +65,7 @@ def check_images(context: AuditContext, findings: FindingLog) -> None:
         _check_place(context, findings)
 
 
-def applied_numbers(gt: Dataset, pred: Dataset, options: AlignOptions, findings: FindingLog) -> str | None:
+def applied_numbers(gt: Dataset, pred: Dataset, options: SideOptions, findings: FindingLog) -> str | None:
     """Return "number" where ids are the numbers in file names, as Ultralytics writes them, and boxes leave no doubt.
 
     Only ids that all exist are looked at: as ids they would pair each prediction with another image in silence.
@@ -247,7 +247,7 @@ def _report_numbering(context: AuditContext, own: Agreement, way: ImageMatchTria
 
 def _is_decisive(context: AuditContext, way: ImageMatchTrial) -> bool:
     """Whether one way to match images is beyond doubt, from the boxes of all of them: samples hold different ones."""
-    other = place(context.gt, context.pred, AlignOptions(match_images=way.name, extra_images="ignore"), FindingLog())
+    other = place(context.gt, context.pred, SideOptions(match_images=way.name, extra_images="ignore"), FindingLog())
     given, paired = (
         take_sample(placed.gt, placed.pred, len(placed.images.table), limit=ALL_BOXES)
         for placed in (context.aligned.placement, other)

@@ -11,7 +11,7 @@ from jaccard_eval.features.audit.agreement import take_sample
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.images import check_images
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
-from jaccard_eval.options import AlignOptions
+from jaccard_eval.options import SideOptions
 
 LABELS = LabelMap((1, 2), ("dog", "cat"), named=True)
 
@@ -51,7 +51,7 @@ def _one_each(n: int, *, left: float = 0) -> list[tuple[int, Box]]:
 
 
 def _evidence(gt: Dataset, pred: Dataset) -> AuditContext:
-    aligned = align(gt, pred, AlignOptions())
+    aligned = align(gt, pred, SideOptions())
     placed = aligned.placement
     return AuditContext(
         gt=gt,
