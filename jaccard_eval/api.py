@@ -178,7 +178,7 @@ def compare(
     >>> gt = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [20, 20, 40, 40]])
     >>> a = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.9])
     >>> b = BoxTable.from_arrays([0], [0], [[20, 20, 40, 40]], score=[0.9])
-    >>> [(str(one.kind), one.row) for one in compare(gt, a, b).others[0].changes]
+    >>> [(str(change.kind), change.row) for change in compare(gt, a, b).others[0].changes]
     [('lost', 0), ('found', 1)]
     """
     keywords = locals()

@@ -21,15 +21,7 @@ _NEW_FOLDER_MODE = 0o777
 
 
 def require_free(path: Path, inputs: Sequence[Path], *, replace: bool) -> None:
-    """Check, before anything is computed, that a file or folder can be written without harm.
-
-    Raises
-    ------
-    UsageError
-        When it exists and is not to be replaced, is no regular file or folder, or is, holds or lies in an input.
-    MachineError
-        When its folder is missing or read-only.
-    """
+    """Check, before anything is computed, that a file or folder can be written without harm."""
     target = Path(os.path.realpath(path))
     for source in inputs:
         origin = Path(os.path.realpath(source))
@@ -46,13 +38,7 @@ def require_free(path: Path, inputs: Sequence[Path], *, replace: bool) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file, or leave what was there.
-
-    Raises
-    ------
-    MachineError
-        With the path and the reason of the system.
-    """
+    """Write a file, or leave what was there."""
     target = Path(os.path.realpath(path))
     with contextlib.ExitStack() as cleanup, explained(path):
         if target.is_dir():
@@ -64,18 +50,6 @@ def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
     """Write a folder of files, by relative path, or leave what was there.
 
     The files are not forced to the disk one by one, which takes minutes for thousands of them.
-
-    Parameters
-    ----------
-    path : Path
-    files : mapping of str to bytes
-
-    Raises
-    ------
-    UsageError
-        When a folder that stands there holds files that are not written anew: they would be lost.
-    MachineError
-        With the path and the reason of the system.
     """
     target = Path(os.path.realpath(path))
     with contextlib.ExitStack() as cleanup, explained(path):

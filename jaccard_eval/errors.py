@@ -38,13 +38,7 @@ class MachineError(JaccardEvalError):
 
 
 def require(module: str, *, extra: str) -> ModuleType:
-    """Import a module of an optional library.
-
-    Raises
-    ------
-    MachineError
-        When it is not installed, with the command that installs it.
-    """
+    """Import a module of an optional library."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

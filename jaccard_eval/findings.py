@@ -67,31 +67,16 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One kind of problem in an input, with its count, its first examples and how to mend it.
-
-    Parameters
-    ----------
-    severity : Severity
-    code : str
-        Stable key in kebab-case; each is explained in ``docs/findings.md``.
-    count : int
-    examples : tuple of Example
-        The first few.
-    fix : str
-        What to do about it.
-    summary : str
-        One line about all occurrences, where there is more to say than their first one says.
-    table : tuple of tuple of str
-        Evidence in rows, the first of them the header; shown below the message.
-    """
+    """One kind of problem in an input, with its count, its first examples and how to mend it."""
 
     severity: Severity
-    code: str
+    code: str  # stable, in kebab-case; each is explained in docs/findings.md
     count: int
-    examples: tuple[Example, ...]
+    examples: tuple[Example, ...]  # the first few
     fix: str = ""
+    # One line about all occurrences, where there is more to say than their first one says.
     summary: str = ""
-    table: Rows = ()
+    table: Rows = ()  # evidence, shown below the message; the first row is the header
 
     @property
     def statement(self) -> str:

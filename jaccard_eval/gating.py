@@ -48,16 +48,7 @@ Judged = TypeVar("Judged", EvaluationResult, PixelsResult)
 
 
 class Gating:
-    """Gates with all that it takes to judge by them; the baseline is opened at once, so that a run fails early.
-
-    Raises
-    ------
-    UsageError
-        When a rule needs a baseline and none is named, or the file or its match table does not exist and
-        ``gates.missing_baseline`` says that this is an error.
-    SettingsError
-        When the file is no result: it belongs to the rules.
-    """
+    """Gates with all that it takes to judge by them; the baseline is opened at once, so that a run fails early."""
 
     def __init__(self, gates: Gates, baseline: Source | None, external: Mapping[str, float]) -> None:
         self.gates, self.external = gates, external

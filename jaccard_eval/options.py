@@ -119,11 +119,6 @@ class SideOptions:
     """How both sides are read, chosen from and brought together; `evaluate` explains each.
 
     A field with a help is an option of the command line by its name and type; the others need words of their own there.
-
-    Raises
-    ------
-    UsageError
-        When a text stands where a list is expected, or a number is not finite.
     """
 
     # One of `imagekeys.WAYS`; None finds out, as all do that are empty.
@@ -193,14 +188,14 @@ def changed(options: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, ReadOptions):  # the role follows from which side it is
-        return {name: _plain(one) for name, one in changed(value).items() if name != "role"}
+        return {name: _plain(item) for name, item in changed(value).items() if name != "role"}
     if isinstance(value, Bootstrap | Slice):  # whole, so that a later default changes no result that was written
         given = ((known.name, getattr(value, known.name)) for known in fields(value))
-        return {name: _plain(one) for name, one in given if one is not None}
+        return {name: _plain(item) for name, item in given if item is not None}
     if isinstance(value, Mapping):
-        return {str(key): str(one) for key, one in value.items()}
+        return {str(key): str(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return str(Path(value)) if isinstance(value, os.PathLike) else value
 
 

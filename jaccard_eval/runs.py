@@ -48,13 +48,7 @@ _FIRST_KEY = re.compile(rb'\s*{\s*"(bootstrap|correspondence)"')
 
 
 def read_document(path: Path) -> Any:
-    """Return what a JSON file holds; of a saved run, the document within it.
-
-    Raises
-    ------
-    DataError
-        When it cannot be read, is no JSON, repeats keys, or holds numbers that are not finite.
-    """
+    """Return what a JSON file holds; of a saved run, the document within it."""
     if is_saved_run(path):
         return saved_document(path)
     document = parse_json(path, read_text(path))
@@ -63,13 +57,7 @@ def read_document(path: Path) -> Any:
 
 
 def read_result(path: Path, kinds: Sequence[str]) -> dict[str, Any]:
-    """Return the document of a result, with nothing in it that a result cannot hold.
-
-    Raises
-    ------
-    DataError
-        When it is no result of these kinds, or holds what none can hold.
-    """
+    """Return the document of a result, with nothing in it that a result cannot hold."""
     document = read_document(path)
     require_result(path, document, kinds)
     return document  # type: ignore[no-any-return]
@@ -89,13 +77,7 @@ def require_result(path: Path, document: Any, kinds: Sequence[str]) -> None:
 
 
 def is_saved_run(source: object) -> bool:
-    """Whether a source is the path of a saved run; predictions may be archives as well.
-
-    Raises
-    ------
-    DataError
-        When what stands there cannot be read, so that nobody takes it for missing.
-    """
+    """Whether a source is the path of a saved run; predictions may be archives as well."""
     path = Path(source) if isinstance(source, str | os.PathLike) else None
     if path is None or path.suffix.lower() not in SUFFIXES or is_folder(path) or not is_there(path):
         return False
@@ -114,13 +96,7 @@ def run_beside(path: Path) -> Path:
 
 
 def saved_run_of(source: object) -> Path | None:
-    """Return the saved run that a source stands for: itself, or that beside its JSON document; None for anything else.
-
-    Raises
-    ------
-    DataError
-        When the document of an evaluation has no run beside it, or that of another evaluation.
-    """
+    """Return the saved run that a source stands for: itself, or that beside its JSON document; else None."""
     if is_saved_run(source):
         return Path(source)  # type: ignore[arg-type]
     path = Path(source) if isinstance(source, str | os.PathLike) else None
@@ -136,25 +112,13 @@ def saved_run_of(source: object) -> Path | None:
 
 
 def saved_document(path: Path) -> dict[str, Any]:
-    """Return the JSON document within a saved run.
-
-    Raises
-    ------
-    DataError
-        When it cannot be read back.
-    """
+    """Return the JSON document within a saved run."""
     result: dict[str, Any] = read_run(path, load_archive(path, FindingLog()).arrays)["result"]
     return result
 
 
 def read_run(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    """Return what a saved run holds beside its match table.
-
-    Raises
-    ------
-    DataError
-        When it cannot be read back.
-    """
+    """Return what a saved run holds beside its match table."""
     try:
         run = parse_json(path, decode(path, arrays[DOCUMENT].tobytes()))
     except DataError:
@@ -202,13 +166,7 @@ def _require_sound(path: Path, document: Any) -> None:
 
 
 def load_run(path: Path) -> EvaluationResult:
-    """Read an evaluation with its match table; metrics are computed from the table again.
-
-    Raises
-    ------
-    DataError
-        When it is no saved run, or its arrays do not belong together.
-    """
+    """Read an evaluation with its match table; metrics are computed from the table again."""
     arrays = load_archive(path, FindingLog()).arrays
     if DOCUMENT not in arrays:
         raise invalid_document(path, "is an archive of arrays, and no saved run", RUN_FIX)
@@ -404,13 +362,7 @@ class Saved:
 
 
 def read_saved(path: Path) -> Saved:
-    """Read the JSON document of an evaluation.
-
-    Raises
-    ------
-    DataError
-        When it is no such document, or lacks what it takes to run it again.
-    """
+    """Read the JSON document of an evaluation."""
     document = read_document(path)
     kind = document.get("kind") if isinstance(document, dict) else None
     # A document without a kind is looked at below, where all that is wrong with it is told.
@@ -440,7 +392,7 @@ def _unknown_names(document: Mapping[str, Any]) -> list[str]:
         ("options", options, EvaluateOptions),
         *((f"options.{side}", options.get(side) or {}, ReadOptions) for side in ("gt_options", "pred_options")),
         ("options.bootstrap", options.get("bootstrap") or {}, Bootstrap),
-        *((f"options.slices[{i}]", one, Slice) for i, one in enumerate(options.get("slices") or ())),
+        *((f"options.slices[{i}]", images, Slice) for i, images in enumerate(options.get("slices") or ())),
     ]
     # Sources are written into no document: what stands there under this name is none of ours.
     known = {kind: {field.name for field in fields(kind)} - {"sources"} for _, _, kind in parts}

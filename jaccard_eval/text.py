@@ -110,7 +110,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     import difflib
 
     close = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=0.6)
-    return f" Did you mean {' or '.join(quoted_value(one) for one in close)}?" if close else ""
+    return f" Did you mean {' or '.join(quoted_value(near) for near in close)}?" if close else ""
 
 
 _NUMERAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)

@@ -178,13 +178,7 @@ class ProtocolOptions:
     class_agnostic: bool = False
 
     def rules(self) -> Protocol:
-        """Return the protocol with the changes.
-
-        Raises
-        ------
-        UsageError
-            When there is no such protocol, or an option is not valid.
-        """
+        """Return the protocol with the changes."""
         require_lists(iou=self.iou, max_dets=self.max_dets, areas=self.areas)
         rules = get_protocol(self.protocol) if isinstance(self.protocol, str) else self.protocol
         changes: dict[str, Any] = {"class_agnostic": self.class_agnostic or rules.class_agnostic}

@@ -35,13 +35,12 @@ def broken_level(rule: Rule, limit: Limit, is_broken: IsBroken) -> tuple[Status,
 
 def nearest_level(limit: Limit) -> float:
     """Return the level that a value on the right side of all is told with."""
-    levels = (level for level in (limit.error, limit.warn) if level is not None)
-    return next(levels)
+    return next(level for level in (limit.error, limit.warn) if level is not None)
 
 
 def undefined_status(gates: Gates, rule: Rule) -> Status:
     """Return what becomes of an undefined value."""
-    policy = rule.missing_metric or gates.missing_metric
+    policy = gates.missing_policy(rule)
     return {"error": BROKEN[rule.severity], "warn": Status.WARN, "pass": Status.SKIP}[policy]
 
 
@@ -71,6 +70,7 @@ def aggregated(rule: Rule, values: Sequence[float], epsilon: float) -> float:
 
 def is_below(rule: Rule, value: float, epsilon: float) -> bool:
     """Whether an aggregate that counts low values counts this one."""
+    # A value that misses the bound by a rounding error has reached it.
     return value < (rule.below or 0.0) - epsilon
 
 
@@ -101,33 +101,13 @@ def judge(
     """Judge a result by rules.
 
     Values are compared as they are, never rounded, and pass when they miss a limit by no more than ``gates.epsilon``.
-
-    Parameters
-    ----------
-    gates : Gates
-    run : Answers
-        What is judged.
-    baseline : Answers, optional
-        What it is compared with. Limits on changes need it, unless ``gates.missing_baseline`` lets it be missing.
-    external : mapping of str to float, optional
-        Values that are measured elsewhere, by name; NaN where undefined.
-
-    Returns
-    -------
-    tuple of GateVerdict
-        One for each limit of each value, in the order of the rules and of the classes.
-
-    Raises
-    ------
-    UsageError
-        With everything that the rules name and that does not exist, or when run and baseline cannot be compared.
-        A limit that needs a baseline which is not there is such a thing.
     """
     if baseline is not None:
         require_comparable(run, baseline)
     bench = _Bench(gates, run, baseline, external or {})
     verdicts: list[GateVerdict] = []
     problems = []
+    # A metric that does not exist in one rule is no reason to hide what is wrong with the next.
     for rule in gates.rules:
         try:
             verdicts += bench.judge(rule)
@@ -143,29 +123,23 @@ def require_comparable(run: Answers, baseline: Answers) -> None:
     if run.kind != baseline.kind:
         raise UsageError(f"the baseline is of another kind: {baseline.kind}, and the run is of kind {run.kind}")
     now, before = signature_fields(run.signature), signature_fields(baseline.signature)
-    names = [name for name in {**before, **now} if name not in MAY_DIFFER]
-    differing = [name for name in names if now.get(name) != before.get(name)]
+    differing = [name for name in {**before, **now} if name not in MAY_DIFFER and now.get(name) != before.get(name)]
     if differing:
-        listed = "; ".join(f"{name} was {_part(before, name)} and is {_part(now, name)}" for name in differing)
+
+        def told(fields: Mapping[str, str], name: str) -> str:
+            return quoted_value(fields[name]) if name in fields else "not set"
+
+        listed = "; ".join(f"{name} was {told(before, name)} and is {told(now, name)}" for name in differing)
         raise UsageError(
             f"the baseline cannot be compared with this run: {listed}. Make a new one with --update-baseline."
         )
 
 
-def _part(fields: Mapping[str, str], name: str) -> str:
-    return quoted_value(fields[name]) if name in fields else "not set"
-
-
 def matching_classes(patterns: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the classes that names and globs match, in the order of `known`.
-
-    Raises
-    ------
-    UsageError
-        When one of them matches nothing.
-    """
+    """Return the classes that names and globs match, in the order of `known`."""
     found: set[str] = set()
     for pattern in patterns:
+        # A name is taken as it is first: classes may be called [x] or a*b.
         matched = {pattern} & set(known) or {name for name in known if fnmatchcase(name, pattern)}
         if not matched:
             raise UsageError(f"no class is matched by {quoted_value(pattern)}.{did_you_mean(pattern, known)}")
@@ -193,41 +167,37 @@ class _Bench:
     run: Answers
     baseline: Answers | None
     external: Mapping[str, float]
+    # By name, and whether it is the run's: a slice is evaluated once, however many rules ask for it.
     slices: dict[tuple[str, bool], Answers] = field(default_factory=dict)
 
     def judge(self, rule: Rule) -> list[GateVerdict]:
         """Return the verdicts of one rule: each subject's, each limit's."""
         if self.baseline is None and rule.needs_baseline and self.gates.missing_baseline == "error":
             raise UsageError("there is no baseline to compare with")
-        return [verdict for subject in self._subjects(rule) for verdict in self._judge_subject(rule, subject)]
-
-    def _subjects(self, rule: Rule) -> list[tuple[str | None, ...]]:
-        """Return the classes whose values become one; None stands for all classes together."""
-        if not rule.classes:
-            return [(None,)]
-        names = matching_classes(rule.classes, self.run.class_names)
-        return [names] if rule.aggregate else [(name,) for name in names]
-
-    def _judge_subject(self, rule: Rule, subject: tuple[str | None, ...]) -> list[GateVerdict]:
-        cells = {name: self._measure(rule, name) for name in subject}
-        kept = tuple(name for name in subject if cells[name].n >= rule.min_support)
-        run = self._sample(rule, cells, kept)
-        baseline = self._of_baseline(rule, kept)
-        return [self._verdict(rule, limit, run, baseline) for limit in rule.limits]
+        # Classes whose values become one; None stands for all classes together.
+        subjects: list[tuple[str | None, ...]] = [(None,)]
+        if rule.classes:
+            names = matching_classes(rule.classes, self.run.class_names)
+            subjects = [names] if rule.aggregate else [(name,) for name in names]
+        verdicts = []
+        for subject in subjects:
+            cells = {name: self._measure(rule, name) for name in subject}
+            kept = tuple(name for name in subject if cells[name].n >= rule.min_support)
+            run, baseline = self._sample(rule, cells, kept), self._of_baseline(rule, kept)
+            verdicts += [self._verdict(rule, limit, run, baseline) for limit in rule.limits]
+        return verdicts
 
     def _measure(self, rule: Rule, class_name: str | None) -> MetricValue:
-        if rule.is_external:
-            return self._external(rule.metric.strip())
-        return self._on_slice(self.run, rule).value(qualified(rule.reference, {"class": class_name}))
-
-    def _external(self, ref: str) -> MetricValue:
-        """Return a value that was handed in, else one that a saved result remembers."""
+        """Return a value of the run; what is measured elsewhere was handed in, or a saved result remembers it."""
+        if not rule.is_external:
+            return self._on_slice(self.run, rule).value(qualified(rule.reference, {"class": class_name}))
+        ref = rule.metric.strip()
         name = ref.removeprefix(EXTERNAL)
         if name in self.external:
             value = self.external[name]
-            return MetricValue(
-                ref=MetricRef(name=ref), value=value, n=0, reason="no value was given" if math.isnan(value) else None
-            )
+            reason = "no value was given" if math.isnan(value) else None
+            return MetricValue(ref=MetricRef(name=ref), value=value, n=0, reason=reason)
+        # A saved result was judged by its own rules before, and has the values of these.
         try:
             return self.run.value(ref)
         except UsageError:
@@ -253,6 +223,7 @@ class _Bench:
             answers = self._on_slice(self.baseline, rule)
             cells = {name: answers.value(qualified(rule.reference, {"class": name})) for name in kept}
         except UsageError:
+            # An older baseline may not hold a number; a rule that only shows it beside the run's does without.
             if rule.needs_baseline:
                 raise
             return None
@@ -269,14 +240,11 @@ class _Bench:
         defined = [name for name in kept if name not in gaps]
         small = len(cells) - len(kept)
         notes = [f"{small:,} of {len(cells):,} classes left out: support below {rule.min_support:,}"] if small else []
-        if gaps and (not defined or self._policy(rule) == "error"):
+        if gaps and (not defined or self.gates.missing_policy(rule) == "error"):
             return _Sample(cells, math.nan, n, "; ".join([_undefined(gaps, cells), *notes]))
         notes = [f"left out: {_undefined(gaps, cells)}", *notes] if gaps else notes
         value, remark = _aggregated(rule, {str(name): cells[name].value for name in defined}, self.gates.epsilon)
         return _Sample(cells, value, n, "; ".join([*remark, *notes]), has_gaps=bool(gaps))
-
-    def _policy(self, rule: Rule) -> str:
-        return rule.missing_metric or self.gates.missing_metric
 
     def _verdict(self, rule: Rule, limit: Limit, run: _Sample, baseline: _Sample | None) -> GateVerdict:
         base = math.nan if baseline is None else baseline.value
@@ -310,15 +278,18 @@ class _Bench:
             return Status.SKIP, nearest, run.reason
         if limit.check in AGAINST_BASELINE and baseline is None:
             return WITHOUT_BASELINE[self.gates.missing_baseline], nearest, "no baseline"
-        undefined = _why_undefined(limit, run, baseline)
-        if undefined:
-            return undefined_status(self.gates, rule), nearest, undefined
         base = math.nan if baseline is None else baseline.value
+        if math.isnan(run.value):
+            return undefined_status(self.gates, rule), nearest, run.reason
+        if limit.check in AGAINST_BASELINE and baseline is not None and math.isnan(base):
+            return undefined_status(self.gates, rule), nearest, f"the baseline is {baseline.reason}"
         margin = partial(margin_of, limit.check, value=run.value, baseline=base)
+        # Not "< -epsilon": a margin that is no number breaks the limit.
         broken = broken_level(rule, limit, lambda level: not margin(level) >= -self.gates.epsilon)
         if broken is not None:
             return (*broken, run.reason)
-        passed = Status.WARN if run.has_gaps and self._policy(rule) == "warn" else Status.PASS
+        # What was left out could have been the worst: that is worth a warning where one is asked for.
+        passed = Status.WARN if run.has_gaps and self.gates.missing_policy(rule) == "warn" else Status.PASS
         return passed, nearest, run.reason
 
 
@@ -328,15 +299,6 @@ def _undefined(gaps: Sequence[str | None], cells: Mapping[str | None, MetricValu
     names = ", ".join(quoted_value(name) for name in gaps[:SHOWN_CLASSES] if name is not None and len(cells) > 1)
     more = f" and {len(gaps) - SHOWN_CLASSES:,} more" if len(gaps) > SHOWN_CLASSES else ""
     return f"undefined for {names}{more}: {why}" if names else f"undefined: {why}"
-
-
-def _why_undefined(limit: Limit, run: _Sample, baseline: _Sample | None) -> str:
-    """Return why a comparison cannot be made; empty when it can."""
-    if math.isnan(run.value):
-        return run.reason
-    if limit.check in AGAINST_BASELINE and baseline is not None and math.isnan(baseline.value):
-        return f"the baseline is {baseline.reason}"
-    return ""
 
 
 def _aggregated(rule: Rule, values: Mapping[str, float], epsilon: float) -> tuple[float, list[str]]:

@@ -139,37 +139,18 @@ _GLOB = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigText:
-    """Where a configuration stands, and what its text is like.
+    """Where a configuration stands, and what its text is like."""
 
-    Parameters
-    ----------
-    path : str
-        For messages.
-    table : str
-        Name of the table that holds it, with a dot behind; empty in a file of its own.
-    typed : bool
-        Whether numbers are numbers; YAML is read as texts.
-    rule_lines : sequence of int
-        The line that each rule begins in; empty when unknown.
-    read_names : callable
-        Reads a file of image names, by its path as the configuration has it.
-    """
-
-    path: str
-    table: str = ""
-    typed: bool = True
-    rule_lines: Sequence[int] = ()
+    path: str  # for messages
+    table: str = ""  # the table that holds it, with a dot behind; empty in a file of its own
+    typed: bool = True  # whether numbers are numbers; YAML is read as texts
+    rule_lines: Sequence[int] = ()  # the line that each rule begins in; empty when unknown
+    # Reads a file of image names, by its path as the configuration has it.
     read_names: Callable[[str], tuple[str, ...]] = lambda _: ()
 
 
 def parse_config(content: Mapping[str, Any], text: ConfigText, *, further: Sequence[Rule] = ()) -> Gates | None:
-    """Return the gates of a configuration, with `further` rules behind its own; None when it says nothing of gates.
-
-    Raises
-    ------
-    UsageError
-        With all unknown keys, values of a wrong type and rules that cannot mean what they say.
-    """
+    """Return the gates of a configuration, with `further` rules behind its own; None when it says nothing of gates."""
     reader = _Reader(text)
     top = reader.take(content, CONFIG_KEYS, Where(text.path, record=text.table.rstrip(".") or None))
     gates = _gates(top["gates"], reader, further) if "gates" in top else None
@@ -181,17 +162,17 @@ def _gates(table: Mapping[str, Any], reader: _Reader, further: Sequence[Rule]) -
     """Return the gates; None when there are problems, which the reader then holds."""
     where = reader.place("gates")
     values = reader.take(table, GATES_KEYS, where)
-    rules = [_rule(one, i, reader) for i, one in enumerate(values.pop("rules", ()))]
+    rules = [_rule(rule, i, reader) for i, rule in enumerate(values.pop("rules", ()))]
     slices = [_slice(name, given, reader) for name, given in values.pop("slices", {}).items()]
     bootstrap = _bootstrap(values.pop("bootstrap"), reader) if "bootstrap" in values else None
     if reader.problems:
         return None
     try:
-        own = tuple(rule for rule in rules if rule)
-        chosen = tuple(one for one in slices if one)
-        return Gates(rules=(*own, *further), slices=chosen, bootstrap=bootstrap, **values)
+        own, chosen = (rule for rule in rules if rule), (images for images in slices if images)
+        return Gates(rules=(*own, *further), slices=tuple(chosen), bootstrap=bootstrap, **values)
     except UsageError as error:
-        reader.say_lines(where, str(error))
+        for problem in str(error).split("\n"):
+            reader.say(where, problem)
     return None
 
 
@@ -215,11 +196,14 @@ def _rule(table: Mapping[str, Any], i: int, reader: _Reader) -> Rule | None:
 def _slice(name: str, given: Any, reader: _Reader) -> Slice | None:
     """Return a slice: a list of names and globs, or the path of a file of names."""
     where = reader.place("gates.slices", name)
-    if isinstance(given, list) and all(isinstance(one, str) for one in given):
+    if isinstance(given, list) and all(isinstance(glob, str) for glob in given):
         return Slice(name=name, patterns=tuple(given))
     if isinstance(given, str) and not _GLOB.search(given):
-        return Slice(name=name, patterns=reader.names(given, where), exact=True)
-    if isinstance(given, str):
+        try:
+            return Slice(name=name, patterns=reader.text.read_names(given), exact=True)
+        except UsageError as error:
+            reader.say(where, str(error))
+    elif isinstance(given, str):
         reader.say(where, f"a text is the path of a file of names; write globs as a list: [{quoted_value(given)}]")
     else:
         expected = "a list of names and globs, or the path of a file of names"
@@ -250,17 +234,6 @@ class _Reader:
     def say(self, where: Where, problem: str) -> None:
         self.problems.append(f"{where}: {problem}")
 
-    def say_lines(self, where: Where, problems: str) -> None:
-        for problem in problems.split("\n"):
-            self.say(where, problem)
-
-    def names(self, path: str, where: Where) -> tuple[str, ...]:
-        try:
-            return self.text.read_names(path)
-        except UsageError as error:
-            self.say(where, str(error))
-        return ()
-
     def take(self, table: Any, keys: Mapping[str, Key], where: Where) -> dict[str, Any]:
         """Return the values that are as their keys say, by the key with underscores."""
         if not isinstance(table, Mapping):
@@ -268,6 +241,7 @@ class _Reader:
             return {}
         values: dict[str, Any] = {}
         for given, value in table.items():
+            # Keys have dashes; who writes Python, or YAML for other tools, types underscores.
             name = str(given).replace("_", "-")
             if name not in keys:
                 meant = did_you_mean(name, keys) or f" Known are {', '.join(keys)}."
@@ -275,14 +249,11 @@ class _Reader:
             elif name.replace("-", "_") in values:
                 self.say(where, f"{name} is given twice, with dashes and with underscores")
             else:
-                self._keep(values, name, keys[name], value, where)
+                try:
+                    values[name.replace("-", "_")] = _converted(value, keys[name], typed=self.text.typed)
+                except UsageError as error:
+                    self.say(replace(where, field=name), str(error))
         return values
-
-    def _keep(self, values: dict[str, Any], name: str, key: Key, value: Any, where: Where) -> None:
-        try:
-            values[name.replace("-", "_")] = _converted(value, key, typed=self.text.typed)
-        except UsageError as error:
-            self.say(replace(where, field=name), str(error))
 
 
 def _converted(value: Any, key: Key, *, typed: bool) -> Any:
@@ -290,25 +261,22 @@ def _converted(value: Any, key: Key, *, typed: bool) -> Any:
     if isinstance(value, str) and value in key.choices:
         return value
     if key.type in (NUMBER, WHOLE):
-        return _number(value, key, typed=typed)
+        # YAML is read as texts, so that no name becomes true, null or a date.
+        if not typed and isinstance(value, str) and is_numeral(value.strip()):
+            value = float(value)
+            value = int(value) if key.type == WHOLE and value.is_integer() else value
+        # To Python, true is a number.
+        if isinstance(value, int if key.type == WHOLE else int | float) and not isinstance(value, bool):
+            return value if key.type == WHOLE else float(value)
+        raise UsageError(f"expected {_expected(key)}, got {shown_json(value)}")
     if key.type == TEXTS:
         value = [value] if isinstance(value, str) else value
-        if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
             return tuple(value)
     expected = {TEXT: str, TABLE: Mapping, TABLES: list, TEXTS: ()}[key.type]
     if isinstance(value, expected):  # type: ignore[arg-type]
         return value
     raise UsageError(f"expected {_expected(key)}, got {shown_json(value)}")
-
-
-def _number(value: Any, key: Key, *, typed: bool) -> float | int:
-    if not typed and isinstance(value, str) and is_numeral(value.strip()):
-        value = float(value)
-        value = int(value) if key.type == WHOLE and value.is_integer() else value
-    kinds = int if key.type == WHOLE else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kinds):
-        raise UsageError(f"expected {_expected(key)}, got {shown_json(value)}")
-    return value if key.type == WHOLE else float(value)
 
 
 def _expected(key: Key) -> str:

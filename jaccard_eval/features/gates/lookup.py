@@ -50,24 +50,10 @@ class Answers(TypingProtocol):
         """Its classes."""
 
     def value(self, ref: str) -> MetricValue:
-        """Return the value of a reference.
-
-        Raises
-        ------
-        UsageError
-            When there is no such metric or class, or the result does not hold it.
-        """
+        """Return the value of a reference."""
 
     def on(self, images: Slice) -> Answers:
         """Return the answers for some of the images; for the errors see `value`."""
-
-
-class Named(TypingProtocol):
-    """A row of a class."""
-
-    @property
-    def name(self) -> str:
-        """Of the class."""
 
 
 class ListedResult(TypingProtocol):
@@ -82,8 +68,8 @@ class ListedResult(TypingProtocol):
         """All that can change its numbers."""
 
     @property
-    def per_class(self) -> Sequence[Named]:
-        """Its classes."""
+    def per_class(self) -> Sequence[Any]:
+        """Rows of the classes, which have a name."""
 
     def value(self, ref: MetricRef) -> MetricValue:
         """Return a value that is listed; a KeyError else."""
@@ -122,13 +108,7 @@ def answers_of(result: EvaluationResult | ListedResult) -> ResultAnswers:
 
 
 def parse_ref(text: str, kind: str, class_names: Sequence[str]) -> MetricRef:
-    """Return the reference that a text is to a result of a kind; of label maps only what there is a value of.
-
-    Raises
-    ------
-    UsageError
-        When there is no such metric; of label maps, no such class.
-    """
+    """Return the reference that a text is to a result of a kind; of label maps only what there is a value of."""
     if kind == EvaluationResult.kind:
         return MetricRef.parse(text)
     head, items = split_ref(text)
@@ -155,20 +135,7 @@ def parse_ref(text: str, kind: str, class_names: Sequence[str]) -> MetricRef:
 
 
 class SavedAnswers:
-    """The summary, the classes, the operating points, the slices and the cells of the gates that a JSON document holds.
-
-    Parameters
-    ----------
-    document : mapping
-        As ``EvaluationResult.to_dict`` and ``PixelsResult.to_dict`` give it.
-    path : str
-        For messages.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError, AttributeError, UsageError
-        When the document is not of that form.
-    """
+    """The summary, classes, operating points, slices and cells of the gates that a JSON document holds."""
 
     def __init__(self, document: Mapping[str, Any], path: str) -> None:
         self.path = path
@@ -178,7 +145,7 @@ class SavedAnswers:
         self._table: Answers | None = None
         self._axes = _axes(document, self.class_names) if self.kind == EvaluationResult.kind else None
         summary = (
-            self._value(name, value, document["support"][name], document["undefined"].get(name))
+            _measured(self._parsed(name), value, document["support"][name], document["undefined"].get(name))
             for name, value in document["metrics"].items()
         )
         held = (*summary, *(_box_values(document) if self._axes else _map_values(document)))
@@ -196,6 +163,7 @@ class SavedAnswers:
 
     def with_table(self, table: Answers) -> SavedAnswers:
         """Return the answers of the match table, and of the document what was measured elsewhere."""
+        # Copies: the document is read once, and its values are shared.
         both = copy.copy(self)
         both.class_names, both._table = table.class_names, table
         return both
@@ -227,11 +195,9 @@ class SavedAnswers:
     def _remember(self, cells: Iterable[Mapping[str, Any]], values: Values) -> None:
         """Add what was measured beyond the summary."""
         for cell in cells:
-            metric = self._value(cell["metric"], cell["value"], cell["n"], cell["reason"])
+            metric = _measured(self._parsed(cell["metric"]), cell["value"], cell["n"], cell["reason"])
+            # The summary and the classes come first; a cell repeats them at most.
             values.setdefault(self._key(metric.ref), metric)
-
-    def _value(self, ref: str, value: float | None, n: int, reason: str | None) -> MetricValue:
-        return _measured(self._parsed(ref), value, n, reason)
 
     def _parsed(self, ref: str) -> MetricRef:
         """Read a reference; of what is measured elsewhere, the cells of the gates have the value."""

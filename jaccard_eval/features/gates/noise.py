@@ -40,27 +40,14 @@ Drawn = tuple[Resamples | None, Resamples]  # of the baseline and of the run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedRuns:
-    """The match tables of a run and of its baseline, and how their images are drawn.
-
-    Parameters
-    ----------
-    run : DetectionMetrics
-    base : DetectionMetrics, optional
-    settings : Bootstrap
-    draw : callable
-        Measures metrics of one or several runs at the same resamples of their images.
-    count : callable
-        Says how many units the images of some names are.
-    known : Resamples, optional
-        Of the whole run, where it was resampled already.
-    """
+    """The match tables of a run and of its baseline, and how their images are drawn."""
 
     run: DetectionMetrics
     base: DetectionMetrics | None
     settings: Bootstrap
-    draw: Draw
-    count: Callable[[Sequence[str]], int] = len
-    known: Resamples | None = None
+    draw: Draw  # measures metrics of one or several runs at the same resamples of their images
+    count: Callable[[Sequence[str]], int] = len  # how many units the images of some names are
+    known: Resamples | None = None  # of the whole run, where it was resampled already
 
     def measure(self, images: Slice | None, refs: Sequence[MetricRef]) -> Drawn:
         """Measure both at the same resamples of all images, or of a slice as if these were all."""
@@ -79,25 +66,7 @@ class PairedRuns:
 
 
 def weigh_noise(verdicts: Sequence[GateVerdict], gates: Gates, runs: PairedRuns) -> tuple[GateVerdict, ...]:
-    """Give verdicts the spread of what they judge, and judge those again whose rules ask for significance.
-
-    Parameters
-    ----------
-    verdicts : sequence of GateVerdict
-        As if no rule asked for significance.
-    gates : Gates
-        That they are of.
-    runs : PairedRuns
-
-    Returns
-    -------
-    tuple of GateVerdict
-
-    Raises
-    ------
-    UsageError
-        When a rule asks for the significance of what is not resampled, or there are fewer than two images.
-    """
+    """Give verdicts the spread of what they judge, and judge those again whose rules ask for significance."""
     rules = {rule.id: rule for rule in gates.rules}
     cases = [_Case(gates, rules[verdict.rule], verdict) for verdict in verdicts]
     refuse((problem for case in cases for problem in case.problems()), None)
@@ -200,7 +169,7 @@ class _Case:
         limit, significance = limit_of(self.rule, verdict), str(verdict.significance)
         broken = broken_level(self.rule, limit, drop_breaks(verdict, delta, self.gates.epsilon))
         # Undefined classes that were left out may be worth a warning, even where no level is broken.
-        policy = self.rule.missing_metric or self.gates.missing_metric
+        policy = self.gates.missing_policy(self.rule)
         gaps = any(math.isnan(cell.value) for cell in verdict.cells if cell.n >= self.rule.min_support)
         passed = Status.WARN if gaps and policy == "warn" else Status.PASS
         status, level = broken or (passed, nearest_level(limit))
@@ -239,70 +208,43 @@ def _why(delta: PairedDelta, allowed: float, *, is_broken: bool) -> str:
     return ""
 
 
-Bounds = tuple[float, float]
-
-
 def find_ties(verdicts: Sequence[GateVerdict], gates: Gates, metrics: DetectionMetrics) -> tuple[GateVerdict, ...]:
-    """Give verdicts on AP its bounds over all orders of equal scores, where these end differently.
-
-    Parameters
-    ----------
-    verdicts : sequence of GateVerdict
-    gates : Gates
-        That they are of.
-    metrics : DetectionMetrics
-        Of the run. The baseline is taken as it is.
-    """
+    """Give verdicts on AP its bounds over all orders of equal scores, where these end differently."""
     if not has_ties(metrics.table):
         return tuple(verdicts)
-    finder = _Finder(gates, metrics)
-    return tuple(map(finder.look, verdicts))
-
-
-class _Finder:
-    """Finds bounds; the curves of each slice are made once."""
-
-    def __init__(self, gates: Gates, metrics: DetectionMetrics) -> None:
-        self._gates = gates
-        self._metrics = metrics
-        self._rules = {rule.id: rule for rule in gates.rules}
-        self._bounds: dict[str, TieBounds] = {}
-
-    def look(self, verdict: GateVerdict) -> GateVerdict:
-        """Return a verdict with the bounds that its status depends on, else as it is."""
-        rule = self._rules[verdict.rule]
+    rules = {rule.id: rule for rule in gates.rules}
+    bounds: dict[str, TieBounds] = {}  # by slice: its curves are made once, and "" stands for all images
+    found = []
+    for verdict in verdicts:
+        rule = rules[verdict.rule]
         refs = kept_refs(rule, verdict)
+        # There are bounds of AP alone.
         if not refs or any(ref.name != "AP" for ref in refs):
-            return verdict
-        low, high = self._interval(rule, refs)
-        statuses = {self._status(rule, verdict, value) for value in (low, verdict.value, high)}
-        return replace(verdict, ties=(low, high)) if high - low > WIDEST and len(statuses) > 1 else verdict
+            found.append(verdict)
+            continue
+        if verdict.slice not in bounds:
+            part = part_of(metrics, gates.slice_of(rule))
+            bounds[verdict.slice] = TieBounds(part.curves, part.axes)
+        ends = zip(*(bounds[verdict.slice].interval(ref) for ref in refs), strict=True)
+        low, high = sorted(aggregated(rule, end, gates.epsilon) for end in ends)
+        statuses = {_status_at(value, verdict, rule, gates.epsilon) for value in (low, verdict.value, high)}
+        decides = high - low > WIDEST and len(statuses) > 1
+        found.append(replace(verdict, ties=(low, high)) if decides else verdict)
+    return tuple(found)
 
-    def _interval(self, rule: Rule, refs: Sequence[MetricRef]) -> Bounds:
-        bounds = self._bounds_on(self._gates.slice_of(rule))
-        ends = zip(*(bounds.interval(ref) for ref in refs), strict=True)
-        low, high = sorted(aggregated(rule, end, self._gates.epsilon) for end in ends)
-        return low, high
 
-    def _bounds_on(self, images: Slice | None) -> TieBounds:
-        name = "" if images is None else images.name
-        if name not in self._bounds:
-            part = part_of(self._metrics, images)
-            self._bounds[name] = TieBounds(part.curves, part.axes)
-        return self._bounds[name]
+def _status_at(value: float, verdict: GateVerdict, rule: Rule, epsilon: float) -> Status | None:
+    """Return what a verdict would be if its value were another; None where no level were broken."""
+    if verdict.significance and verdict.spread and verdict.spread.paired:
+        moved = shifted(verdict.spread.paired, value - verdict.value)
+        breaks = drop_breaks(verdict, moved, epsilon)
+    else:
 
-    def _status(self, rule: Rule, verdict: GateVerdict, value: float) -> Status | None:
-        """Return what a verdict would be if its value were another; None where no level were broken."""
-        limit, epsilon = limit_of(rule, verdict), self._gates.epsilon
-        if verdict.significance and verdict.spread and verdict.spread.paired:
-            broken = broken_level(
-                rule, limit, drop_breaks(verdict, shifted(verdict.spread.paired, value - verdict.value), epsilon)
-            )
-        else:
-            broken = broken_level(
-                rule, limit, lambda level: not margin_of(verdict.check, level, value, verdict.baseline) >= -epsilon
-            )
-        return broken and broken[0]
+        def breaks(level: float) -> bool:
+            return not margin_of(verdict.check, level, value, verdict.baseline) >= -epsilon
+
+    broken = broken_level(rule, limit_of(rule, verdict), breaks)
+    return broken and broken[0]
 
 
 DIGITS = 2  # of the limit that is proposed

@@ -110,6 +110,7 @@ class Rule:
     where: Where | None = None
 
     def __post_init__(self) -> None:
+        # All at once, and when the rule is made: an evaluation can take minutes before it is judged.
         refuse(_problems_of_rule(self), self.where)
         if not self.id:
             object.__setattr__(self, "id", _default_id(self))
@@ -117,12 +118,9 @@ class Rule:
     @property
     def limits(self) -> tuple[Limit, ...]:
         """The limits that are set, in the order of `CHECKS`."""
-        every = (Limit(check, self._level(check), self._level(f"warn-{check}")) for check in CHECKS)
+        fields_of = [(check, check.replace("-", "_")) for check in CHECKS]
+        every = (Limit(check, getattr(self, name), getattr(self, f"warn_{name}")) for check, name in fields_of)
         return tuple(limit for limit in every if limit.error is not None or limit.warn is not None)
-
-    def _level(self, key: str) -> float | None:
-        level: float | None = getattr(self, key.replace("-", "_"))
-        return level
 
     @property
     def needs_baseline(self) -> bool:
@@ -188,6 +186,10 @@ class Gates:
         """Whether images are to be resampled for any rule."""
         return self.bootstrap is not None or self.needs_tables
 
+    def missing_policy(self, rule: Rule) -> str:
+        """Return what becomes of an undefined value of a rule: as it says itself, else as for all."""
+        return rule.missing_metric or self.missing_metric
+
     def slice_of(self, rule: Rule) -> Slice | None:
         """Return the slice of a rule; None for all images."""
         return next((images for images in self.slices if images.name == rule.slice), None)
@@ -219,10 +221,6 @@ def _problems_of_gates(gates: Gates) -> Iterator[str]:
     ids = [rule.id for rule in gates.rules]
     for name in sorted({name for name in ids if ids.count(name) > 1}):
         yield f"{ids.count(name)} rules have the id {quoted_value(name)}; give each its own"
-    yield from _problems_of_slices(gates)
-
-
-def _problems_of_slices(gates: Gates) -> Iterator[str]:
     known = [images.name for images in gates.slices]
     for images in gates.slices:
         if not images.patterns:
@@ -247,7 +245,10 @@ def _problems_of_rule(rule: Rule) -> Iterator[str]:
     if rule.min_support < 0:
         yield f"min-support cannot be negative; got {rule.min_support}"
     yield from _problems_of_external(rule) if rule.is_external else _problems_of_metric(rule)
-    yield from _problems_of_classes(rule)
+    if rule.aggregate and not rule.classes:
+        yield 'aggregate needs classes, such as classes = "*"'
+    if (rule.aggregate == "count-below") != (rule.below is not None):
+        yield 'aggregate = "count-below" and below = VALUE need each other'
     yield from _problems_of_numbers(rule)
     yield from _problems_of_levels(rule)
 
@@ -274,6 +275,7 @@ def _problems_of_metric(rule: Rule) -> Iterator[str]:
         return
     if rule.classes and "class" in items:
         yield f"metric {quoted_value(rule.metric)} names a class, and there is a key classes; keep one"
+    # A count of bad classes is better when lower, whatever its metric is.
     counts_below = rule.aggregate == "count-below"
     lower_is_better = counts_below or (head in METRICS and not METRICS[head].higher_is_better)
     if lower_is_better and any(limit.check.startswith("max-drop") for limit in rule.limits):
@@ -281,31 +283,24 @@ def _problems_of_metric(rule: Rule) -> Iterator[str]:
         yield f"{what} is better when lower: a drop is no loss; limit max-rise instead"
 
 
-def _problems_of_classes(rule: Rule) -> Iterator[str]:
-    if rule.aggregate and not rule.classes:
-        yield 'aggregate needs classes, such as classes = "*"'
-    if (rule.aggregate == "count-below") != (rule.below is not None):
-        yield 'aggregate = "count-below" and below = VALUE need each other'
-
-
 def _problems_of_numbers(rule: Rule) -> Iterator[str]:
     """Refuse what is no number in the range of its key, and ask for percentages written as such."""
     for field in fields(rule):
         value = getattr(rule, field.name)
         key = field.name.replace("_", "-")
+        check = key.removeprefix("warn-")
         if isinstance(value, float) and not math.isfinite(value):
             yield f"{key} must be a finite number; got {value:g}"
-        elif key.removeprefix("warn-") in (*CHECKS, "below") and value is not None:
-            yield from _problems_of_limit(rule, key, float(value))
-
-
-def _problems_of_limit(rule: Rule, key: str, value: float) -> Iterator[str]:
-    if value < 0 and (key.removeprefix("warn-") in AGAINST_BASELINE or not rule.is_external):
-        yield f"{key} cannot be negative; got {value:g}"
-    elif value > 1 and _is_share(rule, key):
-        meant = f". Did you mean {value / 100:.6g}?" if value <= 100 else ""
-        what = "a share of the baseline's value" if key.endswith("-relative") else f"{quoted_value(rule.metric)} lies"
-        yield f"{key} = {value:g}: {what} in [0, 1]{meant}"
+        elif check not in (*CHECKS, "below") or value is None:
+            continue
+        elif value < 0 and (check in AGAINST_BASELINE or not rule.is_external):
+            yield f"{key} cannot be negative; got {float(value):g}"
+        elif value > 1 and _is_share(rule, key):
+            # Per cent are the usual slip, and such a limit would always or never be kept.
+            meant = f". Did you mean {value / 100:.6g}?" if value <= 100 else ""
+            relative = key.endswith("-relative")
+            what = "a share of the baseline's value" if relative else f"{quoted_value(rule.metric)} lies"
+            yield f"{key} = {float(value):g}: {what} in [0, 1]{meant}"
 
 
 def _is_share(rule: Rule, key: str) -> bool:
