@@ -216,10 +216,10 @@ MUTANTS = (
         "R8",
         "equal scores by the last in the file",
         "descending_order",
-        "np.sort(A * N + B)",
-        "N - 1 - np.sort(A * N + (N - 1 - B)) % N",
+        "np.argsort(-A, kind='stable')",
+        "len(A) - 1 - np.argsort(-A[::-1], kind='stable')",
     ),
-    Mutant("R8", "ascending scores", "descending_order", "np.argsort(-A)", "np.argsort(A)"),
+    Mutant("R8", "ascending scores", "descending_order", "-A", "A"),
     Mutant(
         "R9",
         "ground truth from the end of the file",
