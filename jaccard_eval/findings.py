@@ -132,6 +132,12 @@ class FindingLog:
         """Record what was decided or assumed."""
         self._add(Severity.NOTE, code, [Example(where, detail)], fix, table=table)
 
+    def report(
+        self, severity: Severity, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()
+    ) -> None:
+        """Record a problem whose weight depends on what was found."""
+        self._add(severity, code, [Example(where, detail)], fix, table=table)
+
     def add_rows(
         self,
         severity: Severity,

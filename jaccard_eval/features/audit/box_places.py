@@ -365,5 +365,6 @@ def _report_rounding(context: AuditContext, side: Dataset, step: Step, findings:
     )
     evidence_rows = tuple((f"{t:g}", f"{(overlap < t).mean():.1%}") for t in THRESHOLDS)
     table = (("IoU threshold", "objects that rounding alone can push below it"), *evidence_rows)
-    report = findings.warning if side.role == "pred" and smallest >= WARNED else findings.note
-    report("box-rounded", Where(side.path), text, fix="Export coordinates with all their digits.", table=table)
+    severity = Severity.WARNING if side.role == "pred" and smallest >= WARNED else Severity.NOTE
+    fix = "Export coordinates with all their digits."
+    findings.report(severity, "box-rounded", Where(side.path), text, fix=fix, table=table)

@@ -7,7 +7,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.features.audit.context import AuditContext
-from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.metrics.averages import WIDEST, TieBounds, has_ties
 from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.text import pluralise
@@ -123,9 +123,10 @@ def _report_threshold(context: AuditContext, lowest: float, findings: FindingLog
         f"no score is below {lowest:.4g}{_tool(lowest)}: what lies below was cut off, and AP with it: "
         f"{now:.4f} as given, at most {most:.4f} if every further detection were a hit"
     )
-    report = findings.warning if most - now > WORTH_A_WARNING else findings.note
+    severity = Severity.WARNING if most - now > WORTH_A_WARNING else Severity.NOTE
     where = Where(context.pred.path, field="score")
-    report("score-thresholded", where, text, fix="Predict again with a score threshold of 0.001 or none.")
+    fix = "Predict again with a score threshold of 0.001 or none."
+    findings.report(severity, "score-thresholded", where, text, fix=fix)
 
 
 def _tool(lowest: float) -> str:
