@@ -367,4 +367,4 @@ def _report_rounding(context: AuditContext, side: Dataset, step: Step, findings:
     table = (("IoU threshold", "objects that rounding alone can push below it"), *evidence_rows)
     severity = Severity.WARNING if side.role == "pred" and smallest >= WARNED else Severity.NOTE
     fix = "Export coordinates with all their digits."
-    findings.report(severity, "box-rounded", Where(side.path), text, fix=fix, table=table)
+    findings.add_one(severity, "box-rounded", Where(side.path), text, fix=fix, table=table)

@@ -126,7 +126,7 @@ def _report_threshold(context: AuditContext, lowest: float, findings: FindingLog
     severity = Severity.WARNING if most - now > WORTH_A_WARNING else Severity.NOTE
     where = Where(context.pred.path, field="score")
     fix = "Predict again with a score threshold of 0.001 or none."
-    findings.report(severity, "score-thresholded", where, text, fix=fix)
+    findings.add_one(severity, "score-thresholded", where, text, fix=fix)
 
 
 def _tool(lowest: float) -> str:
