@@ -36,6 +36,7 @@ def _explain_folder(peek: Peek, known: Sequence[str], recognise: Callable[[Peek]
         return DataError.single("folder-unreadable", Where(str(folder)), f"cannot be listed: {reason_of(error)}")
     files = [entry for entry in entries if not entry.is_dir() and not is_image_name(entry.name)][:MAX_FILES]
     choices: list[str] = []
+    # Files go before folders: where a project holds both, the file with all boxes is likelier meant.
     for entry in [*files, *(entry for entry in entries if entry.is_dir())][:MAX_FILES]:
         formats = recognise(peek.at(entry))
         if len(formats) == 1:

@@ -66,7 +66,11 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     tasks = list(listed_records(path, draft))
     addresses = [_address(task) for task in tasks]
     collector, left_out = RecordCollector(draft), Counter[str]()
-    units = "px" if any(map(_names_size, tasks)) else "norm"  # older exports name no sizes
+    # Results say how large their image is, but for those of older exports. In JSON-MIN they stand in the task itself.
+    entries = [entry for task in tasks for entry in _objects(list(task.values.values()))]
+    results = _objects([entry.get("result") for entry in entries])
+    is_sized = any(entry.get(_WIDTH) is not None for entry in (*entries, *results))
+    units = "px" if is_sized else "norm"
     for task, key in zip(tasks, _keys(addresses, draft), strict=True):
         chosen = _chosen(task, options.role, left_out)
         _add_task(collector, key, task, chosen, units=units)
@@ -77,13 +81,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(left_out.items()))
         detail = f"one annotation or prediction of a task is read, the latest; set aside: {kinds}"
         draft.findings.note("annotations-unused", Where(draft.path), detail)
-
-
-def _names_size(task: Record) -> bool:
-    """Whether any result of a task says how wide its image is; those of JSON-MIN stand in the task itself."""
-    entries = _objects(list(task.values.values()))
-    results = _objects([entry.get("result") for entry in entries])
-    return any(entry.get(_WIDTH) is not None for entry in (*entries, *results))
 
 
 def _objects(lists: list[Any]) -> list[dict[str, Any]]:
@@ -118,6 +115,7 @@ def _chosen(task: Record, role: str, left_out: Counter[str]) -> Record | None:
     if not task.has("data"):
         return None
     given = list(task.records(kind)) if task.has(kind) else []
+    # A skipped task keeps the annotation that was begun, marked as cancelled.
     kept = [annotation for annotation in given if not annotation.values.get("was_cancelled")]
     marked = [annotation for annotation in kept if annotation.values.get("ground_truth")]
     if len(given) > 1 or len(kept) < len(given):
@@ -129,13 +127,20 @@ def _chosen(task: Record, role: str, left_out: Counter[str]) -> Record | None:
 def _add_task(collector: RecordCollector, key: str, task: Record, chosen: Record | None, *, units: str) -> None:
     if chosen is not None:
         results = list(chosen.records("result"))
-    else:  # in JSON-MIN the boxes of a task stand in the field that the project calls its labels
-        named = [name for name, value in task.values.items() if any(map(_is_labelled, _objects([value])))]
+    else:
+        # In JSON-MIN the boxes of a task stand in a field whose name the project chose.
+        listed = {name: _objects([value]) for name, value in task.values.items()}
+        named = [
+            name
+            for name, found in listed.items()
+            if any(_LABELS in result or result.keys() >= {_SHARED_LABELS, *_SIDES} for result in found)
+        ]
         results = [result for name in named for result in task.records(name)]
     sized = next((result for result in results if result.has(_WIDTH) and result.has(_HEIGHT)), None)
     collector.add_image(key, size=UNKNOWN_SIZE if sized is None else (sized.number(_WIDTH), sized.number(_HEIGHT)))
     values = [result.record("value") if result.has("value") else result for result in results]
     fields = [_labels_field(value) for value in values]
+    # Tools that share their labels write a rectangle twice: bare, and with labels under the same id.
     labelled = {result.values.get("id") for result, field in zip(results, fields, strict=True) if field}
     for result, value, field in zip(results, values, fields, strict=True):
         kind = result.values.get("type")
@@ -150,10 +155,6 @@ def _add_task(collector: RecordCollector, key: str, task: Record, chosen: Record
                 collector.add_box(key, names.text(name), box, value.where, score=score)
         elif kind != "rectangle" or result.values.get("id") not in labelled:
             collector.count_shape(result.text("type") if kind is not None else "without a type")
-
-
-def _is_labelled(result: dict[str, Any]) -> bool:
-    return _LABELS in result or result.keys() >= {_SHARED_LABELS, *_SIDES}
 
 
 def _labels_field(value: Record) -> str:

@@ -114,6 +114,7 @@ def _add_boxes(archive: Archive, draft: Draft, options: ReadOptions) -> None:
 
 def _image_column(archive: Archive, n: int | None) -> Keys | None:
     """Return the image of each box; whole numbers count the images that are listed as texts."""
+    # A column of texts names images by itself; numbers may be ids, or positions where images are listed as texts.
     column = archive.keys("image", n)
     if not isinstance(column, np.ndarray) or "images" not in archive.arrays:
         return column

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import Format
@@ -43,7 +42,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     collector = RecordCollector(draft)
     unlabelled: list[Where] = []
     for line in line_records(path, files.read_text(path), draft):
-        jobs = [name for name in line.values if _is_job(line.values.get(f"{name}{_METADATA}"))]
+        # The job's name is that of its field with boxes; what kind of job it was stands in the metadata beside.
+        about = {name: line.values.get(f"{name}{_METADATA}") for name in line.values}
+        jobs = [name for name, kind in about.items() if isinstance(kind, dict) and kind.get("type") == _TYPE]
         if len(jobs) > 1:
             detail = f"boxes of several jobs: {' and '.join(map(quoted_value, jobs))}"
             line.error("layout", jobs[1], detail, "Keep those of one job in the manifest.")
@@ -63,17 +64,13 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     )
 
 
-def _is_job(metadata: Any) -> bool:
-    """Whether metadata are those of boxes; the name of the job is that of its field with boxes."""
-    return isinstance(metadata, dict) and metadata.get("type") == _TYPE
-
-
 def _add_boxes(collector: RecordCollector, line: Record, job: str) -> None:
     image = line.text(_IMAGE)
     boxes, metadata = line.record(job), line.record(f"{job}{_METADATA}")
     sizes = list(boxes.records("image_size")) if boxes.has("image_size") else []
     size = (sizes[0].side("width"), sizes[0].side("height")) if sizes else UNKNOWN_SIZE
     collector.add_image(image, size=size)
+    # Objects of the metadata and annotations go together by position; people's boxes may have none.
     objects = list(metadata.records("objects")) if metadata.has("objects") else []
     for at, box in enumerate(boxes.records("annotations")):
         label = _class_name(box, metadata)

@@ -35,13 +35,16 @@ _SCORE_TAGS = ("confidence", "conf", "score")
 
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate a file by its keys, and a project by its files."""
-    return peek.rate_documents(_rate, besides=_META)
+    return peek.rate_documents(
+        lambda document: Likeness.STRUCTURE if document.top_keys >= {"size", "objects"} else None, besides=_META
+    )
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and rectangles of one file or a project."""
     collector = RecordCollector(draft)
     for name, record in document_records(path, draft, besides=_META):
+        # Annotations lie in ds/ann, their images in ds/img, so that "ann" is no part of an image's name.
         key = "/".join(part for part in name.split("/") if part != _FOLDER)
         size = record.record("size")
         collector.add_image(key, file_name=key, size=(size.side("width"), size.side("height")))
@@ -57,7 +60,3 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             elif kind:
                 collector.count_shape(kind)
     collector.to_draft(encoding="xyxy", listed=True)
-
-
-def _rate(document: Peek) -> Likeness | None:
-    return Likeness.STRUCTURE if document.top_keys >= {"size", "objects"} else None

@@ -47,7 +47,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     collector = RecordCollector(draft)
     for row in listed_records(path, draft):
         coords = [row.number(corner) for corner in _CORNERS]
-        is_scored = row.values.get("confidence") not in (None, "")  # empty where the detections have none
+        # The sink writes an empty text where detections have no confidence.
+        is_scored = row.values.get("confidence") not in (None, "")
         score = row.number("confidence") if is_scored else math.nan
         image = _image(row)
         label = row.text("class_name") if row.has("class_name") else row.key("class_id")

@@ -85,7 +85,8 @@ def _read_set(path: Path, draft: Draft) -> None:
     names = _class_names(about) if about is not None and about.has("class_names") else {}
     images = [line for line in lines if line.values.get("type") == "image"]
     splits = [files.split_of(image.text("split")) if image.has("split") else "" for image in images]
-    if any(splits):  # else all images are read
+    # Images without a split are a set of their own: all are read.
+    if any(splits):
         known = sorted({split for split in splits if split})
         chosen = files.choose_split(draft.options.split, known, Where(str(path), field="split"), draft.findings)
         draft.details.append(f"split {chosen}: {splits.count(chosen):,} of {len(images):,} images")
@@ -114,7 +115,8 @@ def _add_image(collector: RecordCollector, line: Record) -> None:
     boxes = annotations.entries(_BOXES) if annotations.has(_BOXES) else Record({}, line.where, line.findings)
     for name in boxes.values:
         number, *box = boxes.numbers(name, 5)
-        index = 0 if math.isnan(number) else int(number)  # what is no number was told already
+        # What is no number was told already; any class will do, for the run ends with that error.
+        index = 0 if math.isnan(number) else int(number)
         if number != number // 1 and not math.isnan(number):
             boxes.error("class-index", name, f"has class {number:g}; expected a whole number")
         collector.add_box(image, index, box, boxes.at(name))

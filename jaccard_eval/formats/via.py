@@ -96,7 +96,8 @@ def _read_json(path: Path, text: str, draft: Draft) -> Content:
         file = listed.record(key)
         images.append(file.text("filename"))
         found = file.records("regions")
-        if isinstance(file.values.get("regions"), dict):  # in files of version 1
+        # Files of version 1 number their regions.
+        if isinstance(file.values.get("regions"), dict):
             numbered = file.record("regions")
             found = map(numbered.record, numbered.values)
         regions += [(images[-1], region) for region in found]
@@ -114,9 +115,11 @@ def _read_project_of_three(project: Record) -> Content:
     regions: dict[str, list[Record]] = {key: [] for key in names}
     for _, region in _entries(project, "metadata"):
         xy = region.values.get("xy")
+        # Without coordinates it is about a file, or a stretch of a video.
         if not isinstance(xy, list) or not xy:
-            continue  # of a file, or of a stretch of a video
-        file = str((views.get(region.text("vid")) or [""])[0])  # a view of several files shows the first of them
+            continue
+        # A view of several files shows the first of them.
+        file = str((views.get(region.text("vid")) or [""])[0])
         if file not in names:
             region.error("field-missing", "vid", "leads to no file")
             continue

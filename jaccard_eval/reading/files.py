@@ -87,7 +87,8 @@ def require_readable(path: Path) -> None:
         return
     with refusals_explained(path):
         os.scandir(path).close()
-        (path / os.pardir).stat()  # only who may search a folder finds anything in it
+        # Listing needs the right to read, opening what is listed that to search, which this asks for.
+        (path / os.pardir).stat()
 
 
 @contextlib.contextmanager
@@ -118,6 +119,7 @@ def head(path: Path) -> bytes:
         with open_regular(path) as file:
             start = file.read(SNIFF_BYTES)
         if start.startswith(_GZIP_MAGIC):
+            # The cut-off end is no error to a decompressor object, and a bomb gives no more than is asked for.
             start = zlib.decompressobj(wbits=31).decompress(start, SNIFF_BYTES)
     except (DataError, OSError, zlib.error):
         return b""
@@ -142,6 +144,7 @@ def read_bytes(path: Path, *, empty_ok: bool = False) -> bytes:
     data = data.removeprefix(b"\xef\xbb\xbf")
     if not data and not empty_ok:
         raise DataError.single("file-empty", Where(str(path)), "the file is empty (0 bytes)", fix="Export it again.")
+    # One test of all starts first: nearly every file is none of these.
     if data.startswith(_FOREIGN_STARTS):
         what, fix = next((what, fix) for magic, what, fix in _FOREIGN_MAGIC if data.startswith(magic))
         raise DataError.single("wrong-content", Where(str(path)), f"holds {what}", fix=fix)
@@ -154,6 +157,7 @@ def read_bytes(path: Path, *, empty_ok: bool = False) -> bytes:
 @contextlib.contextmanager
 def unchanging(path: Path, file: BinaryIO) -> Iterator[None]:
     """Raise a DataError when a file is written to while it is read: half of it would be old, half new."""
+    # Of the open file, not of the path: a file that was replaced meanwhile is still read whole.
     before = os.fstat(file.fileno())
     yield
     after = os.fstat(file.fileno())
@@ -178,6 +182,7 @@ def decode(path: Path, data: bytes) -> str:
             f"byte 0x{data[error.start]:02X} at offset {error.start} is not valid UTF-8",
             fix="Save the file with UTF-8 encoding.",
         ) from None
+    # NUL is valid UTF-8, and what most tables and labels would keep as part of a name.
     nul = text.find("\0")
     if nul >= 0:
         raise DataError.single(
@@ -231,6 +236,8 @@ def record_failures(errors: Iterable[DataError], findings: FindingLog, *, severi
 def _open(path: Path) -> int:
     """Open a regular file without ever blocking on a pipe or device."""
     where = Where(str(path))
+    # Without O_NONBLOCK opening a pipe waits for whoever writes to it. What was opened is looked at, not the path:
+    # between two looks at a path it may be replaced.
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
@@ -274,6 +281,7 @@ def _unpack(path: Path, data: bytes) -> bytes:
 
     limit = max(UNPACKED_FLOOR, UNPACKED_RATIO * len(data))
     unpacked = io.BytesIO()
+    # In blocks, so that a bomb is found before it fills the memory.
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             while unpacked.tell() <= limit and (block := file.read(_BLOCK_BYTES)):
@@ -308,6 +316,7 @@ def list_tree(root: Path, findings: FindingLog) -> list[str]:
     A folder that was seen before (a link in a circle) is passed over; one that cannot be listed is an error. Too many
     files, as when the root of a disk is given, are a DataError.
     """
+    # A slash too many in a script must not walk the whole disk.
     resolved = Path(os.path.realpath(root))
     if resolved == resolved.parent:
         raise _too_large(root, "is the root of the file system")
@@ -318,6 +327,7 @@ def list_tree(root: Path, findings: FindingLog) -> list[str]:
         prefix = pending.pop()
         try:
             status = (root / prefix).stat()
+            # By identity, not by path: links in a circle have ever new paths.
             if (status.st_dev, status.st_ino) in seen:
                 continue
             seen.add((status.st_dev, status.st_ino))
@@ -410,6 +420,7 @@ def split_of(name: str) -> str:
 def choose_split(asked: str, given: Iterable[str], where: Where, findings: FindingLog) -> str:
     """Return the split that is asked for; the only one that is given, where none was asked for by name."""
     known = list(given)
+    # As it is written goes first: a set may have both "valid" and "val".
     split = asked if asked in known else split_of(asked)
     if split in known:
         return split

@@ -167,6 +167,7 @@ def _read_header(file: BinaryIO, where: Where) -> tuple[int, int]:
                     orientation = image.getexif().get(_ORIENTATION)
             return (height, width) if orientation in _QUARTER_TURNS else (width, height)
     except UnidentifiedImageError:
+        # Pillow says the same of an empty file and of any other content.
         file.seek(0)
         what = "is not a picture that can be read" if file.read(1) else "is empty (0 bytes)"
     except _PILLOW_FAILURES as error:
@@ -179,6 +180,7 @@ def _as_header_reader() -> Iterator[None]:
     """Let Pillow read headers of any size, in silence: nothing is decoded, and a satellite picture is no attack."""
     from PIL import Image
 
+    # The limit is a global of Pillow's: whoever uses Pillow beside this must find it as it was.
     limit, silence, logger = Image.MAX_IMAGE_PIXELS, logging.NullHandler(), logging.getLogger("PIL")
     Image.MAX_IMAGE_PIXELS = None
     logger.addHandler(silence)

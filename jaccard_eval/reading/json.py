@@ -112,7 +112,8 @@ def _loads(text: str) -> Any:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError:
         raise
-    except ValueError:  # an integer of more than MAX_INTEGER_DIGITS digits
+    except ValueError:
+        # An integer of more digits than Python converts. The second pass costs little, for such files are rare.
         return json.loads(
             text,
             object_pairs_hook=_object,
@@ -121,6 +122,7 @@ def _loads(text: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Objects without repeated keys, nearly all of them, stay plain dictionaries, which are faster.
     values = dict(pairs)
     return values if len(values) == len(pairs) else RepeatedKeys(pairs)
 
@@ -177,14 +179,15 @@ def may_repeat_keys(
     set_aside : sequence of bytes
         Parts of the document that were decoded as they stand; their keys do not matter.
     """
+    # A key may be written with escapes, and then no search for its text finds it.
     if b"\\" in data and b"\\u00" in data and _ESCAPED_ASCII.search(data):
-        return True  # a key may be written with escapes
+        return True
     if count_quotes(data) == 2 * (sum(explained.values()) + texts):
         return False
     at_most = _count_spans(data)
     for part in set_aside:
         at_most -= _count_spans(part)
-    # Spans are counted by their length and first byte.
+    # Counting spans of all lengths is one pass; only keys that it cannot clear are searched for one by one.
     suspects = [key for key, count in explained.items() if at_most[(len(key) + 1) << 8 | ord(key[0])] > count]
     return any(
         _count_key(data, key) - sum(_count_key(part, key) for part in set_aside) > explained[key] for key in suspects
@@ -206,6 +209,7 @@ def _count_spans(data: bytes) -> npt.NDArray[np.int64]:
     text = np.frombuffer(data, dtype=np.uint8)
     counts = np.zeros(_LONGEST_KEY << 8, dtype=np.int64)
     for at in range(0, len(text), _BLOCK):
+        # Blocks overlap by the longest key, so that no span is cut; each is counted where it begins.
         block = text[at : at + _BLOCK + _LONGEST_KEY]
         quotes = np.flatnonzero(block == _QUOTE).astype(np.int32)
         begins = quotes[:-1][quotes[:-1] < _BLOCK]

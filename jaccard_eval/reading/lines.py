@@ -95,7 +95,8 @@ def read_class_files(
 
     An empty file is a class without boxes. The numbers are of shape (n, columns).
     """
-    for label, (_, *more) in files.items():  # results of several runs are none
+    for label, (_, *more) in files.items():
+        # Results of two runs in one folder, such as comp3 and comp4, would count every object twice.
         for path in more:
             detail = f"{quoted_value(label)} has {1 + len(more)} result files"
             draft.findings.error("label-twice", Where(str(path)), detail, fix="Pass the folder of one run.")
@@ -103,7 +104,8 @@ def read_class_files(
     n_behind = len(layout.columns)
     first = {label: paths[0] for label, paths in files.items()}
     for label, place, fields in split_files(first, draft.findings, layout.split):
-        if len(fields) > n_behind:  # the name of an image may have blanks
+        # The name of an image may have blanks, so that numbers are counted from the end of the line.
+        if len(fields) > n_behind:
             lines.add(place, " ".join(fields[:-n_behind]), label, fields[-n_behind:])
         else:
             lines.refuse(place, f"expected {1 + n_behind} columns ({layout.all_columns}), got {len(fields)}")

@@ -87,10 +87,12 @@ def read_names(path: Path, findings: FindingLog) -> tuple[str, ...]:
             raise DataError.single("key-duplicate", Where(str(path)), detail, fix=_FIX)
         return _checked(path, _indexed(path, given), findings)
     lines = [line.strip() for line in files.read_lines(path)]
+    # A blank line at the end is how editors end a file; one between others would shift every class after it.
     while len(lines) > 1 and not lines[-1]:
         lines.pop()
     for number, line in enumerate(lines, start=1):
-        if line.startswith("#"):  # darknet and labelImg take every line for a class, and so does this
+        # darknet and labelImg take every line for a class, and so does this.
+        if line.startswith("#"):
             detail = f"{quoted_value(line)} is read as the name of class {number - 1}: such files have no comments"
             fix = "Delete the line if it is a comment: all classes after it have the next number now."
             findings.warning("names-comment", Where(str(path), line=number), detail, fix=fix)
@@ -129,6 +131,7 @@ def names_files(folder: Path) -> list[Path]:
 
 def is_file(spec: str | Path) -> bool:
     """Whether `spec` means a file: it exists, or it is written like a path."""
+    # Names that are one word and a file of that name exist side by side: the file goes first, as in a shell.
     text = str(spec)
     if isinstance(spec, Path) or (text and "\0" not in text and len(text) < 4096 and os.path.lexists(text)):
         return True

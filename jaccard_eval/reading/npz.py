@@ -63,6 +63,7 @@ class Archive:
             return None
         if array.dtype.kind == "U":
             return [str(text) for text in array]
+        # Unsigned numbers above the signed range would come out negative.
         if len(array) and int(array.max()) > np.iinfo(np.int64).max:
             self.fault(name, f"holds {array.max()}, more than 64 bits with a sign", "Number them from 0.")
             return None
@@ -101,14 +102,19 @@ def load_archive(path: Path, findings: FindingLog) -> Archive:
     name = ""
     try:
         with files.open_regular(path) as file, np.load(file, allow_pickle=False) as content:
+            # Before anything is unpacked: NumPy would make room for whatever the entries claim.
             _refuse_bomb(path, content.zip)
             arrays: dict[str, AnyArray] = {}
             for name in content.files:
                 try:
-                    arrays[name] = _require_array(content[name])
+                    array = content[name]
                 except MemoryError:
+                    # The header may lie; if it does not, the machine has too little memory, and that is told.
                     _refuse_false_claim(content.zip, name)
                     raise
+                if not isinstance(array, np.ndarray):  # NumPy gives the bytes of an entry that is none
+                    raise ValueError("the entry is no NumPy array")  # noqa: TRY004, TRY301 - like NumPy's own
+                arrays[name] = array
     except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError, NotImplementedError) as error:
         fix = "Save it again, with arrays of numbers or texts."
         where = Where(str(path), record=name or None)
@@ -123,13 +129,6 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
     return shape, dtype
-
-
-def _require_array(value: Any) -> AnyArray:
-    """Return an array; NumPy gives the bytes of an entry that is none."""
-    if not isinstance(value, np.ndarray):
-        raise ValueError("the entry is no NumPy array")  # noqa: TRY004 - of contents, like NumPy's own
-    return value
 
 
 def _refuse_false_claim(archive: zipfile.ZipFile, name: str) -> None:

@@ -89,6 +89,7 @@ class Record:
     def side(self, field: str) -> float:
         """Read the width or height of an image in pixels; NaN where it is unknown, for which some tools write 0."""
         value = self.number(field)
+        # A size scales boxes, so that a wrong one moves every number: it is an error, never a guess.
         if not math.isnan(value) and (not 0 <= value <= MAX_IMAGE_SIDE or value % 1):
             expected = f"a whole number of pixels, at most {MAX_IMAGE_SIDE:g}"
             detail = f"is {shown_json(self.values[field])}; expected {expected}"
@@ -273,7 +274,8 @@ class RecordCollector:
         draft, where = self._draft, Where(self._draft.path)
         sizes = np.array(self._sizes, dtype=np.float64).reshape(-1, 2)
         draft.fill_sizes(sizes, [str(key) for key in self._images])
-        claims = Counter(self._file_names)  # a name that several images claim tells none of them
+        # A name that several images claim tells none of them apart.
+        claims = Counter(self._file_names)
         names = [name if claims[name] == 1 else None for name in self._file_names]
         draft.set_images(self._images, file_names=names, sizes=sizes, listed=listed)
         if all(isinstance(label, str) for label in self._labels):

@@ -77,6 +77,7 @@ def _try(
     start: FloatArray, length: FloatArray, unit: FloatArray, encoding: str, steps: tuple[int, int, int]
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return the two numbers that are so many steps beside the nearest, and whether they are read back exactly."""
+    # Read back as the reader does it, operation by operation: only equal bits count.
     low, side = _beside(start / unit, steps[0]), _beside(length / unit, steps[1])
     good = (low * unit == start) & (side * unit == length)
     if encoding == "xywh":
@@ -190,7 +191,8 @@ def below_shared_place(names: Sequence[str], path: Path, findings: FindingLog) -
     if not names or not all(map(_ELSEWHERE.match, names)):
         return list(names)
     folders = [name.split("/")[:-1] for name in names]
-    pairs = zip(min(folders), max(folders), strict=False)  # what these two share, all between them do
+    # What the first and the last in order share, all between them do.
+    pairs = zip(min(folders), max(folders), strict=False)
     shared = [part for part, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
     if shared:
         detail = f"images are named by their paths below {quoted_value('/'.join(shared) + '/')}, where all of them lie"
@@ -224,6 +226,7 @@ def require_file_names(
         fix="Rename the image: relative, no control characters, no dot or blank at its end, not classes, readme, nul.",
     )
     images = dataset.images
+    # Without case: on Windows and macOS "A" and "a" are one file, and the second would replace the first.
     first = first_rows([without_case(name) for name in names])
     shared = [row for row, earlier in enumerate(first) if earlier != row]
     findings.add_rows(

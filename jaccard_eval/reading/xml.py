@@ -37,6 +37,7 @@ def parse_xml(path: Path, root: str) -> Element:
             fix="Remove the <!DOCTYPE ...>.",
         )
 
+    # Of itself expat would expand entities, a billion laughs among them, before a tree is there to look at.
     parser.StartDoctypeDeclHandler = refuse_document_type
     try:
         parser.Parse(data, True)  # a pass of its own, for the tree's parser cannot be told to refuse; it costs little

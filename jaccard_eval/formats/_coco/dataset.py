@@ -127,6 +127,7 @@ def _add_images(draft: Draft, images: list[ImageRecord]) -> None:
 def _side(draft: Draft, row: int, image: ImageRecord, field: str) -> float:
     """Return a side of an image, NaN where unknown."""
     side = getattr(image, field)
+    # Some tools write 0 for a size that they do not know.
     if not side:
         return math.nan
     where = Where(draft.path, record=f"images[{row}]", field=field)
@@ -231,6 +232,7 @@ def _one_text_each(keys: Keys, texts: Texts) -> tuple[dict[Key, str], list[int]]
 
 def _spelled_as_listed(draft: Draft, field: str, keys: Keys, listed: list[Key], place: Places) -> Keys:
     """Read the text "7" as the listed number 7, and the number as the listed text: VIA and pylabel write such files."""
+    # Numbers throughout, in nearly all files: there is nothing to respell.
     if isinstance(keys, np.ndarray) and not any(isinstance(key, str) for key in listed):
         return keys
     known = set(listed)
@@ -296,8 +298,9 @@ def _note(draft: Draft, code: str, rows: SizedRows, place: Places, summary: str)
 def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, categories and boxes of a COCO JSON file, by the quick reader where it can."""
     data = files.read_bytes(path)
+    # The typed decoder looks at the encoding of the texts that it keeps, and at no others.
     if not data.isascii() or b"\0" in data:
-        files.decode(path, data)  # the typed decoder looks at the encoding of the texts it keeps, and at no others
+        files.decode(path, data)
     if options.role == "gt":
         _read_truth(path, data, draft)
     else:
@@ -306,6 +309,7 @@ def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _read_truth(path: Path, data: bytes, draft: Draft) -> None:
     decoded = decode_truth(data)
+    # The quick reader says no more than that something is odd; what it is, the slow one finds out.
     if decoded is None:
         from jaccard_eval.formats._coco.tolerant import read_truth
 

@@ -218,6 +218,7 @@ def _coords(records: Sequence[TruthRecord | ResultRecord]) -> FloatArray:
 def _keys(field: str, records: Sequence[TruthRecord | ResultRecord]) -> Keys:
     """Return integers as an array; a list when any key is a text."""
     values = attrgetter(field)
+    # `index` refuses texts, which `int` would take for the numbers that they spell.
     try:
         return np.fromiter(map(index, map(values, records)), np.int64, len(records))
     except TypeError:
@@ -275,6 +276,7 @@ def decode_truth(data: bytes) -> tuple[Content[TruthRecord], TruthColumns] | Non
 
 def decode_plain_results(data: bytes) -> ResultColumns | None:
     """Decode a results list whose records have four numeric fields and no others; None when it is anything else."""
+    # Four keys in the first records are a good sign; whether all others have the same is seen at the end.
     if not data.startswith(b"[") or record_keys(data[:_HEAD_BYTES])[1] != _PLAIN_KEYS:
         return None
     try:
@@ -291,7 +293,8 @@ def _pieces(data: bytes) -> Iterator[bytes]:
     start, end = 1, data.rfind(b"]")
     if data[end + 1 :].strip(_JSON_BLANKS):
         raise msgspec.DecodeError("trailing characters")
-    while start <= end:  # at the end itself after a comma: the piece is empty, which its reader refuses
+    # A piece that begins at the end itself follows a comma: it is empty, which its reader refuses.
+    while start <= end:
         cut = data.find(b"},", min(start + _PIECE_BYTES, end), end)
         stop = end if cut < 0 else cut + 1
         yield b"".join((b"[", content[start:stop], b"]"))
@@ -307,6 +310,7 @@ def decode_results(data: bytes, *, scores_optional: bool) -> tuple[Content[Resul
     if content.layout is Layout.LINES and not content.boxes:
         return None
     columns = result_columns(content.boxes)
+    # JSON has no NaN, so that one stands for a score that is not there.
     n_scores = int(np.count_nonzero(~np.isnan(columns.score)))
     if n_scores < len(columns.score) and (n_scores or not scores_optional):
         return None

@@ -90,17 +90,13 @@ def _records(dataset: Dataset) -> Iterable[Record]:
 
 def _joined(records: Iterable[Record], *, in_lines: bool = False) -> bytes:
     """Write a list with a record a line, or just the lines."""
-    lines = [_encode(record) for record in records]
+    encoder, lines = msgspec.json.Encoder(), []
+    for record in records:
+        try:
+            lines.append(encoder.encode(record))
+        except UnicodeEncodeError:
+            # Lone surrogates of odd file names are no UTF-8; the slower library writes them as escapes.
+            lines.append(json.dumps(record).encode())
     if in_lines:
         return b"".join(line + b"\n" for line in lines)
     return b"[\n" + b",\n".join(lines) + b"\n]\n" if lines else b"[]\n"
-
-
-_ENCODER = msgspec.json.Encoder()
-
-
-def _encode(record: Record) -> bytes:
-    try:
-        return _ENCODER.encode(record)
-    except UnicodeEncodeError:  # lone surrogates of odd file names: JSON can escape them
-        return json.dumps(record).encode()

@@ -98,8 +98,11 @@ def _files_of_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str
     with contextlib.suppress(OSError), os.scandir(kit / _MAIN) as entries:
         names = sorted(entry.name for entry in entries if entry.name.endswith(".txt"))
     lists = {name.removesuffix(".txt"): kit / _MAIN / name for name in names}
-    # A list of one class, such as dog_val.txt, judges each image, and is no split.
-    lists = {name: path for name, path in lists.items() if "_" not in name or not _judges(path)}
+    for name, path in list(lists.items()):
+        # A list of one class, such as dog_val.txt, judges each image, and is no split; a split may have such a name.
+        fields = first_line(path).split() if "_" in name else []
+        if len(fields) > 1 and fields[-1] in _JUDGEMENTS:
+            del lists[name]
     if not lists:
         return None
     name = choose_split(draft.options.split, lists, Where(str(kit / _MAIN)), draft.findings)
@@ -122,11 +125,6 @@ def _files_of_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str
     chosen = {key: files[key] for key in distinct if key in files}
     draft.details.append(f"split {name}: {len(chosen):,} of {len(files):,} annotation files")
     return chosen
-
-
-def _judges(path: Path) -> bool:
-    fields = first_line(path).split()
-    return len(fields) > 1 and fields[-1] in _JUDGEMENTS
 
 
 @dataclass(slots=True)
@@ -160,7 +158,8 @@ class _Files:
             self.labels.append(text_of(element, "name"))
             for name, flags in (("difficult", self.difficult), ("truncated", self.truncated)):
                 text = text_of(element, name)
-                flags.append("" if text.lower() == "unspecified" else text)  # which some tools write for a flag not set
+                # Some tools write "Unspecified" for a flag that nobody set.
+                flags.append("" if text.lower() == "unspecified" else text)
             self.others["part"] += len(element.findall("part"))
 
     def where(self, row: int, name: str | None = None) -> Where:
