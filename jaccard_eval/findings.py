@@ -132,7 +132,7 @@ class FindingLog:
         """Record what was decided or assumed."""
         self._add(Severity.NOTE, code, [Example(where, detail)], fix, table=table)
 
-    def report(
+    def add_one(
         self, severity: Severity, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()
     ) -> None:
         """Record a problem whose weight depends on what was found."""
