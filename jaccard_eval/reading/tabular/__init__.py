@@ -29,6 +29,7 @@ def is_arrow(start: bytes) -> bool:
     """Whether a file that starts so is an Arrow file or stream."""
     if start.startswith(ARROW_MAGIC):
         return True
+    # A stream has no name in its first bytes: its lengths must fit, or any file of 0xff would be one.
     length = int.from_bytes(start[4:8], "little")
     root = int.from_bytes(start[8:12], "little")  # of the flatbuffer, from its start
     is_schema = 0 < length <= _MAX_SCHEMA_BYTES and length % 8 == 0 and 4 <= root < length
@@ -46,6 +47,7 @@ def holds_only(folder: Path, suffixes: Collection[str]) -> bool:
     def is_file_of_data(name: str) -> bool:
         return "." in name.strip(".") and "=" not in name and not is_besides(name)
 
+    # Level by level: the tables nearest to the folder decide, and nothing below them is listed.
     level = [folder]
     for _ in range(_SNIFFED_LEVELS):
         scanned = [scan_folder(place, is_file_of_data, _SNIFFED_FILES) for place in level]

@@ -66,6 +66,7 @@ def _class_labels(features: Any) -> Iterator[tuple[str, dict[Key, str]]]:
 
 def _inside(feature: Any) -> Any:
     """Return what a list, however it is written, is a list of."""
+    # Releases of `datasets` write a list as [feature], or as an object of the type Sequence, List or LargeList.
     while isinstance(feature, list) and len(feature) == 1:
         feature = feature[0]
     while isinstance(feature, dict) and isinstance(feature.get("_type"), str) and "feature" in feature:
@@ -107,6 +108,7 @@ def read_content(path: Path, findings: FindingLog) -> Content:
         with files.open_regular(path) as file, files.unchanging(path, file):
             return _read(path, file, findings)
     except MemoryError:
+        # A damaged file of a few bytes may ask for terabytes; a large one is just too large for the machine.
         if path.stat().st_size > files.UNPACKED_FLOOR:
             raise
         reason = "it asks for more memory than there is"
@@ -154,6 +156,7 @@ class _Budget:
 def _parquet(file: BinaryIO, content: Content, budget: _Budget) -> Iterator[Any]:
     """Yield the row groups, with indices of a dictionary for texts: one text for a million rows is then one text."""
     parquet = require("pyarrow.parquet", extra=EXTRA)
+    # Opened for its description first, as that says which columns are read, and how.
     opened = parquet.ParquetFile(file)
     schema, about = opened.schema_arrow, opened.metadata
     content.metadata = schema.metadata or {}
@@ -171,6 +174,7 @@ def _parquet(file: BinaryIO, content: Content, budget: _Budget) -> Iterator[Any]
     budget.require(max(sum(groups), ROW_BYTES * about.num_rows))
     coded = [leaf.path for leaf in read if leaf.physical_type == "BYTE_ARRAY"]
     opened = parquet.ParquetFile(file, metadata=about, read_dictionary=coded)
+    # A file without rows has columns all the same, which messages name.
     if not groups:
         yield opened.read(columns=sorted(paths))
     for group in range(len(groups)):
@@ -190,6 +194,7 @@ def _arrow(file: BinaryIO, start: bytes, content: Content, budget: _Budget) -> I
     chosen = [at for at in wanted if not any(is_kind(schema.field(at).type) for is_kind in are_bytes)]
     content.unread = [_unread_name(column.name) for at, column in enumerate(schema) if at not in chosen]
     reader = opener(file, options=ipc.IpcReadOptions(included_fields=chosen, use_threads=True))
+    # First no rows at all, so that a file without batches has its columns too.
     yield arrow.schema([schema.field(at) for at in chosen]).empty_table()
     yield from map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
 
@@ -253,6 +258,7 @@ def _part(folder: Path, name: str) -> Part:
 def _of_split(path: Path, parts: list[Part], draft: Draft) -> list[Part]:
     """Return the files of the split asked for; all of them where not every file is of a split."""
     there = list(dict.fromkeys(part.split for part in parts if part.split is not None))
+    # Where one file is of no split, the names of the others are chance, and all are read.
     if not there or any(part.split is None for part in parts):
         return parts
     split = choose_split(draft.options.split, there, Where(str(path)), draft.findings)

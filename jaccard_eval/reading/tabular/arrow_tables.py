@@ -176,6 +176,7 @@ def flatten(table: Any, first_row: int, path: str, findings: FindingLog, *, most
     objects = columns.pop(OBJECTS, None)
     if objects is None:
         return Batch(columns, rows, np.full(len(rows), -1), np.ones(len(rows), dtype=np.bool_))
+    # Beside lists of objects width and height are those of the image; in flat rows they may be a box.
     columns = {OF_THE_IMAGE.get(name, name): values for name, values in columns.items()}
     lengths, inner = _objects(objects, rows, path, findings)
     if int(lengths.sum()) > most:
@@ -186,6 +187,7 @@ def flatten(table: Any, first_row: int, path: str, findings: FindingLog, *, most
     spread = {name: _taken(values, parents) for name, values in columns.items() if name not in inner}
     empty = lengths[parents] == 0
     if empty.any():
+        # Images without objects have nothing to take: each such row before moves the objects by one.
         sources = np.arange(len(parents)) - np.cumsum(empty)
         inner = {name: _taken(values, sources, empty) for name, values in inner.items()}
     return Batch({**spread, **inner}, rows[parents], positions, empty, frozenset(inner))
@@ -234,6 +236,7 @@ def _objects(objects: Any, rows: RowIndices, path: str, findings: FindingLog) ->
         return Where(path, record=f"row {rows[row]}", field=OBJECTS), f"the lists differ in length: {told}"
 
     findings.add_rows(Severity.ERROR, "objects-type", uneven, describe, fix=OBJECTS_FIX)
+    # Lists of unequal length leave no way to tell which values go together: the file is refused for it.
     if len(uneven):
         return np.zeros(len(rows), dtype=np.int64), {}
     return shortest, _renamed({name: compute.list_flatten(values) for name, values in lists.items()})

@@ -51,10 +51,12 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
     image_codes = row_codes[cells.rows]
     units = _decide_units(table, cells.coords, draft)
     names = [images.names.get(key, str(key)) for key in keys]
+    # Pictures are opened only for fractions, which need their sizes to become pixels.
     if units == "norm":
         draft.fill_sizes(sizes, names)
     draft.set_images(keys, file_names=[images.names.get(key) for key in keys], sizes=sizes, listed=table.listed)
     classes = table.classes(columns, cells.rows)
+    # Keys that stand beside names are of use after all.
     beside = (images.beside, classes.beside)
     columns = replace(columns, unused=tuple(column for column in columns.unused if column not in beside))
     box_sizes = np.ones((len(image_codes), 2)) if units == "norm" else sizes[image_codes]
@@ -84,6 +86,7 @@ def _drop_zero_rows(table: Table, cells: BoxCells, codes: RowIndices, draft: Dra
     zero = np.logical_and.reduce([column == 0 for column in cells.coords.T])
     if not zero.any():
         return cells
+    # Beside other boxes of the image zeros are a degenerate box, and stay one.
     has_box = np.bincount(codes[~zero], minlength=int(codes.max()) + 1) > 0
     alone = zero & ~has_box[codes]
     rows = cells.rows[alone]
@@ -145,10 +148,12 @@ def looks_normalised(coords: FloatArray) -> bool:
 
 def _decide_encoding(table: Table, columns: Columns, coords: FloatArray, box_sizes: FloatArray, draft: Draft) -> str:
     """Return the header's encoding; columns x and y are centres when only so the boxes lie inside their images."""
+    # Exporters mean corners or centres by x and y; only a box that leaves its image can tell.
     x_name = table.header[columns.box[0]].lower()
     if draft.options.box or columns.encoding != "xywh" or x_name != "x":
         return columns.encoding
     outside = np.flatnonzero(_leaves_image(coords, "xywh", box_sizes))
+    # Centres are believed only where they put every box inside, and every size is known.
     if not len(outside) or not np.isfinite(box_sizes).all() or _leaves_image(coords, "cxcywh", box_sizes).any():
         return columns.encoding
     draft.details.append("x and y are centres")
@@ -180,6 +185,7 @@ def _set_classes(classes: Named, draft: Draft) -> Keys:
         if names is not None:
             detail = f"classes are {'texts' if classes.beside is None else 'named'}: the list of names is not used"
             draft.findings.note("csv-names-unused", Where(draft.path), detail)
+        # Names of the file go before a list of the user, who is told so.
         given = classes.names or {key: str(key) for key in distinct}
         draft.set_classes(list(given), list(given.values()), named=classes.named)
     return classes.keys

@@ -71,10 +71,13 @@ def has_decimal_commas(columns: Sequence[TextArray], delimiter: str) -> bool:
 
     Where commas separate the cells, half of the numbers must have one: there a single one is rather a mistake.
     """
+    # Joined texts are searched first: most columns have no comma, and need no look at each cell.
     with_comma = [cell for column in columns if "," in "".join(column) for cell in column if "," in cell]
+    # A comma in one cell of a comma-separated table was quoted by somebody, perhaps by mistake.
     enough = 1 if delimiter != "," else max(1, sum(map(len, columns)) / 2)
     if len(with_comma) < enough or any("." in "".join(column) for column in columns):
         return False
+    # 1,000 in every cell may be a thousand as well as one: then nothing is guessed, and the cells are refused.
     return not all(map(_THOUSANDS.fullmatch, with_comma))
 
 
@@ -282,6 +285,7 @@ def _pick_box(at: dict[str, list[int]], asked: str | None) -> tuple[str, tuple[i
     packed = _pick_all(at, PACKED)
     if packed is not None:
         whole.append((asked or "xywh", packed))
+    # The first of equals is the least, so that the order of the layouts decides.
     return min(whole, key=lambda layout: layout[0] != asked) if whole else None
 
 

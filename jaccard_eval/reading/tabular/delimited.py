@@ -69,6 +69,7 @@ def plain_table(file: TextFile, options: ReadOptions) -> tuple[Table, Columns, B
     beside = position_of(file.header, CLASS_IDS)
     texts = {columns.image, columns.label} | ({beside} if beside is not None else set())
     frame = _parse(file, numbers, texts)
+    # A number that is none is told by the long way, which has the text of its cell.
     if frame is None or not all(_is_plain(frame[position].to_numpy()) for position in numbers):
         return None
     found: dict[int, Column] = {position: NumberColumn(frame[position].to_numpy()) for position in numbers}
@@ -117,6 +118,7 @@ def _parse(file: TextFile, numbers: list[int], texts: set[int]) -> pd.DataFrame 
                 header=None,
                 dtype={position: kinds.get(position, object) for position in range(len(file.header))},
                 na_values={position: [""] for position in numbers},
+                # Names such as NA, null and None are names.
                 keep_default_na=False,
                 skipinitialspace=_has_leading_blanks(file.data, file.delimiter),  # a third slower where it is set
             )
@@ -169,6 +171,7 @@ def _is_plain(numbers: FloatArray) -> bool:
     finite = np.isfinite(numbers)
     if not finite.all():
         numbers, finite = numbers[~np.isnan(numbers)], finite[~np.isnan(numbers)]
+    # Asked for floats, pandas reads True as 1: such a column is looked at as text.
     first = numbers[:SAMPLE]
     may_be_flags = len(first) > 0 and bool(((first == 0) | (first == 1)).all())
     return bool(finite.all()) and not (may_be_flags and bool(((numbers == 0) | (numbers == 1)).all()))
@@ -184,6 +187,7 @@ def text_table(file: TextFile, draft: Draft) -> tuple[Table, Columns] | None:
     if columns is None:
         return None
     sheet = _without_blank_rows(sheet, columns, draft)
+    # Rows with a box alone tell how numbers are written, and what scores say.
     filled = np.logical_and.reduce([sheet.cells[column] != "" for column in columns.box])
     boxes = sheet.take(np.flatnonzero(filled))
     unused = columns.unused_score

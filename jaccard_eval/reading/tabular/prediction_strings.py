@@ -74,6 +74,7 @@ def _unfold(sheet: Sheet, at: int, draft: Draft) -> Sheet:
 
 def _group_size(strings: list[list[str]]) -> int:
     """Return how many fields a group has: of the sizes that strings are multiples of, the one whose fields fit."""
+    # Thirty fields are five groups of six or six of five: only what the fields are can tell.
     sample = [fields for fields in strings if fields][:_SAMPLE]
 
     def fitting(size: int) -> tuple[int, int]:
@@ -110,6 +111,7 @@ def _find_nothing(cells: TextArray, draft: Draft) -> BoolArray:
     """Return which groups say that nothing was found; among fractions their box is the whole image, and a box."""
     coords = np.stack([parse_numbers(column)[0] for column in cells.T[-4:]], axis=1)
     nothing: BoolArray = (coords == NOTHING).all(axis=1)
+    # Where pixels are counted, a box of one pixel in the corner is nobody's detection.
     is_norm = draft.options.units == "norm" or (draft.options.units is None and looks_normalised(coords))
     return np.zeros(len(cells), dtype=np.bool_) if is_norm else nothing
 

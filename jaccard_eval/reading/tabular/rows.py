@@ -95,6 +95,7 @@ def open_table(path: Path, findings: FindingLog) -> TextFile:
     """Read a delimited file as it is, but for comments, and its first line."""
     data = files.read_bytes(path)
     text = files.decode(path, data)
+    # Where lone returns end lines, the whole file would be one line that starts with #.
     if b"#" in data and (data.startswith(b"#") or b"\n#" in data) and data.count(b"\r") == data.count(b"\r\n"):
         text = _without_comments(text, Where(str(path)), findings)
         data = text.encode("utf-8")
@@ -105,6 +106,7 @@ def open_table(path: Path, findings: FindingLog) -> TextFile:
     delimiter, first = split_first_line(start)
     headerless = is_keras_row(first)
     if headerless:
+        # Done to the bytes, so that both ways through the file see rows of one length.
         data = _SHORT_KERAS_ROW.sub(rb"\1,", data)
     elif not count_known(first):
         raise DataError.single("csv-header", where, explain_no_header(first), fix=HEADER_FIX)
@@ -118,6 +120,7 @@ def _without_comments(text: str, where: Where, findings: FindingLog) -> str:
     marked = [row for row, line in enumerate(lines) if line.startswith("#")]
     header = next((line for line in lines if line.strip() and not line.startswith("#")), "")
     delimiter, fields = split_first_line(first_line(header)[1])
+    # An odd number of quotes before a line means that it stands within a quoted cell.
     n_quotes = np.cumsum([line.count('"') for line in lines])
     comments = [
         row
@@ -245,6 +248,7 @@ def _shape_error(path: Path, data: bytes, delimiter: str, reason: str) -> DataEr
     if "EOF inside string" in reason:
         where = Where(str(path), line=records[-1][0])
         return DataError.single("csv-quote", where, "a quoted field opens in this row and never closes", fix=QUOTE_FIX)
+    # pandas tells of the first long row and of no short one; the csv module finds them all.
     expected = len(records[0][1])
     uneven = [row for row, (_, fields) in enumerate(records) if len(fields) != expected]
     if not uneven:

@@ -275,6 +275,7 @@ class Table:
         keys, bad = self.columns[column].keys(rows)
         if self.typed:
             return keys, not len(bad)
+        # 01 and 1.0 are names, or writing them back would change them.
         integers = parse_integers([str(text) for text in keys.distinct])
         return (keys, False) if integers is None else (CodedKeys(integers, keys.codes), True)
 

@@ -53,6 +53,7 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     columns = _columns(dataset, images, classes, box_columns)
     mark = "\t" if path.suffix.lower() == ".tsv" else ","
     rows = [tuple(columns), *zip(*columns.values(), strict=True)]
+    # An image without boxes keeps a row, or the file would not know of it.
     for image in np.setdiff1d(np.arange(len(dataset.images)), dataset.boxes.image).tolist():
         sides = zip(("image_width", "image_height"), _optional(dataset.images.sizes[image]), strict=True)
         given = {"image": inert(images[image]), **dict(sides)}
@@ -89,6 +90,7 @@ def _coords(dataset: Dataset) -> tuple[str, FloatArray]:
     """Return the boxes as the file had them where that is exact, else as the table has them, which always is."""
     if dataset.units == dataset.reading.units:
         encoding = "xyxy" if dataset.reading.encoding in CORNER_ORDER else dataset.reading.encoding
+        # Boxes go out as they came in where that gives the same bits: files that are compared by eye stay alike.
         coords, exact = exact_coords(dataset.boxes.xywh, encoding)
         if exact.all():
             return encoding, coords
@@ -130,6 +132,7 @@ def _report_readings(
 ) -> None:
     """Say where reading the file gives something else than the data set holds: texts for ids, indices, units."""
     labels, keys = dataset.labels, dataset.images.keys
+    # Reading back is guessing by values once more: what would be guessed otherwise is told now.
     if labels.named and classes and parse_integers(classes) is not None:
         detail = "all class names are whole numbers, and will be read as indices"
         findings.warning("write-loss", Where(str(path), field="class"), detail)
@@ -231,6 +234,7 @@ def _box_columns(arrow: Any, dataset: Dataset, n_bare: int) -> Arrays:
     usual = boxes.xywh[:, 2] * boxes.xywh[:, 3]
     if (boxes.area != usual).any():
         numbers["area"] = np.where(boxes.area == usual, np.nan, boxes.area)
+    # Rows of images without boxes stand behind all others, with gaps for their numbers.
     bare = np.full(n_bare, np.nan)
     columns = {name: _number_array(arrow, np.concatenate((values, bare))) for name, values in numbers.items()}
     flags = {title: getattr(boxes, flag) for flag, title in FLAG_COLUMNS.items()}
@@ -240,6 +244,7 @@ def _box_columns(arrow: Any, dataset: Dataset, n_bare: int) -> Arrays:
 
 def _spread(arrow: Any, values: Sequence[Key | None], rows: Codes, n_bare: int = 0) -> Any:
     """Return a value for each row, texts as indices of a dictionary, and as many gaps at the end."""
+    # An empty list has no type to be inferred, so that one is always named.
     texts = any(isinstance(value, str) for value in values)
     distinct = arrow.array(values, type=arrow.string() if texts else arrow.int64())
     padded = np.concatenate((rows, np.zeros(n_bare, dtype=np.int64)))
@@ -256,5 +261,6 @@ def _number_array(arrow: Any, values: FloatArray) -> Any:
 
 def _keys(keys: Sequence[Key]) -> list[Key]:
     """Return keys of one kind: texts where some are."""
+    # A column has one type: numbers among texts become texts, which was warned of.
     mixed = any(isinstance(key, str) for key in keys)
     return [encodable(str(key)) if mixed else key for key in keys]
