@@ -397,6 +397,7 @@ CODES = frozenset(
         "images-beside",
         "images-mismatch",
         "input-changed",
+        "input-found",
         "json-depth",
         "json-lines",
         "json-syntax",

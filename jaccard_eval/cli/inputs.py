@@ -128,19 +128,21 @@ def _places(path: Path, kind: str, options: dict[str, Any]) -> Iterator[tuple[Pa
 
         yield path, lambda name: name.lower().endswith(SUFFIXES)
     elif kind == LABELS:
-        from jaccard_eval.formats import detect_format, format_module, format_names, leads_to, reads_name
+        from jaccard_eval.formats import find_input, format_module, format_names, leads_to, reads_name
 
         # Both sides' formats are looked at: which of them an argument is of shows when the command runs.
         names = {options.get("gt_format"), options.get("pred_format")} - {None}
+        found = path
         try:
-            names.add(detect_format(path))
+            found, name = find_input(path)
+            names.add(name)
         except DataError:
             # It may be any of them: what one of them would read next time is not to be written either.
             names = names or {*format_names()}
         for module in map(format_module, sorted(map(str, names))):
             reads = partial(reads_name, module)
             yield path, reads
-            for place in leads_to(module, path, options.get("split") or ""):
+            for place in leads_to(module, found, options.get("split") or ""):
                 # Beside labels there may be their images, for sizes.
                 yield place, lambda name, reads=reads: reads(name) or is_image_name(name)  # type: ignore[misc]
 

@@ -117,7 +117,20 @@ def format_module(name: str) -> FormatModule:
 
 
 def detect_format(path: Path) -> str:
-    """Return the name of the one format that is surest of `path`; formats of other packages are asked last.
+    """Return the name of the format that `find_input` finds.
+
+    Raises
+    ------
+    DataError
+        As `find_input` does.
+    """
+    return find_input(path)[1]
+
+
+def find_input(path: Path) -> tuple[Path, str]:
+    """Return what is read of an input, and its format: itself, else the one data set that lies in a folder.
+
+    The surest format reads it; formats of other packages are asked last.
 
     Raises
     ------
@@ -125,13 +138,13 @@ def detect_format(path: Path) -> str:
         When no format recognises it, or the surest are several.
     """
     from jaccard_eval.reading.files import require_readable
-    from jaccard_eval.reading.peek import Peek
+    from jaccard_eval.reading.peek import Likeness, Peek
 
     require_readable(path)
     peek = Peek(path)
     matches = surest_formats(peek)
     if len(matches) == 1:
-        return matches[0]
+        return path, matches[0]
     where = Where(str(path))
     if matches:
         raise DataError.single(
@@ -140,9 +153,15 @@ def detect_format(path: Path) -> str:
             f"looks like {' and like '.join(matches)}",
             fix="Name it with --gt-format or --pred-format.",
         )
-    from jaccard_eval.formats._unrecognised import explain_unknown
+    from jaccard_eval.formats._unrecognised import explain_unknown, look_inside
 
-    raise explain_unknown(peek, format_names(), surest_formats)
+    inputs, is_all = look_inside(peek, surest_formats)
+    if len(inputs) == 1 and is_all:
+        found, name = inputs[0]
+        # What only its name speaks for may be anything: the settings of a tool, say.
+        if (likeness(format_module(name), peek.at(found)) or 0) > Likeness.SUFFIX:
+            return found, name
+    raise explain_unknown(peek, inputs)
 
 
 def surest_formats(peek: Peek) -> list[str]:
@@ -180,9 +199,12 @@ def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None
 
     path = Path(path)
     with refusals_explained(path):
-        name = format_name or detect_format(path)
-        draft = Draft(str(path), name, options)
-        format_module(name).read(path, draft, options)
+        found, name = (path, format_name) if format_name else find_input(path)
+        draft = Draft(str(found), name, options)
+        if found != path:
+            detail = f"{found} ({name}) is read: nothing else in the folder holds boxes"
+            draft.findings.note("input-found", Where(str(path)), detail)
+        format_module(name).read(found, draft, options)
         return draft.build()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,51 +13,57 @@ from jaccard_eval.reading.files import SNIFF_BYTES, decode, read_bytes, record_f
 from jaccard_eval.reading.peek import Peek
 from jaccard_eval.text import printable, quoted_value
 
-MAX_FILES = 20  # of a folder that are looked into
+MAX_ENTRIES = 20  # of a folder that are looked into
 MAX_KINDS = 5  # of files and folders that a message lists
+_UNKNOWN = "not recognised as any known format"
+_LIST = "'jaccard-eval formats' lists what is read."
 
 
-def explain_unknown(peek: Peek, known: Sequence[str], recognise: Callable[[Peek], list[str]]) -> DataError:
-    """Return the most telling error about an input that none of the `known` formats recognises.
+def look_inside(peek: Peek, recognise: Callable[[Peek], list[str]]) -> tuple[list[tuple[Path, str]], bool]:
+    """Return what of a folder is an input by itself, with its format, and whether all that it holds was looked at.
 
-    `recognise` names the formats that a file or folder looks like.
+    `recognise` names the formats that a file or folder looks like. Never raises.
     """
+    files = [name for name in peek.files if not is_image_name(name)]
+    # Files go before folders: where a project holds both, the file with all boxes is likelier meant.
+    entries = [*files[:MAX_ENTRIES], *peek.folders]
+    rated = [(peek.path / name, recognise(peek.at(peek.path / name))) for name in entries[:MAX_ENTRIES]]
+    is_all = len(files) + len(peek.folders) <= MAX_ENTRIES and all(len(formats) < 2 for _, formats in rated)
+    return [(path, formats[0]) for path, formats in rated if len(formats) == 1], is_all
+
+
+def explain_unknown(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError:
+    """Return the most telling error about an input that no format recognises; `inputs` is what it holds of such."""
     path = peek.path
     if peek.is_folder:
-        return _explain_folder(peek, known, recognise)
-    fix = "Name it with --gt-format or --pred-format; where each image has a file of its own, pass their folder."
-    return _foreign(path) or _unknown(path, known, "", fix)
+        return _explain_folder(peek, inputs)
+    fix = (
+        f"Name it with --gt-format or --pred-format; where each image has a file of its own, pass their folder. {_LIST}"
+    )
+    return _foreign(path) or DataError.single("format-unknown", Where(str(path)), _UNKNOWN, fix=fix)
 
 
-def _explain_folder(peek: Peek, known: Sequence[str], recognise: Callable[[Peek], list[str]]) -> DataError:
+def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError:
     folder = peek.path
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
         return DataError.single("folder-unreadable", Where(str(folder)), f"cannot be listed: {reason_of(error)}")
-    files = [entry for entry in entries if not entry.is_dir() and not is_image_name(entry.name)][:MAX_FILES]
-    choices: list[str] = []
-    # Files go before folders: where a project holds both, the file with all boxes is likelier meant.
-    for entry in [*files, *(entry for entry in entries if entry.is_dir())][:MAX_FILES]:
-        formats = recognise(peek.at(entry))
-        if len(formats) == 1:
-            choices.append(f"{quoted_value(entry.name)} ({formats[0]})")
-    if choices:
+    where, detail = Where(str(folder)), f"{_UNKNOWN}; {_contents(entries)}"
+    if inputs:
+        # With the folder, so that it can be pasted from where the user stands.
+        choices = [f"{shlex.quote(str(path))} ({name})" for path, name in inputs]
         more = f" and {len(choices) - MAX_KINDS} more" if len(choices) > MAX_KINDS else ""
         fix = f"Pass what holds the boxes: {', '.join(choices[:MAX_KINDS])}{more}."
-        return _unknown(folder, known, f"; {_contents(entries)}", fix)
+        return DataError.single("format-unknown", where, detail, fix=fix)
+    files = [entry for entry in entries if not entry.is_dir() and not is_image_name(entry.name)][:MAX_ENTRIES]
     foreign = [found for file in files if (found := _foreign(file)) is not None]
     if foreign and len(foreign) == len(files):
         log = FindingLog()
         record_failures(foreign, log)
         return DataError(log.findings())
-    fix = "Pass the file or folder that holds the boxes, or name its format with --gt-format or --pred-format."
-    return _unknown(folder, known, f"; {_contents(entries)}", fix)
-
-
-def _unknown(path: Path, known: Sequence[str], contents: str, fix: str) -> DataError:
-    detail = f"not recognised as any known format ({', '.join(known)}){contents}"
-    return DataError.single("format-unknown", Where(str(path)), detail, fix=fix)
+    fix = f"Pass the file or folder that holds the boxes, or name its format with --gt-format or --pred-format. {_LIST}"
+    return DataError.single("format-unknown", where, detail, fix=fix)
 
 
 def _foreign(file: Path) -> DataError | None:

@@ -30,7 +30,8 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _UNPACK = "Unpack it and pass the file inside."
 _NO_PICTURE = "Pass the annotations, not the picture."
 _EXPORT = "Export it as CSV or COCO JSON."
-_NO_PICKLE = "Pickles are never loaded; export JSON or CSV."
+_NO_PICKLE = "Pickles are never loaded; export JSON, CSV or NumPy (.npz)."
+_EXPORT_ARRAYS = "Export JSON, CSV or NumPy (.npz)."
 _FOREIGN_MAGIC = (
     (b"PK\x03\x04", "a zip archive (or an Office document)", _UNPACK),
     (b"PK\x05\x06", "an empty zip archive", _UNPACK),
@@ -60,6 +61,14 @@ _FOREIGN_MAGIC = (
     *((bytes((0x80, version)), "a Python pickle", _NO_PICKLE) for version in range(2, 6)),
 )
 _FOREIGN_STARTS = tuple(magic for magic, _, _ in _FOREIGN_MAGIC)
+# Of binary files some are told by their names alone: PyTorch saves a zip archive, MATLAB an HDF5 file.
+_FOREIGN_SUFFIXES = {
+    **dict.fromkeys((".pt", ".pth"), ("a PyTorch file, which is a pickle", _NO_PICKLE)),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), ("a Python pickle", _NO_PICKLE)),
+    **dict.fromkeys((".tfrecord", ".tfrecords"), ("TensorFlow records", _EXPORT_ARRAYS)),
+    ".mat": ("a MATLAB file", _EXPORT_ARRAYS),
+}
+_PICKLED_AS_TEXT = (b"(lp", b"(dp", b"ccopy_reg", b"cnumpy")  # by protocol 0, which Python 2 used
 
 UNPACKED_FLOOR = 64 * 1024 * 1024  # bytes that any compressed file may unpack to
 UNPACKED_RATIO = 32  # beyond that, so many times its size: annotations compress 5 to 15 times, a bomb 1,000 times
@@ -144,6 +153,9 @@ def read_bytes(path: Path, *, empty_ok: bool = False) -> bytes:
     data = data.removeprefix(b"\xef\xbb\xbf")
     if not data and not empty_ok:
         raise DataError.single("file-empty", Where(str(path)), "the file is empty (0 bytes)", fix="Export it again.")
+    named = _FOREIGN_SUFFIXES.get(path.suffix.lower())
+    if named is not None and (b"\0" in data[:SNIFF_BYTES] or data.startswith(_PICKLED_AS_TEXT)):
+        raise DataError.single("wrong-content", Where(str(path)), f"holds {named[0]}", fix=named[1])
     # One test of all starts first: nearly every file is none of these.
     if data.startswith(_FOREIGN_STARTS):
         what, fix = next((what, fix) for magic, what, fix in _FOREIGN_MAGIC if data.startswith(magic))

@@ -132,8 +132,8 @@ def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
 
 def test_what_no_format_recognises_is_an_error_that_names_the_flag(tmp_path: Path) -> None:
     message = _error(_write(tmp_path / "notes.md", "# Notes\nnothing to see\n"))
-    assert "notes.md: not recognised as any known format (arrow, bdd100k, coco" in message
-    assert "--gt-format or --pred-format" in message
+    assert "notes.md: not recognised as any known format. Name it with --gt-format or --pred-format" in message
+    assert message.endswith("'jaccard-eval formats' lists what is read.")
 
 
 @pytest.mark.parametrize(
@@ -185,21 +185,71 @@ def test_a_folder_is_described_by_what_lies_in_it(tmp_path: Path) -> None:
 def test_what_a_folder_holds_of_known_formats_is_named(tmp_path: Path) -> None:
     _write(tmp_path / "_annotations.coco.json", json.dumps(COCO))
     _write(tmp_path / "README.txt", "hello\n")
-    _write(tmp_path / "found/a.txt", "0 0.5 0.5 0.2 0.2\n")
+    _write(tmp_path / "found here/a.txt", "0 0.5 0.5 0.2 0.2\n")
     _write(tmp_path / "pictures/a.png", "hello\n")
     message = _error(tmp_path)
-    assert message.endswith("Pass what holds the boxes: '_annotations.coco.json' (coco), 'found' (yolo).")
+    paths = f"{tmp_path}/_annotations.coco.json (coco), '{tmp_path}/found here' (yolo)"
+    assert message.endswith(f"Pass what holds the boxes: {paths}.")
 
 
 def test_a_folder_of_files_that_are_read_one_by_one_names_the_first(tmp_path: Path) -> None:
     for name in "abcdefg":
         _write(tmp_path / f"{name}.csv", "image,class,xmin,ymin,xmax,ymax\na,dog,1,2,3,4\n")
-    assert "'a.csv' (csv), 'b.csv' (csv), 'c.csv' (csv), 'd.csv' (csv), 'e.csv' (csv) and 2 more." in _error(tmp_path)
+    first_five = ", ".join(f"{tmp_path}/{name}.csv (csv)" for name in "abcde")
+    assert f"{first_five} and 2 more." in _error(tmp_path)
 
 
-def test_an_archive_of_arrays_in_a_folder_is_named_and_no_zip_to_unpack(tmp_path: Path) -> None:
-    _example("npz", tmp_path / "data")
-    assert _error(tmp_path / "data").endswith("Pass what holds the boxes: 'example.npz' (npz).")
+@pytest.mark.parametrize("name", [name for name in format_names() if format_module(name).FORMAT.suffixes])
+def test_the_only_input_in_a_folder_is_read_and_a_note_says_which(name: str, tmp_path: Path) -> None:
+    file = _example(name, tmp_path / "data")
+    _write(tmp_path / "data/README.md", "# Notes\n")
+    _write(tmp_path / "data/a.png", "hello\n")
+    dataset = read_dataset(tmp_path / "data", ReadOptions())
+    assert (dataset.format, len(dataset.boxes) > 0) == (name, True)
+    if dataset.path != str(tmp_path / "data"):  # some formats read a folder of such files
+        (note,) = (finding for finding in dataset.findings if finding.code == "input-found")
+        assert note.message == f"{tmp_path}/data: {file} ({name}) is read: nothing else in the folder holds boxes"
+
+
+def test_the_only_data_set_in_a_folder_may_be_a_folder(tmp_path: Path) -> None:
+    _write(tmp_path / "found/a.txt", "0 0.5 0.5 0.2 0.2\n")
+    dataset = read_dataset(tmp_path, ReadOptions())
+    assert (dataset.path, dataset.format, len(dataset.boxes)) == (str(tmp_path / "found"), "yolo", 1)
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        ({"package.json": "{}"}, "package.json"),  # only its name speaks for it
+        ({"0.json": json.dumps(COCO), **{f"{n}.log": "hello\n" for n in range(20)}}, "0.json"),  # not all looked at
+    ],
+)
+def test_an_input_in_a_folder_that_is_not_certain_is_named_and_not_read(
+    files: dict[str, str], named: str, tmp_path: Path
+) -> None:
+    for name, content in files.items():
+        _write(tmp_path / name, content)
+    assert f"Pass what holds the boxes: {tmp_path}/{named} (coco)." in _error(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.mat", b"MATLAB 5.0 MAT-file, Platform: GLNXA64\0\0", "a MATLAB file. Export JSON, CSV or NumPy (.npz)."),
+        ("b.mat", b"\x89HDF\r\n\x1a\n\0\0", "a MATLAB file. Export JSON, CSV or NumPy (.npz)."),
+        ("val.tfrecord", b"\x10\0\0\0\0\0\0\0abcd", "TensorFlow records. Export JSON, CSV or NumPy (.npz)."),
+        ("a.pt", b"PK\x03\x04\0\0a/data.pkl", "a PyTorch file, which is a pickle. Pickles are never loaded; export"),
+        ("a.pth", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\0", "a PyTorch file, which is a pickle. Pickles are never loaded"),
+        ("a.pkl", b"(lp0\nI1\na.", "a Python pickle. Pickles are never loaded; export JSON, CSV or NumPy (.npz)."),
+        ("a.pkl", b"\x80\x04\x95\0\0", "a Python pickle. Pickles are never loaded; export JSON, CSV or NumPy (.npz)."),
+    ],
+)
+def test_files_of_other_tools_come_with_advice_what_to_export(
+    name: str, content: bytes, message: str, tmp_path: Path
+) -> None:
+    path = _write(tmp_path / name, content)
+    assert f"{name}: holds {message}" in _error(path)
+    assert f"{name}: holds {message}" in _error(tmp_path)  # the folder, too
 
 
 def test_a_folder_of_foreign_files_is_called_by_what_they_are(tmp_path: Path) -> None:

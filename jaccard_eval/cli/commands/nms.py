@@ -61,9 +61,8 @@ def nms(
     require_free(output, [pred], replace=force)
     log = FindingLog()
     _, reading = read_options(options, log)
-    name = options.pred_format or detect_format(pred)
-    format_writer(name)  # a format that cannot be written is refused before it is read
-    side = load(pred, role="pred", format_name=name, options=reading)
+    format_writer(options.pred_format or detect_format(pred))  # one that cannot be written is refused before it is read
+    side = load(pred, role="pred", format_name=options.pred_format, options=reading)
     findings = (*log.findings(), *side.findings)
     kept, result = suppress_side(
         side,
