@@ -8,9 +8,9 @@ out, as in TrackEval.
 
 from __future__ import annotations
 
-import configparser
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
-from jaccard_eval.reading.lines import TextBoxes, split_files
 from jaccard_eval.reading.peek import FIRST, Likeness, Peek
 from jaccard_eval.text import is_numeral, printable
+
+if TYPE_CHECKING:
+    from jaccard_eval.reading.lines import TextBoxes
 
 FORMAT = Format(
     name="mot",
@@ -52,7 +54,12 @@ _FIX = "Write frame,id,left,top,width,height,confidence and perhaps class and vi
 
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate the first lines of a file, or of the first sequences in a folder."""
-    found = [peek.at(file) for file in _sequences(peek, "gt").values()] if peek.is_folder else [peek]
+    sequences = _sequences(peek, "gt") if peek.is_folder else {"": peek.path}
+    # One sequence among folders of other things does not make sequences of them.
+    n_inner = sum(name in peek.folders for name in sequences)
+    if 0 < n_inner * 2 < len(peek.folders):
+        return None
+    found = [peek.at(file) for file in sequences.values()]
     lines = [file.lines[0] for file in found[:FIRST] if file.lines]
     if not lines or not all(map(_is_row, lines)):
         return None
@@ -89,6 +96,8 @@ def _sequences(peek: Peek, role: str) -> dict[str, Path]:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the frames, classes and boxes of sequences to the draft."""
+    from jaccard_eval.reading.lines import TextBoxes, split_files  # not needed to look for a format
+
     found = {path.stem: path}
     if files.is_folder(path):
         found = _sequences(Peek(path), options.role)
@@ -138,6 +147,8 @@ def _read_info(file: Path, draft: Draft) -> tuple[int, tuple[float, float]]:
     info = file.parent.parent / _INFO if file.stem in _FOLDERS else file.with_name(_INFO)
     if not files.is_there(info):
         return unknown
+    import configparser  # not needed to look for a format
+
     parser = configparser.ConfigParser(interpolation=None)
     try:
         parser.read_string(files.read_text(info))

@@ -17,7 +17,6 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft, RawBoxes
-from jaccard_eval.reading.lines import TextBoxes
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.text import is_numeral, quoted_value
 
@@ -74,6 +73,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             raise DataError.single(
                 "labels-missing", Where(str(path)), "no .txt files", fix="Pass the folder of results."
             )
+    from jaccard_eval.reading.lines import TextBoxes  # not needed to look for a format
+
     lines = TextBoxes(_NUMBERS)
     images: list[str] = []
     for key, file, texts in files.read_each(found, files.read_lines, draft.findings):

@@ -11,6 +11,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from jaccard_eval import DataError, Dataset, ReadOptions, evaluate, load
+from jaccard_eval.formats import detect_format
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 # By the format: what the scene's classes are called in it. VisDrone names ten classes, whichever are there.
@@ -192,6 +193,17 @@ def test_mot_sequences_are_told_apart_and_each_role_reads_its_own_file(tmp_path:
     gt, pred = read(tmp_path), read(tmp_path, "pred")
     assert gt.images.keys == pred.images.keys == ("MOT17-02/000001", "MOT17-04/000001")
     assert pred.boxes.score.tolist() == [2.5, 2.5]
+
+
+def test_one_mot_sequence_among_other_folders_does_not_make_sequences_of_them(tmp_path: Path) -> None:
+    for name in ("seq/gt", "photos", "notes"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "seq/gt/gt.txt").write_text("1,1,10,20,30,40,1,1,1\n")
+    assert detect_format(tmp_path / "seq") == "mot"
+    with pytest.raises(DataError, match="Pass what holds the boxes: 'seq' \\(mot\\)"):
+        detect_format(tmp_path)
+    (tmp_path / "notes").rmdir()
+    assert detect_format(tmp_path) == "mot"
 
 
 def test_mot_world_coordinates_are_no_classes(tmp_path: Path) -> None:
