@@ -592,3 +592,12 @@ def test_scores_of_ground_truth_are_set_aside_so_that_a_lone_input_is_known_for_
     assert (data.ignored, data.boxes.score) == ({"score": 2}, None)
     assert "gt-scores" in codes(data)
     assert load(header + "a,dog,1,2,3,4,1\n").ignored == {}  # Open Images gives its ground truth a confidence of 1
+
+
+def test_ids_that_became_decimals_are_whole_numbers_again(tmp_path: Path) -> None:
+    table = tmp_path / "pred.csv"
+    table.write_text("image_id,category_id,xmin,ymin,xmax,ymax,score\n1.0,3.0,0,0,9,9,0.5\n12.0,3.0,0,0,9,9,0.4\n")
+    data = read_dataset(table, ReadOptions(role="pred"))
+    assert (data.images.keys, data.labels.keys) == (("1", "12"), (3,))
+    table.write_text("image_id,category_id,xmin,ymin,xmax,ymax,score\n1.0,3,0,0,9,9,0.5\n1.5,3,0,0,9,9,0.4\n")
+    assert read_dataset(table, ReadOptions(role="pred")).images.keys == ("1.0", "1.5")

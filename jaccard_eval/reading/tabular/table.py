@@ -6,6 +6,7 @@ A row has a box, or names an image without one. What a table means (units, encod
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -35,6 +36,7 @@ from jaccard_eval.reading.tabular.columns import (
 from jaccard_eval.text import quoted_value
 
 _KINDS = {bool: "a boolean", int: "a number", float: "a number", str: "text", dict: "an object", list: "a list"}
+_WHOLE = re.compile(r"[0-9]+\.0+")
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -128,6 +130,10 @@ class TextColumn(Column):
         """Return some cells as texts (m,), the distinct ones as they appear; empty ones are texts as well."""
         # Of all rows the codes are in order already, which is most tables' case and saves a sort.
         taken = self.values if len(rows) == len(self.values) else self.values.take(rows)
+        # pandas writes the ids 1 and 2 as 1.0 and 2.0 when a cell of their column was ever missing.
+        whole = [str(text).rstrip("0").removesuffix(".") for text in taken.distinct if _WHOLE.fullmatch(str(text))]
+        if len(whole) == len(taken.distinct) == len(set(whole)):
+            taken = CodedKeys(whole, taken.codes)
         return taken, np.empty(0, dtype=np.int64)
 
     def shown(self, row: int) -> str:
