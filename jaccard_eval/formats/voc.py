@@ -41,13 +41,19 @@ def looks_like(peek: Peek) -> Likeness | None:
     """Rate annotation files by their outermost element, and a folder of results by the names of its files."""
     if not peek.is_folder:
         return Likeness.STRUCTURE if peek.root == ROOT else None
-    from jaccard_eval.formats._voc.annotations import RESULT_NAME, first_xml_files, kit_folder
+    from jaccard_eval.formats._voc.annotations import ANNOTATIONS, RESULT_NAME, first_xml_files, kit_folder
 
     if results := peek.rate_class_files(RESULT_NAME):
         return results
-    roots = [root for file in first_xml_files(kit_folder(peek.path)) if (root := peek.at(file).root)]
+    kit = kit_folder(peek.path)
+    found = first_xml_files(kit)
+    roots = [root for file in found if (root := peek.at(file).root)]
     # Half are enough: the reader names the files that are something else.
-    return Likeness.STRUCTURE if roots and roots.count(ROOT) * 2 >= len(roots) else None
+    if not roots or roots.count(ROOT) * 2 < len(roots):
+        return None
+    # In a folder called Annotations they are where they belong.
+    is_placed = kit != peek.path or found[0].parent in (kit, kit / ANNOTATIONS)
+    return Likeness.STRUCTURE if is_placed else peek.rate_below(found)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

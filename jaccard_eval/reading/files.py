@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -411,6 +411,17 @@ def is_label_name(name: str) -> bool:
     """Whether a file can hold the labels of an image, or results, by its name."""
     base = name.rpartition("/")[2].lower()
     return base.endswith(".txt") and not base.startswith(".") and not is_beside_labels(base)
+
+
+def without_backups(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Part the files of a tree from those in its folder "backup", to which tools move what they converted.
+
+    Where there is nothing else, the folder is only called so.
+    """
+    backups = [name for name in names if name.partition("/")[0].lower() == "backup" and "/" in name]
+    moved = {*backups}
+    kept = [name for name in names if name not in moved]
+    return (kept, backups) if kept else (backups, [])
 
 
 def is_beside_labels(base: str) -> bool:

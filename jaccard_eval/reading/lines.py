@@ -128,6 +128,6 @@ def mention_other_files(folder: Path, others: Sequence[str], draft: Draft) -> No
         Severity.NOTE,
         "other-files",
         range(len(others)),
-        lambda row: (Where(str(folder / others[row])), "holds no labels by its name"),
+        lambda row: (Where(str(folder / others[row])), "is not one of the labels"),
         summary=f"{pluralise(len(others), 'file')} beside the labels passed over",
     )

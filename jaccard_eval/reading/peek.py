@@ -188,7 +188,19 @@ class Peek:
         found = self.documents(besides)
         levels = sorted((rate(document) or 0 for document in found if document.is_json), reverse=True)
         half = (len(found) + 1) // 2
-        return Likeness(levels[half - 1]) if 0 < half <= len(levels) and levels[half - 1] else None
+        if not 0 < half <= len(levels) or not levels[half - 1]:
+            return None
+        is_below = self.is_folder and found[0].path.parent != self.path
+        return Likeness(min(levels[half - 1], self.rate_below(found)) if is_below else levels[half - 1])
+
+    def rate_below(self, found: Sequence[Peek | Path]) -> Likeness:
+        """Rate a format whose files are found in inner folders only, for the files at the top of a folder decide.
+
+        Tools move what they converted to an inner folder, as Cartucho's does; texts of labels at the top that are at
+        least as many are meant, and a few lists or notes are not.
+        """
+        n_texts = sum(map(files.is_label_name, self.files))
+        return Likeness.CONTENT if n_texts and min(n_texts, FIRST) >= len(found) else Likeness.STRUCTURE
 
     def rate_class_files(self, name: re.Pattern[str]) -> Likeness | None:
         """Rate a folder by the names of its files, where a format prescribes these: a file for each class.

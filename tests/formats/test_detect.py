@@ -16,6 +16,10 @@ from jaccard_eval.options import ReadOptions
 
 COCO = {"images": [{"id": 1}], "annotations": [], "categories": [{"id": 1, "name": "dog"}]}
 
+VOC = """<annotation><filename>a.jpg</filename><object><name>dog</name>
+<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>30</xmax><ymax>40</ymax></bndbox></object></annotation>"""
+LABELME = '{"version": "5.4.1", "flags": {}, "shapes": [], "imagePath": "a.jpg"}'
+
 
 def _error(path: Path) -> str:
     with pytest.raises(DataError) as caught:
@@ -92,6 +96,30 @@ def test_every_format_recognises_its_own_example_and_reads_it(name: str, tmp_pat
 def test_formats_are_found_by_looking(file: str, content: str | bytes, name: str, tmp_path: Path) -> None:
     path = _write(tmp_path / file, content)
     assert detect_format(path.parent if path.suffix == ".txt" and name != "csv" else path) == name
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "image"),
+    [
+        # Cartucho's converters move the annotations that they read to a folder "backup" beside what they write.
+        ({"a.txt": "dog 1 2 30 40\n", "backup/a.xml": VOC}, "yolo", "a"),
+        ({"a.txt": "dog 1 2 30 40\n", "backup/a.txt": "0 0.5 0.5 0.2 0.2\n"}, "yolo", "a"),
+        ({"a.xml": VOC, "backup/b.xml": VOC}, "voc", "a"),
+        ({"a.txt": "dog 1 2 30 40\n", "old/a.json": LABELME, "old/b.txt~": ""}, "yolo", "a"),
+        # A list of what to install says nothing against the annotations below.
+        ({"requirements.txt": "numpy\n", "sets/a.xml": VOC}, "voc", "sets/a"),
+        # Nothing else there: the folder is only called so.
+        ({"backup/a.xml": VOC}, "voc", "backup/a"),
+    ],
+)
+def test_files_at_the_top_of_a_folder_decide(files: dict[str, str], name: str, image: str, tmp_path: Path) -> None:
+    for place, content in files.items():
+        _write(tmp_path / place, content)
+    dataset = read_dataset(tmp_path, ReadOptions())
+    assert (dataset.format, dataset.images.keys) == (name, (image,))
+    deeper = [str(tmp_path / place) for place in files if place.startswith(("backup", "old")) and len(files) > 1]
+    noted = [note for note in dataset.findings if note.code == "other-files"]
+    assert [note.count for note in noted] == ([1] if deeper else [])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
-from jaccard_eval.findings import DataError, FindingLog, Severity, Where
+from jaccard_eval.findings import DataError, Severity, Where
 from jaccard_eval.reading.draft import Draft, RawBoxes
 from jaccard_eval.reading.files import (
     choose_split,
@@ -29,8 +29,9 @@ from jaccard_eval.reading.files import (
     read_each,
     read_lines,
     scan_folder,
+    without_backups,
 )
-from jaccard_eval.reading.lines import Layout, read_class_files
+from jaccard_eval.reading.lines import Layout, mention_other_files, read_class_files
 from jaccard_eval.reading.tabular.columns import parse_flags, parse_numbers
 from jaccard_eval.reading.xml import mention_unused, parse_xml, text_of
 from jaccard_eval.text import quoted_value
@@ -41,7 +42,7 @@ SIDES = ("width", "height")
 RESULT_NAME = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
 
 _SNIFFED = 20  # files, and folders in a folder, that are looked at
-_ANNOTATIONS = "Annotations"  # where the development kit has them, beside JPEGImages and ImageSets
+ANNOTATIONS = "Annotations"  # where the development kit has them, beside JPEGImages and ImageSets
 _MAIN = "ImageSets/Main"
 _JUDGEMENTS = frozenset({"-1", "0", "1"})  # of an image in the list of a class: without, difficult only, with
 
@@ -61,12 +62,12 @@ def kit_folder(path: Path) -> Path:
 
     Never raises; a folder without any is returned as it is.
     """
-    if is_folder(path / _ANNOTATIONS):
+    if is_folder(path / ANNOTATIONS):
         return path
     kits: list[Path] = []
     with contextlib.suppress(OSError), os.scandir(path) as entries:
         folders = (path / entry.name for entry in entries if is_folder_entry(entry))
-        kits = [folder for folder in folders if is_folder(folder / _ANNOTATIONS)]
+        kits = [folder for folder in folders if is_folder(folder / ANNOTATIONS)]
     return kits[0] if len(kits) == 1 else path
 
 
@@ -74,13 +75,16 @@ def _is_annotation_name(name: str) -> bool:
     return name.lower().endswith(SUFFIX) and not name.rpartition("/")[2].startswith(".")
 
 
-def _annotation_files(path: Path, findings: FindingLog) -> dict[str, Path]:
+def _annotation_files(path: Path, draft: Draft) -> dict[str, Path]:
     """Return the XML files of an input by their relative path without suffix, sorted."""
     if not is_folder(path):
         return {path.stem: path}
-    root = inner_folder(path, _ANNOTATIONS)
+    findings = draft.findings
+    root = inner_folder(path, ANNOTATIONS)
     files: dict[str, Path] = {}
-    for name in filter(_is_annotation_name, list_tree(root, findings)):
+    names, backups = without_backups([*filter(_is_annotation_name, list_tree(root, findings))])
+    mention_other_files(root, backups, draft)
+    for name in names:
         key = name[: -len(SUFFIX)]
         if key in files:
             findings.error(
@@ -118,7 +122,7 @@ def _files_of_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str
         range(len(missing)),
         lambda row: (
             Where(str(lists[name])),
-            f"{quoted_value(missing[row])} has no file {_ANNOTATIONS}/{missing[row]}.xml",
+            f"{quoted_value(missing[row])} has no file {ANNOTATIONS}/{missing[row]}.xml",
         ),
         fix="Add the files, or take the images off the list; pass the folder Annotations to read all that is there.",
     )
@@ -170,7 +174,7 @@ class _Files:
 def read_annotations(path: Path, root: str, draft: Draft) -> None:
     """Add the images, classes and boxes of annotation files to the draft; `root` is their outermost element."""
     kit = kit_folder(path)
-    paths = _annotation_files(kit, draft.findings)
+    paths = _annotation_files(kit, draft)
     split = _files_of_split(kit, paths, draft)
     files = _Files()
     for key, file, tree in read_each(paths if split is None else split, partial(parse_xml, root=root), draft.findings):

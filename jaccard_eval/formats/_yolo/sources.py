@@ -27,6 +27,7 @@ from jaccard_eval.reading.files import (
     require_folder,
     scan_folder,
     split_of,
+    without_backups,
 )
 from jaccard_eval.reading.images import ImageFolder
 from jaccard_eval.reading.names import names_of_yaml, read_names
@@ -102,9 +103,10 @@ def _holds_images(place: Path) -> bool:
 def folder_source(root: Path, findings: FindingLog) -> LabelSource:
     """Return the label files in a folder and below it; what else lies there is passed over."""
     names = list_tree(root, findings)
-    labels = {name for name in names if is_label_name(name)}
+    found, backups = without_backups([name for name in names if is_label_name(name)])
+    labels = {*found, *backups}
     files: dict[str, Path] = {}
-    for name in sorted(labels):
+    for name in found:
         if _is_image_list(root, name):
             continue
         key = name[: -len(".txt")]
@@ -112,7 +114,7 @@ def folder_source(root: Path, findings: FindingLog) -> LabelSource:
             fix = "Keep one of them."
             findings.error("label-twice", Where(str(root / name)), f"{quoted_value(key)} has two label files", fix=fix)
         files[key] = root / name
-    other = tuple(name for name in names if name not in labels and _is_unusual(name))
+    other = (*backups, *(name for name in names if name not in labels and _is_unusual(name)))
     return LabelSource(root=root, files=dict(sorted(files.items())), other_files=other)
 
 
@@ -165,6 +167,8 @@ def _is_unusual(name: str) -> bool:
         return False
     base = name.rpartition("/")[2].lower()
     suffix = base[base.rfind(".") :] if "." in base else ""
+    if suffix == ".xml" and "/" in name:  # the annotations that the labels were made of
+        return True
     return suffix not in _USUAL_SUFFIXES and not is_beside_labels(base)
 
 
