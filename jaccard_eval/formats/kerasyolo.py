@@ -40,7 +40,11 @@ def looks_like(peek: Peek) -> Likeness | None:
     """Rate a text by its first lines: paths, and behind them boxes of five or six numbers."""
     if peek.is_folder or not peek.lines:
         return None
-    boxes = [field for line in peek.lines for field in _split(line)[1]]
+    split = [_split(line) for line in peek.lines]
+    # A table has commas before the blank in "a.jpg,class 13,10,20,40,60" as well; of paths hardly all have.
+    if all("," in path for path, _ in split):
+        return None
+    boxes = [field for _, inner in split for field in inner]
     # The look may end in the middle of the last box.
     is_list = any(map(_BOX.fullmatch, boxes)) and all(map(_BOX.fullmatch, boxes[:-1]))
     return Likeness.STRUCTURE if is_list and not any(_BOX.match(line.lstrip()) for line in peek.lines) else None

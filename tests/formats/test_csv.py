@@ -475,6 +475,13 @@ def test_csv_is_recognised_by_header_first_row_or_suffix(tmp_path: Path, name: s
     assert csv_.looks_like(Peek(tmp_path / name))
 
 
+def test_a_class_that_ends_in_a_number_makes_no_list_of_images_with_boxes(tmp_path: Path) -> None:
+    # Behind the blank stand five numbers with commas, as in a list of keras-yolo3.
+    path = tmp_path / "gt.csv"
+    path.write_text("image,class,xmin,ymin,xmax,ymax\na.jpg,class 13,10,20,40,60\n", encoding="utf-8")
+    assert detect_format(path) == "csv"
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
