@@ -65,6 +65,8 @@ def _is_face(fields: list[str]) -> bool:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images and faces of a file with all blocks, or of a tree with a file for each, to the draft."""
+    from jaccard_eval.reading.lines import TextBoxes  # not needed to look for a format
+
     found = {"": path}
     if files.is_folder(path):
         names = [name for name in files.list_tree(path, draft.findings) if _is_text(name)]

@@ -22,7 +22,7 @@ import jaccard_eval
 PACKAGE = Path(jaccard_eval.__file__).parent
 UNSAID = ("ctx", "kind", "type_comment")  # fields of nodes that quoted code does not say
 
-Definition = ast.FunctionDef | ast.ClassDef | ast.Assign
+Definition = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,9 @@ class Mutant:
     place : str
         Name of a function, a method (`Class.method`) or a constant, wherever the package defines it.
     old : str
-        An expression, a statement, or `name=...` for the argument of that name, found once in all definitions of that
-        name. A single capital stands for any expression, the same one each time; alone, for the value of the constant.
+        An expression, a statement, or `name=...` for the argument of that name, or the value of that key in the
+        outermost dictionary that has it; found once in all definitions of that name. A single capital stands for any
+        expression, the same one each time; alone, for the value of the constant.
     new : str
         What takes its place, with the same capitals; nothing deletes a statement.
     """
@@ -57,8 +58,10 @@ class Mutant:
             for module, definition in _definitions(self.place)
             for slot in _slots(definition)
             if len(self.old) > 1 or (slot.parent, slot.field) == (definition, "value")
-            if (new := self._replacement(slot.node)) is not None
+            if (new := self._replacement(slot)) is not None
         ]
+        if self.old.endswith("=..."):
+            del found[1:]  # the sources of the rules have the same keys, further inside
         assert len(found) == 1, f"{self}: {len(found)} times {self.old!r} in {self.place}"
         module, slot, new = found[0]
         slot.fill(new)
@@ -66,14 +69,15 @@ class Mutant:
         slot.fill(slot.node)
         return _name(module), text
 
-    def _replacement(self, node: ast.AST) -> ast.AST | None:
+    def _replacement(self, slot: _Slot) -> ast.AST | None:
         """Return what takes the place of a node; None for a node that is not the quoted one."""
         if self.old.endswith("=..."):
-            if not isinstance(node, ast.keyword) or node.arg != self.old.removesuffix("=..."):
-                return None
-            return ast.keyword(node.arg, _quoted(self.new))
+            name = self.old.removesuffix("=...")
+            if isinstance(slot.node, ast.keyword) and slot.node.arg == name:
+                return ast.keyword(name, _quoted(self.new))
+            return _quoted(self.new) if slot.key == name else None
         bound: dict[str, ast.AST] = {}
-        if not _agree(_quoted(self.old), node, bound):
+        if not _agree(_quoted(self.old), slot.node, bound):
             return None
         filled: ast.AST = _Filled(bound).visit(deepcopy(_quoted(self.new or "pass")))
         return filled
@@ -97,6 +101,14 @@ class _Slot:
     field: str
     index: int | None
     node: ast.AST
+
+    @property
+    def key(self) -> str:
+        """The text that the value of a dictionary stands behind."""
+        if self.index is None or not isinstance(self.parent, ast.Dict) or self.field != "values":
+            return ""
+        key = self.parent.keys[self.index]
+        return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
 
     def fill(self, node: ast.AST) -> None:
         if self.index is None:
@@ -122,6 +134,8 @@ def _named(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Definition]]:
     for child in getattr(node, "body", ()):
         if isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name):
             yield prefix + child.targets[0].id, child
+        elif isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name):
+            yield prefix + child.target.id, child
         elif isinstance(child, ast.FunctionDef | ast.ClassDef):
             yield prefix + child.name, child
             yield from _named(child, f"{prefix}{child.name}.")
@@ -201,8 +215,8 @@ MUTANTS = (
         "F | (A.area < B.low) | (A.area > B.high)",
         "F | (A.xywh[:, 2] * A.xywh[:, 3] < B.low) | (A.xywh[:, 2] * A.xywh[:, 3] > B.high)",
     ),
-    Mutant("R7", "ignore is honoured", "COCO", "ignored_flags=...", "('crowd', 'ignore')"),
-    Mutant("R7", "crowds count", "COCO", "ignored_flags=...", "()"),
+    Mutant("R7", "ignore is honoured", "_COCO", "ignored_flags=...", "('crowd', 'ignore')"),
+    Mutant("R7", "crowds count", "_COCO", "ignored_flags=...", "()"),
     Mutant("R8", "the cap one too high", "rank_detections", "rank < A", "rank <= A"),
     Mutant("R8", "the cap one too low", "rank_detections", "rank < A", "rank < A - 1"),
     Mutant(
@@ -239,10 +253,10 @@ MUTANTS = (
         "1.0",
     ),
     Mutant("R10", "boxes are never taken", "_choose", "A & ~taken[:, :, B]", "A & (taken[:, :, B] | True)"),
-    Mutant("R10", "the best box only", "COCO", "assignment=...", "'best_any'"),
+    Mutant("R10", "the best box only", "_COCO", "assignment=...", "'best_any'"),
     Mutant("R10", "a crowd is taken once in contests", "_choose", "~A.reusable[B]", "True"),
     Mutant("R10", "a crowd is taken once alone", "_first_come", "(A == B) | C.reusable[D]", "A == B"),
-    Mutant("R10", "a crowd is not reusable", "COCO", "reusable_flags=...", "()"),
+    Mutant("R10", "a crowd is not reusable", "_COCO", "reusable_flags=...", "()"),
     Mutant("R10", "a box of another size absorbs again and again", "_choose", "~A.reusable[B]", "~A.ignored[a, B]"),
     Mutant("R10", "the last in line is served first", "_ready", "A[B[::-1]] = C[::-1]", "A[B] = C"),
     Mutant(
@@ -278,7 +292,7 @@ MUTANTS = (
         "(A >= B.low) & C & np.isin(table.image, table.gt_image)",
     ),
     Mutant("R14", "ignored boxes are positives", "Ranking.of", "gt_counts=...", "table.gt_ignored | True"),
-    Mutant("R15", "equal scores in the order of the file", "COCO", "score_ties=...", "'file'"),
+    Mutant("R15", "equal scores in the order of the file", "_COCO", "score_ties=...", "'file'"),
     Mutant(
         "R15",
         "equal scores by image from the last",
@@ -286,8 +300,8 @@ MUTANTS = (
         "A.image.astype(B) * C + D",
         "-A.image.astype(B) * C + D",
     ),
-    Mutant("R16", "the epsilon dropped", "COCO", "precision_epsilon=...", "0.0"),
-    Mutant("R16", "the epsilon doubled", "COCO", "precision_epsilon=...", "2 * float(np.spacing(1.0))"),
+    Mutant("R16", "the epsilon dropped", "_COCO", "precision_epsilon=...", "0.0"),
+    Mutant("R16", "the epsilon doubled", "_COCO", "precision_epsilon=...", "2.0**-51"),
     Mutant(
         "R16",
         "ignored matches are false positives",
@@ -361,7 +375,11 @@ MUTANTS = (
     ),
     Mutant("R22", "the smallest cap by default", "Axes.cap", "max(A, 0)", "0"),
     Mutant(
-        "R23", "thresholds rounded", "COCO", "iou_thresholds=...", "tuple(np.linspace(0.5, 0.95, 10).round(2).tolist())"
+        "R23",
+        "thresholds rounded",
+        "_COCO",
+        "iou_thresholds=...",
+        "(0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)",
     ),
     Mutant(
         "R23",
@@ -371,11 +389,11 @@ MUTANTS = (
         "table.score is not None",
     ),
     Mutant("R23", "pooled ground truth in the order of the file", "ground_truth_order", "A.class_agnostic", "False"),
-    Mutant("VOC", "no pixel is added", "VOC2012", "pixel_offset=...", "0.0"),
-    Mutant("VOC", "the best free box", "VOC2012", "assignment=...", "'best_free'"),
-    Mutant("VOC", "the last of equal overlaps", "VOC2012", "iou_ties=...", "'last'"),
-    Mutant("VOC", "equal scores by image", "VOC2012", "score_ties=...", "'image'"),
-    Mutant("VOC", "difficult boxes count", "VOC2012", "ignored_flags=...", "('crowd', 'ignore')"),
+    Mutant("VOC", "no pixel is added", "_VOC2012", "pixel_offset=...", "0.0"),
+    Mutant("VOC", "the best free box", "_VOC2012", "assignment=...", "'best_free'"),
+    Mutant("VOC", "the last of equal overlaps", "_VOC2012", "iou_ties=...", "'last'"),
+    Mutant("VOC", "equal scores by image", "_VOC2012", "score_ties=...", "'image'"),
+    Mutant("VOC", "difficult boxes count", "_VOC2012", "ignored_flags=...", "('crowd', 'ignore')"),
     Mutant("VOC", "difficult boxes absorb once", "assign_best_any", "A | _first_of_each(B)", "_first_of_each(B)"),
     Mutant(
         "VOC",
@@ -386,7 +404,7 @@ MUTANTS = (
     ),
     Mutant("VOC", "the threshold exclusive", "assign_best_any", "A.overlap[B] >= C", "A.overlap[B] > C"),
     Mutant("VOC", "no envelope", "Steps.area_under_envelope", "np.maximum.accumulate(A[::-1])[::-1]", "A"),
-    Mutant("VOC", "eleven points are a hundred and one", "VOC2007", "recall_points=...", "101"),
+    Mutant("VOC", "eleven points are a hundred and one", "_VOC2007", "recall_points=...", "101"),
     Mutant("VOC", "recall values for all years", "Averages._values", "A.interpolation == 'area'", "False"),
-    Mutant("VOC", "a cap of 100", "VOC2012", "max_dets=...", "(100,)"),
+    Mutant("VOC", "a cap of 100", "_VOC2012", "max_dets=...", "(100,)"),
 )
