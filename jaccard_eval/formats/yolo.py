@@ -116,7 +116,10 @@ def _label_files_below(folder: Peek) -> list[Peek]:
 
 def _is_label_line(line: str) -> bool:
     """Whether a line is a class index with at least four numbers, or a class name with four or five."""
-    fields = line.split()
+    from jaccard_eval.formats._yolo.sources import SEPARATED_LINE
+
+    separated = SEPARATED_LINE.fullmatch(line)
+    fields = [field.strip() for field in line.split(separated["mark"])] if separated else line.split()
     n_numbers = len(list(takewhile(_NUMBER.fullmatch, reversed(fields))))
     if n_numbers == len(fields):
         return n_numbers > BOX_NUMBERS and float(fields[0]).is_integer()

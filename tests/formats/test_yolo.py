@@ -115,6 +115,19 @@ def test_an_integral_float_is_a_class_index(load: Load) -> None:
     assert load("2.0 0.5 0.5 0.2 0.4\n", names=("a", "b", "c")).labels.names[2] == "c"
 
 
+@pytest.mark.parametrize("mark", [",", ", ", ";", "\t"])
+def test_commas_and_semicolons_separate_fields_where_most_lines_have_them(load: Load, mark: str) -> None:
+    lines = (("traffic light", "10", "20", "30", "90"), ("dog", "15", "26", "70", "80"))
+    data = load({"labels/a.txt": "".join(mark.join(line) + "\n" for line in lines), "labels/b.txt": ""}, box="xyxy")
+    assert data.labels.names == ("dog", "traffic light")
+    assert xywh(data) == [[10, 20, 20, 70], [15, 26, 55, 54]]
+    assert len(load(BOX.replace(" ", mark.strip(" ") or mark)).boxes) >= 1
+
+
+def test_a_folder_of_labels_with_commas_is_recognised(tmp_path: Path) -> None:
+    assert detect_format(lay_out(tmp_path, {"a.txt": "dog,0.9,10,20,30,40\n"})) == "yolo"
+
+
 @pytest.mark.parametrize("word", ["1.5", "-1", "0x1", "+1", "1_0", "٣", "²", "\uff11", "dog", '""', "#"])
 def test_a_class_that_is_no_plain_index_is_an_error_with_its_line(refuse: Refuse, word: str) -> None:
     text = refuse(BOX * 3 + f"{word} 0.5 0.5 0.2 0.4\n")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -13,12 +15,14 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.findings import DataError, FindingLog
+from jaccard_eval.formats._yolo.sources import SEPARATED_LINE
 from jaccard_eval.reading.files import decode, read_bytes, record_failures
 
 IntArray = npt.NDArray[np.int64]
 
 BATCH_BYTES = 16 * 1024 * 1024  # text that is split at once; bounds the memory that its tokens take
 
+_LINES_LOOKED_AT = 1_000  # for what separates fields
 _BLANKS = b" \t\n\r\x0b\x0c"
 _IS_BLANK = np.zeros(256, dtype=np.bool_)
 _IS_BLANK[list(_BLANKS)] = True
@@ -82,7 +86,11 @@ def take_difficult(lines: LabelLines) -> tuple[LabelLines, BoolArray]:
 def read_label_files(paths: Sequence[Path], findings: FindingLog) -> LabelLines:
     """Read and split label files; a file that cannot be read is an error in `findings` and has no lines."""
     failures: list[DataError] = []
-    parts = [_split(files) for files in _batches(paths, failures)]
+    parts: list[LabelLines] = []
+    mark = b""
+    for batch in _batches(paths, failures):
+        mark = mark or (b"" if parts else _separator(batch))  # of a set, as all that is found by looking
+        parts.append(_split([(row, data.replace(mark, b" ") if mark else data) for row, data in batch]))
     record_failures(failures, findings)
     return _concatenate(parts)
 
@@ -107,6 +115,15 @@ def _batches(paths: Sequence[Path], failures: list[DataError]) -> Iterator[list[
             yield batch
             batch, n_bytes = [], 0
     yield batch
+
+
+def _separator(batch: list[tuple[int, bytes]]) -> bytes:
+    """Return the comma or semicolon that stands between the fields of most lines; empty where blanks do."""
+    texts = (data.decode("utf-8", "replace").split("\n") for _, data in batch)
+    lines = list(islice((line for lines in texts for line in lines if line.strip()), _LINES_LOOKED_AT))
+    found = Counter(match["mark"] for line in lines if (match := SEPARATED_LINE.fullmatch(line)))
+    mark, count = found.most_common(1)[0] if found else ("", 0)
+    return mark.encode() if count * 2 > len(lines) else b""
 
 
 def _split(files: list[tuple[int, bytes]]) -> LabelLines:

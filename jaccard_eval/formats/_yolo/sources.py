@@ -36,6 +36,11 @@ from jaccard_eval.text import did_you_mean, quoted_value
 
 DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data set, in order of preference
 
+_NUMERAL = r"\s*-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*"
+# A class, the numbers of a box and perhaps a score, between commas or semicolons. More numbers would be the objects
+# of VisDrone or MOT, and with blanks between them 0,5 is a number with a decimal comma.
+SEPARATED_LINE = re.compile(rf"[^,;]+(?P<mark>[,;]){_NUMERAL}(?:(?P=mark){_NUMERAL}){{3,4}}", re.ASCII)
+
 _LOOKED_INTO = 20  # folders of a folder, to see whether there are images
 _YEAR = re.compile(r"20\d\d$")  # of COCO's splits: val2017
 _IMAGE_LISTS = frozenset({"train.txt", "val.txt", "valid.txt", "test.txt", "trainval.txt"})
