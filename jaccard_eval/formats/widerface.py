@@ -75,7 +75,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             raise DataError.single(
                 "labels-missing", Where(str(path)), "no .txt files", fix="Pass the folder of results."
             )
-    from jaccard_eval.reading.lines import TextBoxes  # not needed to look for a format
 
     lines = TextBoxes(_NUMBERS)
     images: list[str] = []

@@ -11,7 +11,8 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from jaccard_eval import DataError, Dataset, ReadOptions, evaluate, load
-from jaccard_eval.formats import detect_format
+from jaccard_eval.formats import mot
+from jaccard_eval.reading.peek import Likeness, Peek
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 # By the format: what the scene's classes are called in it. VisDrone names ten classes, whichever are there.
@@ -199,11 +200,10 @@ def test_one_mot_sequence_among_other_folders_does_not_make_sequences_of_them(tm
     for name in ("seq/gt", "photos", "notes"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "seq/gt/gt.txt").write_text("1,1,10,20,30,40,1,1,1\n")
-    assert detect_format(tmp_path / "seq") == "mot"
-    with pytest.raises(DataError, match="Pass what holds the boxes: 'seq' \\(mot\\)"):
-        detect_format(tmp_path)
+    assert mot.looks_like(Peek(tmp_path / "seq")) is Likeness.STRUCTURE
+    assert mot.looks_like(Peek(tmp_path)) is None
     (tmp_path / "notes").rmdir()
-    assert detect_format(tmp_path) == "mot"
+    assert mot.looks_like(Peek(tmp_path)) is Likeness.STRUCTURE
 
 
 def test_mot_world_coordinates_are_no_classes(tmp_path: Path) -> None:
