@@ -303,6 +303,7 @@ CODES = frozenset(
         "category-name-duplicate",
         "category-unnamed",
         "class-counting",
+        "class-alone",
         "class-duplicate",
         "class-index",
         "class-invalid",

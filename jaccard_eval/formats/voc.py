@@ -6,15 +6,17 @@ development kit's folder (Annotations beside ImageSets) the images of a split ar
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.findings import FindingLog
+from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
     name="voc",
@@ -39,10 +41,12 @@ ROOT = "annotation"  # the outermost element of an annotation file
 
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate annotation files by their outermost element, and a folder of results by the names of its files."""
-    if not peek.is_folder:
+    if not peek.is_folder and peek.suffix != ".txt":
         return Likeness.STRUCTURE if peek.root == ROOT else None
     from jaccard_eval.formats._voc.annotations import ANNOTATIONS, RESULT_NAME, first_xml_files, kit_folder
 
+    if not peek.is_folder:
+        return Likeness.NAMED if RESULT_NAME.fullmatch(peek.path.name) else None
     if results := peek.rate_class_files(RESULT_NAME):
         return results
     kit = kit_folder(peek.path)
@@ -61,6 +65,13 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.formats._voc.annotations import RESULT_NAME, read_annotations, read_results
 
     results = files.files_by_class(path, RESULT_NAME)  # of a path that is no folder there are none
+    alone = None if results or files.is_folder(path) else RESULT_NAME.fullmatch(path.name)
+    if alone is not None:
+        label = alone["label"]
+        detail = f"results of class {quoted_value(label)} alone; any other class counts as missed"
+        fix = f"Measure this class alone with --classes {shlex.quote(label)}, or pass the folder of all."
+        draft.findings.note("class-alone", Where(str(path)), detail, fix=fix)
+        results = {label: [path]}
     if results:
         read_results(path, results, draft)
     else:

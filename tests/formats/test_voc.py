@@ -242,3 +242,21 @@ def test_identical_annotations_and_results_are_perfect(tmp_path: Path) -> None:
     gt = folder(tmp_path / "gt", a=annotation("dog 1 2 30 40"))
     pred = results(tmp_path / "results", dog="a .5 1 2 30 40\n")
     assert evaluate(gt, pred, protocol="voc2012")["AP"] == 1.0
+
+
+def test_one_result_file_is_that_of_its_class_and_the_advice_measures_it_alone(tmp_path: Path) -> None:
+    (tmp_path / "gt").mkdir()
+    box = "<bndbox><xmin>{}</xmin><ymin>10</ymin><xmax>{}</xmax><ymax>60</ymax></bndbox>"
+    objects = "".join(
+        f"<object><name>{name}</name>{box.format(x, x + 40)}</object>" for name, x in (("car", 10), ("dog", 100))
+    )
+    (tmp_path / "gt/a.xml").write_text(f"<annotation>{objects}</annotation>")
+    results = tmp_path / "comp4_det_test_car.txt"
+    results.write_text("a 0.9 10 10 50 60\n")
+    assert detect_format(results) == "voc"
+    data = load(results, role="pred")
+    assert (data.labels.names, len(data.boxes)) == (("car",), 1)
+    assert "--classes car" in str(data.findings[0])
+    # The car is found, the dog missed: the mean is 1/2, of the car alone 1.
+    assert evaluate(tmp_path / "gt", results)["AP50"] == pytest.approx(0.5, abs=1e-12)
+    assert evaluate(tmp_path / "gt", results, classes=["car"])["AP50"] == pytest.approx(1, abs=1e-12)
