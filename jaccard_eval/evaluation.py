@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ import numpy as np
 
 from jaccard_eval.data.alignment import Alignment, Sides, align, place
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.classmaps import AUTO
+from jaccard_eval.data.classmaps import AUTO, fold_name
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.document import Part, Rows
 from jaccard_eval.data.protocol import COCO, Protocol
@@ -126,7 +127,41 @@ def read_both(gt: Input, pred: Input) -> Readings:
             fix = f"Pass --gt {truth.path} --pred {results.path}."
             swapped = DataError.single("sides-swapped", Where(truth.path), detail, fix=fix)
             return Readings(truth, results, swapped.findings)
+    if are_files and gt_side is not None and pred_side is not None:
+        gt_side, pred_side = (
+            _with_names_above(gt_side, pred_side, gt.options),
+            _with_names_above(pred_side, gt_side, pred.options),
+        )
     return Readings(gt_side, pred_side, (*gt_errors, *pred_errors))
+
+
+def _with_names_above(side: Dataset, other: Dataset, options: ReadOptions | None) -> Dataset:
+    """Name the classes of a side that only numbers them from the one names file that lies above it, with a note.
+
+    Where all numbers are ids of the other side they correspond to these, whatever a file elsewhere says of them.
+    """
+    keys, names = side.labels.keys, other.labels.names
+    is_bare = bool(keys) and not side.labels.named and all(isinstance(key, int) for key in keys)
+    if not is_bare or not other.labels.named or set(keys) <= set(other.labels.keys) or (options and options.names):
+        return side
+    from jaccard_eval.reading.names import names_above, read_names
+
+    found: dict[tuple[str, ...], Path] = {}
+    for path in names_above(Path(side.path), Path(other.path)):
+        with contextlib.suppress(DataError):
+            found.setdefault(read_names(path, FindingLog()), path)
+    indices = [key for key in keys if isinstance(key, int)]
+    fitting = [given for given in found if min(indices) >= 0 and max(indices) < len(given)]
+    # Two that differ leave the choice to the user; one whose names the other side does not know is of other data.
+    known = {fold_name(name) for name in names}
+    if len(fitting) != 1 or len(found) > 1 or not known & {fold_name(fitting[0][index]) for index in indices}:
+        return side
+    (given, path), log = (fitting[0], found[fitting[0]]), FindingLog()
+    detail = f"its classes are numbers; their names are taken from {path}, whose {len(given)} names cover them"
+    log.note("names-found", Where(side.path), detail, fix=f"Name others with --{side.role}-names.")
+    options = replace(options or ReadOptions(), role=side.role, names=given)
+    named = read_dataset(Path(side.path), options, side.format)
+    return replace(named, findings=(*log.findings(), *named.findings))
 
 
 def read_alone(given: Input, role: str | None = None) -> Dataset:

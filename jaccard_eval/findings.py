@@ -426,6 +426,7 @@ CODES = frozenset(
         "names-comment",
         "names-count",
         "names-duplicate",
+        "names-found",
         "names-invalid",
         "names-missing",
         "names-unusable",

@@ -8,6 +8,7 @@ import pytest
 from jaccard_eval import BoxTable
 from jaccard_eval.evaluation import Input, load_both, read_alone, read_both
 from jaccard_eval.findings import DataError
+from jaccard_eval.options import ReadOptions
 
 BOX = [10, 10, 20, 20]
 TRUTH = {
@@ -89,3 +90,69 @@ def test_broken_ground_truth_is_told_as_such(tmp_path: Path) -> None:
     with pytest.raises(DataError) as raised:
         read_alone(coco(tmp_path, "gt.json", {**TRUTH, "images": []}))
     assert "section-empty" in codes(raised.value)
+
+
+VOC = """<annotation><object><name>{}</name><bndbox><xmin>10</xmin><ymin>10</ymin><xmax>30</xmax><ymax>30</ymax>
+</bndbox></object></annotation>"""
+
+
+def numbered_beside_named(folder: Path, **names: str) -> tuple[Input, Input]:
+    """Ground truth with names in r/gts, detections of class 1 in r/dets/run/abs, and texts of names where asked for."""
+    for inner in ("gts", "dets/run/abs"):
+        (folder / inner).mkdir(parents=True)
+    (folder / "gts/a.xml").write_text(VOC.format("dog"))
+    (folder / "dets/run/abs/a.txt").write_text("1 .9 10 10 30 30\n")
+    for place, text in names.items():
+        (folder / place).write_text(text)
+    return Input(folder / "gts"), Input(folder / "dets/run/abs", options=ReadOptions(box="xyxy", units="px"))
+
+
+@pytest.mark.parametrize("place", ["voc.names", "obj.names", "voc_classes.txt", "dets/classes.txt", "dets/data.yaml"])
+def test_classes_that_are_numbers_are_named_by_the_one_names_file_above(place: str, tmp_path: Path) -> None:
+    text = "names: [cat, dog]\n" if place.endswith(".yaml") else "cat\ndog\n"
+    gt, pred = load_both(*numbered_beside_named(tmp_path / "r", **{place: text}))
+    assert pred.labels.names[int(pred.boxes.label[0])] == "dog"
+    assert gt.labels.names == ("dog",)
+    if not place.startswith("dets/"):  # what lies two levels above labels is found by their reader
+        (note,) = (finding for finding in pred.findings if finding.code == "names-found")
+        assert note.message == (
+            f"{tmp_path}/r/dets/run/abs: its classes are numbers; their names are taken from {tmp_path}/r/{place},"
+            " whose 2 names cover them. Name others with --pred-names."
+        )
+
+
+@pytest.mark.parametrize(
+    ("names", "why"),
+    [
+        ({"voc.names": "dog\n"}, "class 1 has no name in it"),
+        ({"voc.names": "cat\ndog\n", "b.names": "dog\ncat\n"}, "two say different things"),
+        ({"voc.names": "cat\nbird\n"}, "the ground truth has no bird"),
+        ({"../voc.names": "cat\ndog\n"}, "it lies above the folder of both"),
+        ({"voc.names": "cat\n\ndog\n"}, "it cannot be read"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_names_file_above_that_may_be_of_other_data_is_not_used(
+    names: dict[str, str], why: str, tmp_path: Path
+) -> None:
+    _, pred = load_both(*numbered_beside_named(tmp_path / "r", **names))
+    assert (pred.labels.keys, pred.labels.named) == ((1,), False), why
+
+
+def test_names_that_the_user_gives_go_before_a_names_file_above(tmp_path: Path) -> None:
+    gt, pred = numbered_beside_named(tmp_path / "r", **{"voc.names": "cat\ndog\n"})
+    given = Input(pred.source, options=ReadOptions(box="xyxy", units="px", names=("dog", "cat")))
+    assert load_both(gt, given)[1].labels.names == ("dog", "cat")
+
+
+def test_an_index_that_is_no_id_of_the_other_side_is_named(tmp_path: Path) -> None:
+    (tmp_path / "my.names").write_text("dog\ncat\n")
+    results = [{**RESULTS[0], "category_id": 0}]
+    gt, pred = load_both(coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", results))
+    assert (gt.labels.names, pred.labels.names[int(pred.boxes.label[0])]) == (("dog",), "dog")
+
+
+def test_ids_are_not_named_where_the_other_side_has_ids(tmp_path: Path) -> None:
+    (tmp_path / "coco.names").write_text("cat\ndog\n")
+    _, pred = load_both(coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", RESULTS))
+    assert (pred.labels.keys, pred.labels.named) == ((1,), False)

@@ -23,6 +23,7 @@ NAMES_FILES = (
     "_darknet.labels",
 )  # beside labels, in order of preference
 PARENT_LEVELS = 2  # folders above the labels that are searched for one of them
+INPUT_LEVELS = 3  # folders above an input, whatever its format, that are searched where the other side has names
 _FILE_SUFFIXES = (".yaml", ".yml", ".names", ".labels", ".txt", ".json")
 _FIX = "Give one name for each class index, counted from 0."
 
@@ -127,6 +128,26 @@ def names_files(folder: Path) -> list[Path]:
     """Return where a names file may stand: in `folder` or up to two levels above it, the nearest first."""
     above = [Path(os.path.normpath(folder / ("../" * level))) for level in range(PARENT_LEVELS + 1)]
     return [place / name for place in above for name in NAMES_FILES]
+
+
+def names_above(path: Path, other: Path) -> list[Path]:
+    """Return the names files beside an input and above it, up to the folder that holds both inputs; nearest first.
+
+    At most three levels above: what lies further up belongs to other data sets as well. Never raises.
+    """
+    start, end = (Path(os.path.abspath(side)) for side in (path, other))  # noqa: PTH100 - links stay as given
+    start, end = (side if files.is_folder(side) else side.parent for side in (start, end))
+    found: list[Path] = []
+    for folder in (start, *start.parents)[: INPUT_LEVELS + 1]:
+        found += files.scan_folder(folder, _is_names_file, files.MAX_ENTRIES)[0]
+        if end.is_relative_to(folder):
+            break
+    return found
+
+
+def _is_names_file(name: str) -> bool:
+    base = name.lower()
+    return base in NAMES_FILES or base.endswith((".names", "classes.txt"))
 
 
 def is_file(spec: str | Path) -> bool:

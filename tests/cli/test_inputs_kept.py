@@ -167,6 +167,12 @@ def test_names_of_classes_that_are_found_beside_a_table_are_kept(there: Path) ->
     refused(there, "inspect", "boxes.csv", "-o", "class-descriptions.csv")
 
 
+def test_names_of_classes_that_are_found_above_both_sides_are_kept(there: Path) -> None:
+    (there / "voc.names").write_text("dog\n")
+    (there / "preds.csv").write_text("image,class,score,xmin,ymin,xmax,ymax\na,0,.9,1,2,3,4\n")
+    refused(there, "evaluate", "labels", "preds.csv", "-o", "voc.names")
+
+
 def test_what_lists_and_names_of_darknet_lead_to_is_kept(there: Path) -> None:
     (there / "data/obj").mkdir(parents=True)
     (there / "data/obj.data").write_text("classes = 1\nvalid = data/test.txt\nnames = data/my.txt\n")
