@@ -16,7 +16,7 @@ from jaccard_eval.features.audit.box_encoding import DOUBTED, check_readings
 from jaccard_eval.features.audit.box_places import check_offsets, check_outside, check_rounding
 from jaccard_eval.features.audit.class_maps import Confusion, check_classes
 from jaccard_eval.features.audit.context import AuditContext
-from jaccard_eval.features.audit.duplicates import check_repeats, check_rows
+from jaccard_eval.features.audit.duplicates import check_copies, check_difficult, check_repeats, check_rows
 from jaccard_eval.features.audit.images import check_images
 from jaccard_eval.features.audit.scores import check_scores, check_ties
 from jaccard_eval.findings import Finding, FindingLog
@@ -31,6 +31,8 @@ CHECKS: tuple[Check, ...] = (
     check_readings,
     check_outside,
     check_rows,
+    check_copies,
+    check_difficult,
     check_offsets,
     check_classes,
     check_scores,

@@ -12,6 +12,7 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.signature import row_hashes
+from jaccard_eval.features.audit.agreement import unflagged
 from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.matching.matchtable import match_boxes
@@ -24,6 +25,11 @@ IntArray = npt.NDArray[np.int64]
 
 SAME_OBJECT = 0.95  # IoU from which two boxes of a class are one object: closer than people draw a box twice
 RARE = 0.001  # share of the ground truth up to which two objects may well stand in one place
+IDENTICAL = 1 - 1e-6  # IoU from which two boxes have the same numbers, up to the arithmetic of units
+FEWEST_COPIES = 10  # objects with an identical prediction, and
+COPIED_SHARE = (
+    0.5  # of those looked at, that no detector reaches: none of the public sets has one, made-up ones an eighth
+)
 MAX_NEIGHBOURS = 64  # boxes compared with each one, so that thousands at one place stay cheap
 CANNOT_MATCH = ("box-empty", "box-negative")  # loaders say of boxes without an area that they can match nothing
 OUTSIDE = ("box-outside", "box-gigantic")  # tell of the same boxes: what follows from it is then a note
@@ -213,6 +219,38 @@ def near_duplicates(boxes: BoxTable) -> IntArray:
     doubled = np.zeros(len(boxes), dtype=np.bool_)
     doubled[order[np.concatenate(found)] if found else []] = True
     return np.flatnonzero(doubled)
+
+
+def check_copies(context: AuditContext, findings: FindingLog) -> None:
+    """Warn of predictions that hold the ground truth itself: then AP tells how well it agrees with itself."""
+    sample = context.sample
+    counted = unflagged(sample.gt)
+    same = (sample.overlap > IDENTICAL) & counted[sample.gt_row]
+    copied, total = len(np.unique(sample.gt_row[same])), int(np.count_nonzero(counted))
+    if copied < FEWEST_COPIES or copied < COPIED_SHARE * total:
+        return
+    looked = " looked at" if sample.share < 1 else ""
+    others = len(sample.pred) - len(np.unique(sample.pred_row[same]))
+    why = f"{others:,} others: labels were probably mixed in (save_hybrid)" if others else "nothing else"
+    findings.warning(
+        "pred-copies-gt",
+        Where(context.pred.path, field="box"),
+        f"predictions hold {copied:,} of the {total:,} ground-truth boxes{looked} to the last digit, and {why}",
+        fix="Predict without labels; until then AP says little about the model.",
+    )
+
+
+def check_difficult(context: AuditContext, findings: FindingLog) -> None:
+    """Note objects that are marked as difficult where the protocol takes no notice of it."""
+    gt, protocol = context.aligned.gt, context.metrics.protocol
+    n = int(np.count_nonzero(gt.difficult))
+    if n and "difficult" not in protocol.ignored_flags:
+        findings.note(
+            "difficult-counted",
+            Where(context.gt.path, field="difficult"),
+            f"{n:,} of {len(gt):,} objects are marked difficult and count like all others by protocol {protocol.name}",
+            fix="--protocol voc2007 and voc2012 take them for neither found nor missed.",
+        )
 
 
 def _check_unmatchable(context: AuditContext, findings: FindingLog) -> None:

@@ -14,6 +14,7 @@ from jaccard_eval.features.audit.agreement import (
     LOW_AGREEMENT,
     Agreement,
     ImageMatchTrial,
+    IntArray,
     chance_agreement,
     is_better,
     is_decisive,
@@ -94,11 +95,12 @@ def applied_numbers(gt: Dataset, pred: Dataset, options: SideOptions, findings: 
     return "number"
 
 
-def _check_coverage(context: AuditContext, findings: FindingLog) -> None:
-    """Warn of images with objects of a predicted class but without any prediction."""
+def uncovered_images(context: AuditContext) -> tuple[IntArray, int]:
+    """Return the images with objects of a predicted class and without any prediction, and how many have such objects.
+
+    Few or fewer than a fifth of them are none: detectors leave out some.
+    """
     aligned, placed = context.aligned, context.aligned.placement
-    if not len(placed.pred):
-        return  # the loader has said so
     gt = aligned.gt
     predicted = np.bincount(aligned.pred.label, minlength=len(aligned.class_names)) > 0  # (classes,)
     expected = predicted[gt.label] & unflagged(gt)
@@ -106,13 +108,22 @@ def _check_coverage(context: AuditContext, findings: FindingLog) -> None:
     with_objects = np.bincount(gt.image[expected], minlength=n_images) > 0
     without = np.flatnonzero(with_objects & (np.bincount(placed.pred.image, minlength=n_images) == 0))
     total = int(np.count_nonzero(with_objects))
-    if len(without) < MIN_UNCOVERED or len(without) <= UNCOVERED_SHARE * total:
+    is_usual = len(without) < MIN_UNCOVERED or len(without) <= UNCOVERED_SHARE * total
+    return (without[:0] if is_usual else without), total
+
+
+def _check_coverage(context: AuditContext, findings: FindingLog) -> None:
+    """Warn of images with objects of a predicted class but without any prediction."""
+    aligned = context.aligned
+    without, total = uncovered_images(context)
+    if not len(aligned.placement.pred) or not len(without):  # the loader has said so
         return
     names = example_keys(aligned.image_names[row] for row in without)
     findings.warning(
         "image-coverage",
         Where(context.pred.path, field="image"),
-        f"{len(without):,} of {pluralise(total, 'image')} with objects ({len(without) / total:.0%}) have "
+        f"{len(without):,} of {pluralise(total, 'image')} with objects of predicted classes "
+        f"({len(without) / total:.0%}) have "
         "no prediction at"
         f" all: {names}",
         fix="Is this a partial run, another split, a wrong --images folder, or a high score threshold? Predict every "

@@ -7,8 +7,9 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.features.audit.context import AuditContext
+from jaccard_eval.features.audit.images import uncovered_images
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.metrics.averages import WIDEST, TieBounds, has_ties
+from jaccard_eval.metrics.averages import TieBounds, has_ties
 from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.text import pluralise
 
@@ -20,12 +21,7 @@ CUT = 0.05  # lowest score that tells of a threshold: detectors give boxes of an
 WORTH_A_WARNING = 0.005  # AP that detections left out can add, from which that is a warning
 BULK = 0.5  # share of detections with a tied score from which it is told
 MAX_DECIMALS = 3  # decimals of scores that are looked for
-TOOLS = {  # score threshold -> tools that have it as default
-    0.05: "torchvision and Detectron2",
-    0.25: "yolo predict",
-    0.5: "RF-DETR and Hugging Face examples",
-}
-TOOL_MARGIN = 0.02  # how far above a threshold the lowest score may lie
+WORTH_A_LINE = 1e-4  # AP between the orders of equal scores, from which that is told
 
 
 def check_scores(context: AuditContext, findings: FindingLog) -> None:
@@ -118,20 +114,17 @@ def _report_threshold(context: AuditContext, lowest: float, findings: FindingLog
     now = context.metrics.value(MetricRef(name="AP")).value
     if np.isnan(now):
         return
+    text = f"no score is below {lowest:.4g}: what lies below was cut off, and AP with it"
+    # Objects of images that were not predicted could all be hits: the bound would be near 1, whatever the threshold.
+    if len(uncovered_images(context)[0]):
+        findings.note("score-thresholded", Where(context.pred.path, field="score"), text)
+        return
     most = highest_reachable_ap(context.metrics.curves)
-    text = (
-        f"no score is below {lowest:.4g}{_tool(lowest)}: what lies below was cut off, and AP with it: "
-        f"{now:.4f} as given, at most {most:.4f} if every further detection were a hit"
-    )
+    text += f": {now:.4f} as given, at most {most:.4f} if every further detection were a hit"
     severity = Severity.WARNING if most - now > WORTH_A_WARNING else Severity.NOTE
     where = Where(context.pred.path, field="score")
     fix = "Predict again with a score threshold of 0.001 or none."
     findings.add_one(severity, "score-thresholded", where, text, fix=fix)
-
-
-def _tool(lowest: float) -> str:
-    near = [name for threshold, name in TOOLS.items() if threshold <= lowest < threshold + TOOL_MARGIN]
-    return f" (the default threshold of {near[0]})" if near else ""
 
 
 def highest_reachable_ap(curves: Curves) -> float:
@@ -209,7 +202,7 @@ def check_ties(context: AuditContext, findings: FindingLog) -> None:
     if len(metrics.table) < FEWEST or findings.has("pred-duplicate") or not has_ties(metrics.table):
         return
     low, high = TieBounds(metrics.curves, metrics.axes).interval(MetricRef(name="AP"))
-    if high - low > WIDEST:
+    if high - low >= WORTH_A_LINE:
         findings.note(
             "score-ties-interval",
             Where(context.pred.path, field="score"),

@@ -81,7 +81,10 @@ def test_images_without_predictions_are_told_above_a_fifth(n_without: int, is_to
     found = _findings(gt, _side("pred", _one_each(50 - n_without), n_images=50))
     assert [one.code for one in found] == ["image-coverage"] * is_told
     if is_told:
-        assert "11 of 50 images with objects (22%) have no prediction at all: '39', '40', '41'" in found[0].message
+        assert (
+            "11 of 50 images with objects of predicted classes (22%) have no prediction at all: '39', '40', '41'"
+            in found[0].message
+        )
 
 
 def test_images_whose_objects_are_of_classes_never_predicted_need_no_prediction() -> None:

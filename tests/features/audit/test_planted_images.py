@@ -248,7 +248,7 @@ def test_the_published_wrong_split_is_named(shared_data: Path) -> None:
     result = evaluate(medwaste / "data/valid/_annotations.coco.json", medwaste / "output/coco_instances_results.json")
     coverage, mismatch = _about_images(result)
     assert (coverage.code, mismatch.code) == ("image-coverage", "image-mismatch")
-    assert "25 of 50 images with objects (50%) have no prediction at all" in coverage.message
+    assert "25 of 50 images with objects of predicted classes (50%) have no prediction at all" in coverage.message
     assert "predictions lie on 3 of the 70 objects that they could find (4.3%" in mismatch.message
 
 
@@ -258,7 +258,9 @@ def test_a_partial_run_is_named_with_its_share(pair: Pair) -> None:
     pair.pred = [record for record in pair.pred if record["image_id"] in kept]
     (warning,) = _about_images(pair.evaluate())
     assert (warning.severity, warning.code) == (Severity.WARNING, "image-coverage")
-    assert re.search(r"of \d+ images with objects \((?:48|55)%\) have no prediction at all", warning.message)
+    assert re.search(
+        r"of \d+ images with objects of predicted classes \((?:48|55)%\) have no prediction at all", warning.message
+    )
     assert "partial run" in warning.fix
 
 

@@ -143,7 +143,7 @@ EVERYWHERE = {
 LARGE = {
     "scores cut at .25": Planted(
         _cut_scores, "score-thresholded", WARNING,
-        r"below 0\.25\d* \(the default threshold of yolo predict\).* {now} as given, at most", True),
+        r"below 0\.25\d*: .* {now} as given, at most", True),
     "scores of one decimal": Planted(_one_decimal, "score-ties", NOTE, r"\(scores have 1 decimal\)", True),
     "predictions in whole pixels": Planted(_whole_pixels, "box-rounded", WARNING, r"rounded to whole pixels", True),
 }  # fmt: skip

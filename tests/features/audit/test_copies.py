@@ -1,0 +1,78 @@
+"""Predictions that hold the ground truth itself, and objects marked as difficult where nobody asks."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from planting import Pair
+
+Loader = Callable[[str], Pair]
+
+
+def _as_predictions(pair: Pair) -> list[dict[str, Any]]:
+    keys = ("image_id", "category_id", "bbox")
+    return [{key: one[key] for key in keys} | {"score": 1.0} for one in pair.gt["annotations"] if not one["iscrowd"]]
+
+
+@pytest.mark.parametrize("name", ["sample", "medwaste"])
+def test_labels_among_the_predictions_are_counted(name: str, good_pair: Loader) -> None:
+    pair = good_pair(name)
+    true = pair.evaluate()
+    assert true.warnings("pred-copies-gt") == []
+    labels, n = _as_predictions(pair), len(pair.pred)
+    predicted = {one["image_id"] for one in pair.pred}
+    pair.pred += labels
+    hybrid = pair.evaluate()
+    (warning,) = hybrid.warnings("pred-copies-gt")
+    assert (
+        f"predictions hold {len(labels)} of the {len(labels)} ground-truth boxes to the last digit"
+        in warning["message"]
+    )
+    assert (
+        f"and {n:,} others: labels were probably mixed in (save_hybrid). Predict without labels" in warning["message"]
+    )
+    assert predicted <= {one["image_id"] for one in pair.pred}
+    pair.pred = pair.pred[:n]  # as it says
+    assert pair.evaluate().ap == true.ap < hybrid.ap
+
+
+def test_the_ground_truth_as_predictions_is_no_detector(good_pair: Loader) -> None:
+    pair = good_pair("sample")
+    pair.pred = _as_predictions(pair)
+    outcome = pair.evaluate()
+    (warning,) = outcome.warnings("pred-copies-gt")
+    assert outcome.ap == 1.0
+    assert "to the last digit, and nothing else. Predict without labels" in warning["message"]
+
+
+@pytest.mark.parametrize(("copies", "is_told"), [(19, True), (18, False)])
+def test_half_of_the_objects_are_too_many(copies: int, is_told: bool, good_pair: Loader) -> None:
+    # The sample has 38 objects that count: 19 of them are one half.
+    pair = good_pair("sample")
+    assert len(_as_predictions(pair)) == 38
+    pair.pred = _as_predictions(pair)[:copies]
+    assert bool(pair.evaluate().warnings("pred-copies-gt")) == is_told
+
+
+VOC = """<annotation><filename>{0}.jpg</filename><size><width>200</width><height>200</height></size>
+<object><name>dog</name><difficult>{1}</difficult><bndbox><xmin>11</xmin><ymin>11</ymin><xmax>60</xmax><ymax>60</ymax>
+</bndbox></object></annotation>"""
+
+
+def test_difficult_objects_are_counted_and_said_so_by_protocols_that_take_no_notice(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from planting import run_evaluate
+
+    gt, pred = tmp_path / "gt", tmp_path / "pred.csv"
+    gt.mkdir()
+    for row in range(4):
+        (gt / f"{row}.xml").write_text(VOC.format(row, int(row == 0)))
+    pred.write_text("filename,class,score,xmin,ymin,xmax,ymax\n1.jpg,dog,0.9,11,11,60,60\n2.jpg,dog,0.9,11,11,60,60\n")
+    outcome = run_evaluate(capsys, str(gt), str(pred), "--iou", "0.5")
+    (note,) = (one for one in outcome.result["warnings"] if one["code"] == "difficult-counted")
+    assert "1 of 4 objects are marked difficult and count like all others by protocol coco" in note["message"]
+    assert outcome.result["metrics"]["AR100"] == 0.5  # 2 of 4
+    voc = run_evaluate(capsys, str(gt), str(pred), "--protocol", "voc2012")
+    assert voc.result["per_class"][0]["gt"] == 3
+    assert "difficult-counted" not in {one["code"] for one in voc.result["warnings"]}
