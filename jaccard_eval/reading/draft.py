@@ -145,6 +145,8 @@ class RawBoxes:
         Whether a negative width or height is an error or, as in COCO JSON, a warning.
     shapes : Shapes, optional
         What the boxes are the bounds of, n of them, in the same units.
+    no_score : tuple of str, optional
+        Why there is no score and what to do, where the format knows more than that there is none.
     """
 
     image: Keys
@@ -162,6 +164,7 @@ class RawBoxes:
     units_guessed: bool = False
     negative_size: Severity = Severity.ERROR
     shapes: Shapes | None = None
+    no_score: tuple[str, str] | None = None
 
 
 def _check_numbers(raw: RawBoxes, findings: FindingLog) -> None:
@@ -375,8 +378,8 @@ class Draft:
             return
         assumed = self.options.assume_score
         if assumed is None:
-            detail = "predictions have no score; average precision ranks boxes by their score"
-            fix = "Export the scores, or pass --assume-score 1.0 to rank all alike."
+            why, fix = raw.no_score or ("", "Export the scores, or pass --assume-score 1.0 to rank all alike.")
+            detail = "predictions have no score; average precision ranks boxes by their score" + why
             self.findings.error("score-missing", raw.place(0), detail, fix=fix)
         else:
             detail = f"none of the {len(raw.coords):,} predictions has one; all rank alike with {assumed:g}"

@@ -21,7 +21,7 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import SPLIT_NAMES, choose_split, list_tree, split_of
 from jaccard_eval.reading.tabular import ARROW_MAGIC, is_arrow, is_besides, is_parquet
 from jaccard_eval.reading.tabular.arrow_tables import EXTRA, ArrowColumn, Batch, arrow, flatten, is_wanted, types
-from jaccard_eval.reading.tabular.columns import count_known
+from jaccard_eval.reading.tabular.columns import count_known, outdone_names
 from jaccard_eval.reading.tabular.objects import OBJECTS, SINGULAR, add_table
 from jaccard_eval.reading.tabular.table import Column, Table
 from jaccard_eval.text import quoted_value
@@ -340,6 +340,7 @@ def _check_alike(parts: list[Part], contents: list[Content], draft: Draft) -> No
     """Report files that lack a column that another one has: its rows would be read without a word."""
     names = [{name for batch in content.batches for name in batch.columns} for content in contents]
     every = set().union(*names)
+    every -= outdone_names(sorted(every))
     for part, own in zip(parts, names, strict=True):
         missing = ", ".join(map(quoted_value, sorted(every - own)))
         if missing:

@@ -11,12 +11,14 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.findings import Severity, Where
+from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import CodedKeys, Draft, Keys, RawBoxes
 from jaccard_eval.reading.tabular.columns import Columns, RowIndices, listed_names
-from jaccard_eval.reading.tabular.table import BoxCells, Named, Table
+from jaccard_eval.reading.tabular.table import BoxCells, Column, Named, Table
 from jaccard_eval.text import pluralise, quoted_value
 
 NORM_LIMIT = 1.01  # coordinates up to here, some fractional, are fractions of an image; exporters overshoot a little
+MAX_PROPOSED = 3  # columns that a message proposes
 EDGE_SLACK = 0.01  # of an image's side: how far a box may reach outside before its encoding is doubted
 
 _NUMERIC_NAME = re.compile(r"(\d{1,18})(?:\.0+)?", re.ASCII)
@@ -75,10 +77,38 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
             difficult=cells.flags.get("difficult"),
             group_of=cells.flags.get("group_of"),
             ignore=cells.flags.get("ignore"),
+            no_score=_explain_no_score(table, columns, cells) if lacks_scores(cells, draft.options) else None,
         )
     )
     _warn_alike_images(names, draft)
     _note_reading(table, columns, cells, draft)
+
+
+def lacks_scores(cells: BoxCells, options: ReadOptions) -> bool:
+    """Whether boxes need a score that the table does not have under a known name."""
+    return options.role == "pred" and options.assume_score is None and cells.score is None and len(cells.rows) > 0
+
+
+def _explain_no_score(table: Table, columns: Columns, cells: BoxCells) -> tuple[str, str] | None:
+    """Name the columns that were not used, any of which may hold the score; no score is assumed where one seems to."""
+    unused = columns.unused if columns.score is None else (columns.score, *columns.unused)
+    if not unused:
+        return None
+    named = listed_names([table.header[column] for column in unused])
+    like = [table.header[column] for column in unused if _looks_like_score(table.columns[column], cells.rows)]
+    if like:
+        choices = " or ".join(map(quoted_value, like[:MAX_PROPOSED]))
+        return f"; columns not used: {named}", f"Call the column of the score 'score': {choices} is within 0..1."
+    fix = "Call the column of the score 'score'; where there is none, pass --assume-score 1.0 to rank all alike."
+    return f"; columns not used: {named}", fix
+
+
+def _looks_like_score(column: Column, rows: RowIndices) -> bool:
+    """Whether every box has a number from 0 to 1 there, not all of them whole, as those of flags are."""
+    if len(column.values) < len(rows):  # a column of a typed table that nobody asked for
+        return False
+    numbers, bad = column.numbers(rows)
+    return not len(bad) and bool(((numbers >= 0) & (numbers <= 1)).all() and (numbers % 1).any())
 
 
 def _drop_zero_rows(table: Table, cells: BoxCells, codes: RowIndices, draft: Draft) -> BoxCells:

@@ -88,18 +88,35 @@ def replace_commas(cells: TextArray) -> TextArray:
 
 # Names are compared without case, blanks, hyphens and underscores. Where a header has several names of one meaning
 # the first in the list counts: paths before ids, class names before class numbers.
-IMAGE = (
+_USUAL_IMAGE = (
     "image", "image_path", "path", "file_path", "filename", "file", "image_name", "frame", "frame_number", "source-ref",
     "image_id", "img", "img_id", "patient_id",
 )  # fmt: skip
-CLASS_IDS = ("class_id", "category_id", "label_id")
-CLASS = (
-    "class_name", "label_name", "category_name", "class", "label", "category", "name", "cls", "target", *CLASS_IDS
+_USUAL_CLASS = (
+    "class_name", "label_name", "category_name", "class", "label", "category", "name", "cls", "target",
+    "class_id", "category_id", "label_id",
 )  # fmt: skip
+_USUAL_SCORE = ("score", "scores", "confidence", "conf", "probability", "prob", "objectness")
+# Rarer names count only where a header has none of the usual ones of their meaning: what one of these names must not
+# come to mean something else because a column beside it has a name that is listed here.
+IMAGE = (
+    *_USUAL_IMAGE, "image_file", "image_filename", "image_uri", "img_name", "img_path", "img_file", "img_filename",
+    "fname", "frame_name", "frame_image", "frame_id",
+)  # fmt: skip
+CLASS = (
+    *_USUAL_CLASS, "class_label", "category_label", "cls_name", "cls_label", "object_class", "object_category",
+    "object_label", "object_name", "species", "labels", "object", "cls_id", "class_idx", "class_index", "category_idx",
+    "category_index", "label_idx", "label_index", "cls_idx",
+)  # fmt: skip
+SCORE = (
+    *_USUAL_SCORE, "confidence_score", "conf_score", "det_score", "detection_score", "det_confidence", "det_conf",
+    "detection_confidence", "box_score", "box_confidence", "bbox_score", "bbox_confidence", "pred_score",
+    "prediction_score", "pred_confidence", "class_score", "class_confidence", "certainty",
+)  # fmt: skip
+CLASS_IDS = tuple(name for name in CLASS if name.endswith(("_id", "_idx", "_index")))
 IMAGE_IDS = tuple(name for name in IMAGE if name.endswith("_id"))
 IMAGE_NAMES = tuple(name for name in IMAGE if name not in IMAGE_IDS)
 CLASS_NAMES = tuple(name for name in CLASS if name not in CLASS_IDS)
-SCORE = ("score", "scores", "confidence", "conf", "probability", "prob", "objectness")
 AREA = ("area",)
 PACKED = ("bbox",)
 STRINGS = ("prediction_string",)  # all boxes of an image, as Kaggle has them
@@ -124,6 +141,25 @@ LAYOUTS = (
     ("xywh", ("left", "top", "width", "height")),
     ("xywh", ("x", "y", "w", "h")),
     ("xywh", ("x", "y", "width", "height")),
+)
+_RARE_LAYOUTS = (
+    ("xyxy", ("x0", "y0", "x1", "y1")),
+    ("xywh", ("xmin", "ymin", "width", "height")),
+    ("xywh", ("xmin", "ymin", "w", "h")),
+    ("xywh", ("x1", "y1", "width", "height")),
+    ("xywh", ("x1", "y1", "w", "h")),
+    ("cxcywh", ("center_x", "center_y", "width", "height")),
+    ("cxcywh", ("center_x", "center_y", "w", "h")),
+)
+_FAR_CORNER = ("xmax", "ymax", "x2", "y2")
+# The rare layouts, and all of them with the prefix that some writers give each of the four columns.
+MORE_LAYOUTS = (
+    *_RARE_LAYOUTS,
+    *(
+        (encoding, tuple(f"{prefix}_{name}" for name in names))
+        for prefix in ("bbox", "box", "bb")
+        for encoding, names in (*LAYOUTS, *_RARE_LAYOUTS)
+    ),
 )
 SIZES = (("image_width", "image_height"), ("img_width", "img_height"), ("img_w", "img_h"), ("width", "height"))
 
@@ -150,6 +186,12 @@ class Columns:
 def count_known(header: Sequence[str]) -> int:
     """Return how many names of a header are known."""
     return sum(_compact(name) in _KNOWN for name in header)
+
+
+def outdone_names(header: Sequence[str]) -> frozenset[str]:
+    """Return the rare names of a header that do not count, as usual ones of their meaning are there."""
+    at = _positions(header)
+    return frozenset(name for name in header if _compact(name) in _KNOWN and _compact(name) not in at)
 
 
 def is_header(header: Sequence[str]) -> bool:
@@ -204,7 +246,7 @@ def resolve_columns(header: Sequence[str], options: ReadOptions, findings: Findi
             names = " and ".join(quoted_value(header[position]) for position in positions)
             findings.error("csv-column-duplicate", where, f"duplicate columns {names}", fix="Keep one of them.")
     image, label, box = _pick(at, IMAGE), _pick(at, CLASS), _pick_box(at, options.box)
-    for position, what, aliases in ((image, "the image", IMAGE), (label, "the class", CLASS)):
+    for position, what, aliases in ((image, "the image", _USUAL_IMAGE), (label, "the class", _USUAL_CLASS)):
         if position is None:
             _report_missing(what, f"name it one of {', '.join(aliases)}", header, findings, where)
     if box is None:
@@ -253,20 +295,43 @@ def _compact(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).lower()
 
 
-_KNOWN = frozenset(
-    _compact(name)
-    for group in (IMAGE, CLASS, SCORE, AREA, PACKED, STRINGS, *FLAGS.values(), *(names for _, names in LAYOUTS), *SIZES)
-    for name in group
-)
+def _compacted(*groups: Sequence[str]) -> frozenset[str]:
+    return frozenset(_compact(name) for group in groups for name in group)
+
+
+_KNOWN = _compacted(
+    IMAGE, CLASS, SCORE, AREA, PACKED, STRINGS, *FLAGS.values(), *SIZES,
+    *(names for _, names in (*LAYOUTS, *MORE_LAYOUTS)),
+)  # fmt: skip
+_USUAL = _compacted(
+    _USUAL_IMAGE, _USUAL_CLASS, _USUAL_SCORE, AREA, PACKED, STRINGS, *FLAGS.values(), *SIZES,
+    *(names for _, names in LAYOUTS),
+)  # fmt: skip
 
 
 def _positions(header: Sequence[str]) -> dict[str, list[int]]:
-    """Positions of each known name."""
+    """Positions of each name that counts."""
+    return _counted(tuple(header))
+
+
+@lru_cache(maxsize=64)  # a table asks for its columns one by one
+def _counted(header: tuple[str, ...]) -> dict[str, list[int]]:
     at: dict[str, list[int]] = {}
     for position, name in enumerate(map(_compact, header)):
         if name in _KNOWN:
             at.setdefault(name, []).append(position)
-    return at
+    usual = {name: positions for name, positions in at.items() if name in _USUAL}
+    has_image, has_class = _pick(usual, _USUAL_IMAGE) is not None, _pick(usual, _USUAL_CLASS) is not None
+    # Packed boxes and strings of boxes need no class, so that these tables are read with the usual names alone.
+    has_class = has_class or (has_image and _pick(usual, (*PACKED, *STRINGS)) is not None)
+    has_box = bool(_whole_layouts(usual, LAYOUTS)) or _pick_all(usual, PACKED) is not None
+    rare = _compacted(
+        () if has_image else IMAGE,
+        () if has_class else CLASS,
+        () if _pick(usual, _USUAL_SCORE) is not None else SCORE,
+        *(names for _, names in MORE_LAYOUTS if not has_box),
+    )
+    return {name: positions for name, positions in at.items() if name in _USUAL or name in rare}
 
 
 def _pick(at: dict[str, list[int]], aliases: Sequence[str]) -> int | None:
@@ -280,13 +345,29 @@ def _pick_all(at: dict[str, list[int]], names: Sequence[str]) -> tuple[int, ...]
 
 def _pick_box(at: dict[str, list[int]], asked: str | None) -> tuple[str, tuple[int, ...]] | None:
     """Return encoding and positions of the box: the asked encoding if there, else the first layout."""
-    layouts = ((encoding, _pick_all(at, names)) for encoding, names in LAYOUTS)
-    whole = [(encoding, positions) for encoding, positions in layouts if positions is not None]
+    whole = _whole_layouts(at, LAYOUTS)
     packed = _pick_all(at, PACKED)
     if packed is not None:
         whole.append((asked or "xywh", packed))
+    whole = whole or _whole_layouts(at, MORE_LAYOUTS)
     # The first of equals is the least, so that the order of the layouts decides.
     return min(whole, key=lambda layout: layout[0] != asked) if whole else None
+
+
+def _whole_layouts(
+    at: dict[str, list[int]], layouts: Sequence[tuple[str, tuple[str, ...]]]
+) -> list[tuple[str, tuple[int, ...]]]:
+    """Return encoding and positions of the layouts that are there with all four columns."""
+    found = [(encoding, _pick_all(at, names)) for encoding, names in layouts if not _breaks_corners(at, names)]
+    return [(encoding, positions) for encoding, positions in found if positions is not None]
+
+
+def _breaks_corners(at: dict[str, list[int]], names: tuple[str, ...]) -> bool:
+    """Whether a near corner goes with a width that may be the image's, as half of a far corner stands beside."""
+    near = _compact(names[0])
+    prefix = near.removesuffix("xmin").removesuffix("x1")
+    is_mixed = prefix != near and names[2].endswith(("w", "width"))
+    return is_mixed and any(prefix + name in at for name in _FAR_CORNER)
 
 
 def _is_number(cell: str) -> bool:
@@ -299,9 +380,10 @@ def _report_missing(what: str, remedy: str, header: Sequence[str], findings: Fin
 
 
 def _report_missing_box(header: Sequence[str], at: dict[str, list[int]], findings: FindingLog, where: Where) -> None:
-    known = [[name for name in names if _compact(name) in at] for _, names in LAYOUTS]
-    best = max(range(len(LAYOUTS)), key=lambda row: len(known[row]))
-    names = LAYOUTS[best][1]
+    layouts = [names for _, names in (*LAYOUTS, *MORE_LAYOUTS) if not _breaks_corners(at, names)]
+    known = [[name for name in names if _compact(name) in at] for names in layouts]
+    best = max(range(len(layouts)), key=lambda row: len(known[row]))
+    names = layouts[best]
     if known[best]:
         missing = ", ".join(name for name in names if name not in known[best])
         _report_missing(missing, f"a box needs all of {', '.join(names)}", header, findings, where)

@@ -19,7 +19,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import CodedKeys, Draft
-from jaccard_eval.reading.tabular.boxes import add_boxes
+from jaccard_eval.reading.tabular.boxes import add_boxes, lacks_scores
 from jaccard_eval.reading.tabular.columns import (
     CLASS_IDS,
     Columns,
@@ -90,7 +90,9 @@ def plain_table(file: TextFile, options: ReadOptions) -> tuple[Table, Columns, B
     unused = columns.unused_score
     # The scores of boxes alone decide whether they say anything; see `text_table`.
     says_nothing = unused is not None and not _is_plain(frame[unused].to_numpy()[cells.rows])
-    return None if says_nothing or findings.findings() else (table, columns, cells)
+    # Where scores are missing every column is looked at, as it may hold them.
+    is_long = says_nothing or lacks_scores(cells, options) or findings.findings()
+    return None if is_long else (table, columns, cells)
 
 
 def _parse(file: TextFile, numbers: list[int], texts: set[int]) -> pd.DataFrame | None:

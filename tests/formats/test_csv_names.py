@@ -1,0 +1,158 @@
+"""Names of columns: rarer ones than usual, what they never change, and what is said where no name is known."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.findings import DataError
+from jaccard_eval.formats import read_dataset
+from jaccard_eval.options import ReadOptions
+
+Load = Callable[..., Dataset]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    def write_and_read(text: str, role: str = "gt", **options: object) -> Dataset:
+        path = tmp_path / f"{role}.csv"
+        path.write_text(text)
+        return read_dataset(path, ReadOptions(role=role, **options))  # type: ignore[arg-type]
+
+    return write_and_read
+
+
+def values(data: Dataset) -> tuple[list[object], list[str], list[list[float]]]:
+    names = [data.labels.names[row] for row in data.boxes.label]
+    return [data.images.keys[row] for row in data.boxes.image], names, data.boxes.xywh.tolist()
+
+
+def message(data: Dataset, code: str) -> str:
+    return next(finding.message for finding in data.findings if finding.code == code)
+
+
+# Corners 10, 20, 40, 60: left 10, top 20, width 40 - 10 = 30, height 60 - 20 = 40; centre 25, 40.
+@pytest.mark.parametrize(
+    ("names", "numbers"),
+    [
+        ("x0,y0,x1,y1", "10,20,40,60"),
+        ("xmin,ymin,width,height", "10,20,30,40"),
+        ("x1,y1,w,h", "10,20,30,40"),
+        ("center_x,center_y,width,height", "25,40,30,40"),
+        ("bbox_x1,bbox_y1,bbox_x2,bbox_y2", "10,20,40,60"),
+        ("bbox_xmin,bbox_ymin,bbox_xmax,bbox_ymax", "10,20,40,60"),
+        ("box_x1,box_y1,box_x2,box_y2", "10,20,40,60"),
+        ("box_x0,box_y0,box_x1,box_y1", "10,20,40,60"),
+        ("bb_left,bb_top,bb_width,bb_height", "10,20,30,40"),
+        ("bbox_left,bbox_top,bbox_width,bbox_height", "10,20,30,40"),
+        ("bbox_x,bbox_y,bbox_width,bbox_height", "10,20,30,40"),
+        ("box_cx,box_cy,box_w,box_h", "25,40,30,40"),
+    ],
+)
+def test_rarer_names_of_a_box_give_the_same_box(load: Load, names: str, numbers: str) -> None:
+    assert values(load(f"image,class,{names}\na.png,dog,{numbers}\n")) == (["a.png"], ["dog"], [[10, 20, 30, 40]])
+
+
+@pytest.mark.parametrize("image", ["image_file", "image_filename", "img_name", "img_path", "frame_id", "fname"])
+@pytest.mark.parametrize("label", ["class_label", "cls_id", "label_idx", "object", "object_class", "species", "labels"])
+def test_rarer_names_of_images_and_classes_are_known(load: Load, image: str, label: str) -> None:
+    data = load(f"{label},{image},x1,y1,x2,y2\ndog,a.png,10,20,40,60\n")
+    assert values(data) == (["a.png"], ["dog"], [[10, 20, 30, 40]])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        *("confidence_score", "conf_score", "det_score", "detection_score", "det_confidence", "detection_confidence"),
+        *("box_score", "class_score", "pred_score", "bbox_score", "certainty", "Confidence Score"),
+    ],
+)
+def test_rarer_names_of_scores_are_known(load: Load, column: str) -> None:
+    data = load(f"image,class,{column},x1,y1,x2,y2\na.png,dog,0.25,10,20,40,60\n", "pred")
+    assert data.boxes.score is not None
+    assert data.boxes.score.tolist() == [0.25]
+
+
+@pytest.mark.parametrize(
+    ("usual", "rare"),
+    [
+        ("image=a.png", "img_name=b.png"),
+        ("image_id=7", "image_filename=b.png"),
+        ("class=dog", "species=cat"),
+        ("category_id=3", "class_label=cat"),
+        ("score=0.5", "confidence_score=0.9"),
+        ("xmin=10,ymin=20,xmax=40,ymax=60", "x0=1,y0=2,x1=3,y1=4"),
+        ("xmin=10,ymin=20,xmax=40,ymax=60", "width=100,height=90"),
+        ("bbox=10 20 30 40", "bbox_x1=1,bbox_y1=2,bbox_x2=3,bbox_y2=4"),
+        # Neither class names this table's only class: it was read as a class 0 before.
+        ("image_id=7,bbox=10 20 30 40", "labels=cat"),
+    ],
+)
+def test_a_rarer_name_changes_nothing_where_a_usual_one_is_there(load: Load, usual: str, rare: str) -> None:
+    def table(columns: dict[str, str]) -> str:
+        return f"{','.join(columns)}\n{','.join(columns.values())}\n"
+
+    base = {"image": "a.png", "class": "dog", "score": "0.5", "xmin": "10", "ymin": "20", "xmax": "40", "ymax": "60"}
+    own = dict(pair.split("=") for pair in usual.split(","))
+    if "bbox" in own:
+        base = {"image": "a.png", "class": "dog", "score": "0.5"}
+    if "image_id" in own:
+        del base["image"]
+    if "labels" in rare or "category_id" in own:
+        del base["class"]
+    added = dict(pair.split("=") for pair in rare.split(","))
+    alone, beside = load(table(base | own), "pred"), load(table(added | base | own), "pred")
+    assert values(beside) == values(alone)
+    assert beside.labels.keys == alone.labels.keys
+    assert beside.boxes.score is not None
+    assert beside.boxes.score.tolist() == [0.5]
+
+
+@pytest.mark.parametrize("asked", ["xywh", "xyxy"])
+def test_sizes_of_images_beside_corners_are_no_box_that_was_asked_for(load: Load, asked: str) -> None:
+    text = "image,class,width,height,xmin,ymin,xmax,ymax\na.png,dog,100,90,10,20,40,60\n"
+    assert load(text, box=asked).images.sizes.tolist() == [[100, 90]]
+
+
+def test_a_far_corner_that_is_misspelt_is_not_made_up_for_by_the_size_of_the_image(load: Load) -> None:
+    with pytest.raises(DataError, match="no column for ymax among"):
+        load("image,class,width,height,xmin,ymin,xmax,y_mx\na.png,dog,100,90,10,20,40,60\n")
+
+
+def test_duplicates_of_a_name_that_does_not_count_are_no_error(load: Load) -> None:
+    data = load("image,class,species,species,xmin,ymin,xmax,ymax\na.png,dog,x,y,10,20,40,60\n")
+    assert values(data)[1] == ["dog"]
+
+
+def test_a_missing_score_names_the_columns_that_were_not_used_and_assumes_none_where_one_may_be(load: Load) -> None:
+    head = "image,class,xmin,ymin,xmax,ymax"
+    text = f"{head},sureness,occluded\na.png,dog,1,2,3,4,0.25,0\nb.png,dog,1,2,3,4,0.5,1\n"
+    with pytest.raises(DataError) as caught:
+        load(text, "pred")
+    told = str(caught.value)
+    assert "columns not used: 'sureness', 'occluded'" in told
+    assert "'sureness' is within 0..1" in told
+    assert "--assume-score" not in told
+    # Flags and percentages leave it open that there is no score.
+    with pytest.raises(DataError) as caught:
+        load(f"{head},sureness,occluded\na.png,dog,1,2,3,4,25,0\nb.png,dog,1,2,3,4,50.5,1\n", "pred")
+    assert "columns not used: 'sureness', 'occluded'" in str(caught.value)
+    assert "--assume-score 1.0" in str(caught.value)
+    assert load(text, "pred", assume_score=1.0).boxes.score is not None
+
+
+def test_scores_under_a_rarer_name_tell_that_a_lone_file_is_predictions(load: Load) -> None:
+    data = load("image,class,det_score,xmin,ymin,xmax,ymax\na.png,dog,0.25,1,2,3,4\n")
+    assert data.ignored["score"] == 1
+    assert "scores of ground truth are not used" in message(data, "gt-scores")
+
+
+def test_parquet_files_of_one_folder_may_differ_in_a_name_that_does_not_count(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    row = {"image": ["a.png"], "class": ["dog"], "xmin": [10], "ymin": [20], "xmax": [40], "ymax": [60]}
+    pandas.DataFrame(row | {"species": ["x"]}).to_parquet(tmp_path / "one.parquet")
+    pandas.DataFrame(row | {"image": ["b.png"]}).to_parquet(tmp_path / "two.parquet")
+    data = read_dataset(tmp_path, ReadOptions(role="gt"))
+    assert values(data)[1] == ["dog", "dog"]
