@@ -28,11 +28,22 @@ def benchmark_files(stem: str, pictures: Pictures, *, scored: bool = False) -> F
         f"createml/{stem}.json": json.dumps([_createml(p, scored=scored) for p in pictures], indent=1) + "\n",
         f"crowdhuman/{stem}.odgt": "".join(json.dumps(_crowdhuman(p, scored=scored)) + "\n" for p in pictures),
         f"kerasyolo/{stem}.txt": "".join(_keras_line(p, scored=scored) for p in pictures),
+        f"text/{stem}.txt": "".join(_text_lines(p, scored=scored) for p in pictures),
         f"mot/{folder}/{folder}.txt": "".join(_mot_lines(pictures, scored=scored)),
         **{f"visdrone/{stem}/{p.stem}.txt": "".join(_visdrone_lines(p, scored=scored)) for p in pictures},
         **wider,
     }
     return {path: text.encode() for path, text in files.items()}
+
+
+def _text_lines(p: Picture, *, scored: bool) -> str:
+    """Return a line per box as a script would print it: the image, the class, the score, the corners."""
+    lines = ""
+    for b in p.boxes:
+        score = [str(b.score)] if scored else []
+        corners = map(str, (b.left, b.top, b.left + b.width, b.top + b.height))
+        lines += "" if b.crowd else " ".join((p.file_name, b.name, *score, *corners)) + "\n"
+    return lines
 
 
 def _frame(p: Picture, *, scored: bool) -> dict[str, object]:

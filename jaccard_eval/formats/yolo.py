@@ -15,6 +15,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
@@ -120,6 +121,8 @@ def _is_label_line(line: str) -> bool:
 
     separated = SEPARATED_LINE.fullmatch(line)
     fields = [field.strip() for field in line.split(separated["mark"])] if separated else line.split()
+    if is_image_name(fields[0]):
+        return False  # one text for all images has them in front
     n_numbers = len(list(takewhile(_NUMBER.fullmatch, reversed(fields))))
     if n_numbers == len(fields):
         return n_numbers > BOX_NUMBERS and float(fields[0]).is_integer()

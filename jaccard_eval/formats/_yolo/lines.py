@@ -95,6 +95,11 @@ def read_label_files(paths: Sequence[Path], findings: FindingLog) -> LabelLines:
     return _concatenate(parts)
 
 
+def split_lines(texts: Sequence[str], files: IntArray) -> LabelLines:
+    """Split the lines of one text; those that are not blank belong to `files`."""
+    return replace(_split([(0, "\n".join(texts).encode())]), file=files)
+
+
 def _batches(paths: Sequence[Path], failures: list[DataError]) -> Iterator[list[tuple[int, bytes]]]:
     """Yield rows and contents of the files in batches of limited size."""
     batch: list[tuple[int, bytes]] = []

@@ -25,7 +25,7 @@ from jaccard_eval.formats._yolo.encodings import (
     is_normalised,
     spelled,
 )
-from jaccard_eval.formats._yolo.lines import IntArray, LabelLines, read_label_files, take_difficult
+from jaccard_eval.formats._yolo.lines import IntArray, LabelLines, read_label_files, split_lines, take_difficult
 from jaccard_eval.formats._yolo.sources import (
     LabelSource,
     find_description,
@@ -176,6 +176,22 @@ def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:
     elif known.names is not None:
         draft.set_classes(range(len(known.names)), known.names)
     mention_other_files(source.root, source.other_files, draft)
+
+
+def add_listed_lines(
+    path: Path, images: Sequence[str], labels: Sequence[str], draft: Draft, options: ReadOptions
+) -> None:
+    """Add what one text says of many images: `labels` is a line for each of its lines, `images` for each not blank."""
+    keys = list(dict.fromkeys(images))
+    at = {key: row for row, key in enumerate(keys)}
+    lines = split_lines(labels, np.array([at[image] for image in images], dtype=np.int64))
+    reporter = LineReporter(lines, [path] * len(keys), options.role, draft.findings)
+    sizes = unknown_sizes(len(keys))
+    draft.fill_sizes(sizes, keys)
+    draft.set_images(keys, file_names=keys, sizes=sizes, listed=False)
+    if len(lines):
+        source = LabelSource(root=path.parent, files={})
+        add_boxes(draft, reporter, keys, sizes, _known_names(source, draft, options, search=not uses_names(lines)))
 
 
 def _find_source(path: Path, draft: Draft, options: ReadOptions) -> LabelSource:
