@@ -343,6 +343,7 @@ CODES = frozenset(
         "csv-row-no-box",
         "csv-row-zero",
         "difficult-counted",
+        "element-repeated",
         "encoding",
         "field-missing",
         "fields-unused",

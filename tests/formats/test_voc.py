@@ -260,3 +260,52 @@ def test_one_result_file_is_that_of_its_class_and_the_advice_measures_it_alone(t
     # The car is found, the dog missed: the mean is 1/2, of the car alone 1.
     assert evaluate(tmp_path / "gt", results)["AP50"] == pytest.approx(0.5, abs=1e-12)
     assert evaluate(tmp_path / "gt", results, classes=["car"])["AP50"] == pytest.approx(1, abs=1e-12)
+
+
+def scored(element: str, *scores: str) -> str:
+    """Write an annotation with a dog for each score, which may be blank for none."""
+    text = annotation(*["dog 10 20 30 45"] * len(scores))
+    for score in scores:
+        text = text.replace(
+            "<object><name>", "<object>" + (f"<{element}>{score}</{element}>" if score else "") + "<name >", 1
+        )
+    return text.replace("<name >", "<name>")
+
+
+@pytest.mark.parametrize("element", ["score", "confidence"])
+def test_annotations_of_predictions_have_their_scores(element: str, tmp_path: Path) -> None:
+    path = folder(tmp_path, a=scored(element, "0.25", " 9e-1 "))
+    dataset = load(path, role="pred")
+    assert dataset.boxes.score is not None
+    assert dataset.boxes.score.tolist() == [0.25, 0.9]
+    truth = load(path)
+    assert (truth.boxes.score, truth.ignored) == (None, {"score": 2})
+    assert [finding.code for finding in truth.findings] == ["gt-scores"]
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (("0.5", ""), "a.xml: object[1].score: is missing, though other objects have one"),
+        (("", ""), "score-missing"),
+        (("0.5", "high"), "a.xml: object[1].score: 'high' is not a plain finite number"),
+    ],
+)
+def test_scores_of_annotations_are_all_there_or_an_error(scores: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        load(folder(tmp_path, a=scored("score", *scores)), role="pred")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("</bndbox>", "</bndbox><bndbox><xmin>1</xmin></bndbox>", "object[1]: has 2 elements <bndbox>"),
+        ("<name>cat", "<name>dog</name><name>cat", "object[1]: has 2 elements <name>"),
+        ("<xmin>5", "<xmin>4</xmin><xmin>5", "object[1]: has 2 elements <xmin>"),
+    ],
+)
+def test_two_objects_in_one_are_an_error(old: str, new: str, message: str, tmp_path: Path) -> None:
+    first, last = annotation("dog 1 2 3 4", "cat 5 6 7 8").rsplit("<object>", 1)
+    text = error(folder(tmp_path, a=f"{first}<object>{last.replace(old, new)}"))
+    assert f"{message}. Give each box an object of its own." in text

@@ -41,6 +41,8 @@ CORNERS = ("xmin", "ymin", "xmax", "ymax")
 SIDES = ("width", "height")
 RESULT_NAME = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
 
+_SCORES = ("score", "confidence")  # the kit has none in XML; converters of predictions write either
+_ONCE = ("name", "bndbox", *CORNERS, *_SCORES)  # in an object
 _SNIFFED = 20  # files, and folders in a folder, that are looked at
 ANNOTATIONS = "Annotations"  # where the development kit has them, beside JPEGImages and ImageSets
 _MAIN = "ImageSets/Main"
@@ -145,6 +147,8 @@ class _Files:
     corners: list[str] = field(default_factory=list)  # four of each object
     difficult: list[str] = field(default_factory=list)
     truncated: list[str] = field(default_factory=list)
+    scores: list[str | None] = field(default_factory=list)  # None where an object has none
+    repeated: list[tuple[int, str, int]] = field(default_factory=list)  # object, element, how often
     others: Counter[str] = field(default_factory=Counter)
 
     def add(self, key: str, path: Path, root: Element) -> None:
@@ -158,6 +162,12 @@ class _Files:
             self.file.append(len(self.paths) - 1)
             self.number.append(number)
             box = element.find("bndbox")
+            # Two objects whose border was lost by hand or in a merge would be read as the first of them.
+            counts = Counter(inner.tag for inner in (*element, *(() if box is None else box)))
+            row = len(self.file) - 1
+            self.repeated += [(row, name, counts[name]) for name in _ONCE if counts[name] > 1]
+            given = (element.findtext(name) for name in _SCORES)
+            self.scores.append(next((text.strip() for text in given if text is not None), None))
             self.corners += [""] * 4 if box is None else [box.findtext(corner) or "" for corner in CORNERS]
             self.labels.append(text_of(element, "name"))
             for name, flags in (("difficult", self.difficult), ("truncated", self.truncated)):
@@ -189,6 +199,13 @@ def read_annotations(path: Path, root: str, draft: Draft) -> None:
         lambda row: (files.where(row, "name"), "is missing or empty"),
         fix="Give every object its class.",
     )
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "element-repeated",
+        range(len(files.repeated)),
+        lambda at: (files.where(files.repeated[at][0]), "has {2:,} elements <{1}>".format(*files.repeated[at])),
+        fix="Give each box an object of its own.",
+    )
     names = sorted(set(files.labels))
     draft.set_classes(names, names)
     draft.add_boxes(
@@ -198,6 +215,7 @@ def read_annotations(path: Path, root: str, draft: Draft) -> None:
             coords=_coords(files, draft),
             encoding="xyxy",
             units="px",
+            score=_scores(files, draft),
             difficult=_flags(files, "difficult", files.difficult, draft),
             place=files.where,
         )
@@ -280,6 +298,35 @@ def _flags(files: _Files, name: str, texts: Sequence[str], draft: Draft) -> Bool
         fix="Write 0 or 1.",
     )
     return flags
+
+
+def _scores(files: _Files, draft: Draft) -> FloatArray | None:
+    """Return the score of each object, NaN where it has none; None where no object has one."""
+    n_scored = sum(text is not None for text in files.scores)
+    if not n_scored:
+        return None
+    if draft.options.role == "gt":
+        draft.mention_scores(n_scored)
+        return None
+    numbers, bad = parse_numbers(np.array([text or "" for text in files.scores], dtype=np.object_))
+    missing = [row for row in bad if files.scores[row] is None]
+    broken = [row for row in bad if files.scores[row] is not None]
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "field-missing",
+        missing,
+        lambda row: (files.where(row, "score"), "is missing, though other objects have one"),
+        fix="Give every object its score.",
+    )
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "number-invalid",
+        broken,
+        lambda row: (files.where(row, "score"), f"{quoted_value(files.scores[row])} is not a plain finite number"),
+        fix="Write plain decimal numbers with a point.",
+    )
+    draft.findings.raise_errors()
+    return numbers
 
 
 def read_results(folder: Path, files: Mapping[str, Sequence[Path]], draft: Draft) -> None:
