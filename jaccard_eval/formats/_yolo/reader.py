@@ -296,6 +296,7 @@ def _are_fractions(lines: LabelLines) -> BoolArray:
 def check_indices(reporter: LineReporter, rows: IntArray, names: Sequence[str] | None, names_from: str) -> BoolArray:
     """Return which of the lines `rows` start with a class index; the others are errors."""
     values = reporter.lines.values[reporter.lines.first[rows]]
+    # Above 2**53 floats skip whole numbers, and two classes could become one.
     whole = np.isfinite(values) & (values >= 0) & (values == np.floor(values)) & (values < 2**53)
     reporter.report(
         "class-invalid",
@@ -319,6 +320,7 @@ def check_finite(reporter: LineReporter, rows: IntArray, numbers: IntArray) -> B
     """Return which of the lines `rows` hold finite numbers behind the class; the others are errors."""
     lines = reporter.lines
     end = lines.first[rows] + lines.count[rows]
+    # Running sums tell of every span at once whether it holds a number that is not finite.
     broken_before = np.concatenate(([0], np.cumsum(~np.isfinite(lines.values))))  # (n_tokens + 1,)
     bad = broken_before[end] > broken_before[end - numbers[rows]]
 
@@ -347,6 +349,7 @@ def check_units(reporter: LineReporter, boxes: LineBoxes) -> None:
         return np.asarray(coords[np.searchsorted(rows, line)])
 
     if boxes.units == "px":
+        # Whole numbers say nothing: a box from 0 to 1 pixel lies in 0..1 as well.
         mixed = rows[is_normalised(coords) & (coords != np.floor(coords)).any(axis=1)]
         detail = "the box {} looks normalised, but the set is in pixels"
         fix = "Use the same units in all files."
@@ -443,6 +446,7 @@ def add_boxes(
     )
     if not by_name:
         rows = rows[check_indices(reporter, rows, known.names, known.origin)]
+    # Each check sees what the ones before it left, so that a line is told once.
     rows = rows[check_finite(reporter, rows, numbers)]
     labels = _add_named_classes(label_set, rows, known) if by_name else _add_indexed_classes(label_set, rows, known)
     _add_rows(label_set, rows, keys, file_sizes, labels)
