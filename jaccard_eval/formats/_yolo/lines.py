@@ -107,6 +107,7 @@ def _batches(paths: Sequence[Path], failures: list[DataError]) -> Iterator[list[
     for row, path in enumerate(paths):
         try:
             data = read_bytes(path, empty_ok=True)
+            # Nearly all labels are ASCII, which needs no decoding to be known for UTF-8.
             if not data.isascii() or b"\0" in data:
                 decode(path, data)  # for what it says of text that is not UTF-8
         except DataError as error:
@@ -137,6 +138,7 @@ def _split(files: list[tuple[int, bytes]]) -> LabelLines:
     buffer = np.frombuffer(joined, dtype=np.uint8)
     is_plain = not joined.translate(None, _PLAIN_TEXT)
     blank = buffer <= ord(" ") if is_plain else _IS_BLANK[buffer]
+    # A field starts behind a blank; the text begins with a line feed, so no start is missed.
     token_at = np.flatnonzero(blank[:-1] > blank[1:]) + 1
     feed_at = np.flatnonzero(buffer == ord("\n"))
     count = np.diff(np.searchsorted(token_at, feed_at), prepend=0)  # of the tokens before each feed

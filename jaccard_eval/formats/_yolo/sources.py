@@ -341,6 +341,7 @@ def _listed_images(description: _Description, place: str, findings: FindingLog) 
 def _find_below(base: Path, written: str) -> Path | None:
     """Return the file below `base` that a path means: leading folders are dropped until it is there."""
     parts = _inner_parts(written)
+    # A link that leads nowhere counts as found: to open it says more than that nothing is there.
     attempts = (base.joinpath(*parts[start:]) for start in range(len(parts)))
     return next((attempt for attempt in attempts if os.path.lexists(attempt)), None)
 
@@ -352,12 +353,14 @@ def _inner_parts(written: str) -> list[str]:
 
 def _source_of_list(description: _Description, listed: list[str], findings: FindingLog) -> LabelSource:
     """Return the label files of listed images; an image without one has no objects."""
+    # Lists carry the folders of the machine that wrote them; only what is below the description is opened.
     paths = list(dict.fromkeys("/".join(_inner_parts(image)) for image in listed))
     if len(paths) < len(listed):
         where = Where(str(description.path))
         findings.warning(
             "image-listed-twice", where, f"{len(listed) - len(paths):,} images are listed twice; read once"
         )
+    # Keys begin where the paths part, as those of a folder begin at its root.
     shared = os.path.commonpath([os.path.dirname(path) for path in paths]) if paths else ""  # noqa: PTH120
     keys = [without_suffix(path[len(shared) :].lstrip("/")) for path in paths]
     if len(set(keys)) < len(keys):
