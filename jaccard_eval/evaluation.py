@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment, Sides, align, place
+from jaccard_eval.data.alignment import Alignment, Sides, align, align_images, place
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import AUTO, fold_name
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
@@ -230,13 +230,40 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
         pred_side = _above(pred_side, options.score_min)
     if options.nms is not None:
         pred_side = _without_rivals(pred_side, options.nms)
-    aligned = align_datasets(gt_side, pred_side, options)
+    try:
+        aligned = align_datasets(gt_side, pred_side, options)
+    except DataError as error:
+        raise _with_split(error, gt, gt_side, pred_side, options) from None
     gt_rows, pred_rows = (
         row_hashes(boxes, aligned.image_names, aligned.class_names) for boxes in (aligned.gt, aligned.pred)
     )
     rules = {"class_map": aligned.classes.strategy} if isinstance(options.class_map, str) else {}
     selection = _selection(options, {**rules, **aligned.applied})
     return Sides(gt_side, pred_side, aligned, selection, (gt_rows, pred_rows))
+
+
+SPLITS = ("train", "val", "test")
+
+
+def _with_split(error: DataError, gt: Source, gt_side: Dataset, pred: Dataset, options: SideOptions) -> DataError:
+    """Return an error about images with the split of the ground truth that has them all, where another one has."""
+    is_split = isinstance(gt, str | os.PathLike) and (
+        Path(gt).is_dir() or Path(gt).suffix in (".yaml", ".yml", ".data")
+    )
+    if not is_split or not any(finding.code == "image-unknown" for finding in error.findings):
+        return error
+    given = options.gt_options or ReadOptions()
+    for split in SPLITS:
+        try:
+            sibling = load(gt, format_name=gt_side.format, options=replace(given, split=split))
+            if split == given.split or sibling.images.keys == gt_side.images.keys:
+                continue
+            align_images(sibling, pred, options, FindingLog())
+        except (DataError, UsageError):
+            continue
+        fix = f"Rerun with --split {split}. All images of the predictions are in that split, not in {given.split}."
+        return DataError([replace(one, fix=fix) if one.code == "image-unknown" else one for one in error.findings])
+    return error
 
 
 def load_and_trust(gt: Source, pred: Source, options: SideOptions) -> Sides:

@@ -223,8 +223,8 @@ PAIR_OPTIONS: list[click.Parameter] = [
         "--extra-images",
         type=OneOf(("error", "ignore", "empty")),
         default="error",
-        show_default=True,
-        help="Images that only the predictions name: refuse, leave out, or count as images without objects.",
+        help="Images that only the predictions name: refuse, leave out, or count as images without objects. Default:"
+        " error where the ground truth lists its images, else empty.",
     ),
     _pair(
         "--class-map",
