@@ -44,6 +44,7 @@ def evaluate(
     max_dets: Sequence[int] | None = None,
     areas: Sequence[AreaRange] | None = None,
     class_agnostic: bool = False,
+    difficult: str | None = None,
     classes: Sequence[str] = (),
     exclude_classes: Sequence[str] = (),
     score_min: float | None = None,
@@ -78,6 +79,8 @@ def evaluate(
         Size ranges in square pixels; the first is that of the headline.
     class_agnostic : bool
         Pool all classes.
+    difficult : {"count", "ignore"}, optional
+        What objects marked difficult are: ordinary, or neither found nor missed; what the protocol says when left out.
     classes, exclude_classes : sequence of str
         Ground-truth classes to evaluate, or to leave out.
     score_min : float, optional
@@ -95,8 +98,7 @@ def evaluate(
     slices : sequence of Slice
         Parts of the images to measure as well, in ``result.slices``.
     class_map : mapping of str to str, or str, optional
-        Prediction class to ground-truth class, the name of a rule ("id+1", "contiguous", "alphabetical", ...), or
-        "auto": whatever makes most of the objects that lie in one place agree.
+        Prediction class to ground-truth class, a rule ("id+1", "contiguous", ...), or "auto": what boxes speak for.
     match_images : {"id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1", "id-1"}, optional
         How images correspond; found by trying when left out.
     extra_images : {"error", "ignore", "empty"}
@@ -134,6 +136,7 @@ def compare(
     max_dets: Sequence[int] | None = None,
     areas: Sequence[AreaRange] | None = None,
     class_agnostic: bool = False,
+    difficult: str | None = None,
     classes: Sequence[str] = (),
     exclude_classes: Sequence[str] = (),
     score_min: float | None = None,
@@ -158,7 +161,7 @@ def compare(
         Two or more, the first of them the baseline. Paths of saved runs (.npz, or the .json beside it) will do.
     options : CompareOptions, optional
         How boxes are compared, slices of the images, and the bootstrap for intervals.
-    protocol, iou, max_dets, areas, class_agnostic
+    protocol, iou, max_dets, areas, class_agnostic, difficult
         As in `evaluate`.
     classes, exclude_classes, score_min, nms, drop_duplicates, class_map, match_images, extra_images
         What is chosen from both sides, and how they are brought together, as in `evaluate`.
@@ -226,15 +229,12 @@ def inspect(
 ) -> Inspection:
     """Read one input, or both sides of an evaluation, and tell what they hold and what is odd about them.
 
-    Nothing is measured. Where one of two sides cannot be read, or the two do not correspond, what was read is described
-    and the errors are among the findings.
+    Nothing is measured. What could be read is described, and errors are among the findings.
 
     Parameters
     ----------
-    path : path, Dataset or BoxTable
-        Ground truth; predictions as well, where it is alone.
-    pred : path, Dataset or BoxTable, optional
-        Predictions.
+    path, pred : path, Dataset or BoxTable
+        Ground truth and predictions, or either side alone.
     role : {"gt", "pred"}, optional
         What `path` is where it is alone; found by looking for scores when left out.
     class_map, match_images, extra_images, gt_format, pred_format, gt_options, pred_options
@@ -276,6 +276,7 @@ def sensitivity(
     iou: Sequence[float] | None = None,
     max_dets: Sequence[int] | None = None,
     class_agnostic: bool = False,
+    difficult: str | None = None,
     classes: Sequence[str] = (),
     exclude_classes: Sequence[str] = (),
     score_min: float | None = None,
@@ -298,7 +299,7 @@ def sensitivity(
         As in `evaluate`.
     scale : ScaleOptions, optional
         Size bins, distances in pixels, annotation noise and its seed.
-    protocol, iou, max_dets, class_agnostic
+    protocol, iou, max_dets, class_agnostic, difficult
         As in `evaluate`; area ranges give way to the size bins.
     classes, exclude_classes, score_min, nms, drop_duplicates, class_map, match_images, extra_images
         What is chosen from both sides, and how they are brought together, as in `evaluate`.
@@ -340,6 +341,7 @@ def explain(
     max_dets: Sequence[int] | None = None,
     areas: Sequence[AreaRange] | None = None,
     class_agnostic: bool = False,
+    difficult: str | None = None,
     against: str | Protocol | None = None,
     boxes: int = 12,
     classes: Sequence[str] = (),
@@ -368,7 +370,7 @@ def explain(
         AP, of any IoU threshold and class: ``AP50[class=dog]``; AR, of any cap; or precision, recall or F1 at a score:
         ``F1[iou=0.5,score=0.4]``. The score "best-f1" is that of the predictions as they are.
     protocol : str or Protocol
-    iou, max_dets, areas, class_agnostic
+    iou, max_dets, areas, class_agnostic, difficult
         As in `evaluate`; the first area range is the one that is explained.
     against : str or Protocol, optional
         Another protocol: the metric is measured again, one rule changed after another. A threshold or cap that
@@ -406,9 +408,8 @@ def gate(
     Parameters
     ----------
     result : EvaluationResult, PixelsResult or path
-        A path is that of a JSON document, which answers what it holds: the summary, the classes, the operating points
-        and what gates asked before; or that of a saved run (.npz), which answers anything. For rules with a
-        significance, the saved run stands beside the document.
+        A path is that of a JSON document, which answers what it holds and what gates asked before, or of a saved run
+        (.npz), which answers anything and, for rules with a significance, stands beside the document.
     gates : Gates
     baseline : EvaluationResult, PixelsResult or path, optional
         What to compare with, instead of ``gates.baseline``.
@@ -543,8 +544,7 @@ def pixels(
     gt, pred : path
         A PNG or .npy file, or a folder of them.
     classes : sequence of str, optional
-        Name of each class, by its value; any other value is then an error. When left out, the names of `colors`, else
-        every value that occurs is a class.
+        Names by value; any other value is then an error. When left out, those of `colors`, else every value is a class.
     colors : path, optional
         Table of colours, for maps that hold colours or whose palettes decide.
     ignore : sequence of int

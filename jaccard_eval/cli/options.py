@@ -257,6 +257,12 @@ PROTOCOL_OPTIONS: list[click.Parameter] = [
         help="Ranges in square pixels, such as small=0:32²,large=32²:inf.",
     ),
     _rule("--class-agnostic", is_flag=True, help="Pool all classes."),
+    _rule(
+        "--difficult",
+        type=OneOf(("count", "ignore")),
+        help="Objects marked difficult: count them, or take them for neither found nor missed; as the protocol says"
+        " when not given.",
+    ),
     *(
         _rule(f"--{field.name.replace('_', '-')}", help=field.metadata["help"], **_BY_TYPE[str(field.type)])
         for field in fields(SideOptions)
@@ -442,7 +448,7 @@ SLICE_OPTIONS: list[click.Parameter] = [
 
 def rule_arguments(options: RunOptions) -> dict[str, Any]:
     """Return the rules as the verbs of `api` take them; area ranges only where some are given."""
-    rules = {name: getattr(options, name) for name in ("protocol", "iou", "max_dets", "class_agnostic")}
+    rules = {name: getattr(options, name) for name in ("protocol", "iou", "max_dets", "class_agnostic", "difficult")}
     if options.areas is None:
         return rules
     from jaccard_eval.data.protocol import get_protocol

@@ -56,6 +56,7 @@ class RunOptions(SideOptions):
     max_dets: tuple[int, ...] | None = None
     areas: tuple[AreaRange, ...] | None = None
     class_agnostic: bool = False
+    difficult: str | None = None
     score: float | str | None = None
 
     bootstrap: int | None = None

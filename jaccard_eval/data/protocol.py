@@ -167,6 +167,9 @@ def get_protocol(name: str) -> Protocol:
     return PROTOCOLS[name]
 
 
+DIFFICULT = ("count", "ignore")  # what objects with that flag are, whatever the protocol says
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolOptions:
     """Which rules count, and what is changed of them; `evaluate` explains each."""
@@ -176,6 +179,7 @@ class ProtocolOptions:
     max_dets: Sequence[int] | None = None
     areas: Sequence[AreaRange] | None = None
     class_agnostic: bool = False
+    difficult: str | None = None
 
     def rules(self) -> Protocol:
         """Return the protocol with the changes."""
@@ -188,4 +192,11 @@ class ProtocolOptions:
             changes["max_dets"] = tuple(sorted(int(value) for value in self.max_dets))
         if self.areas is not None:
             changes["areas"] = tuple(self.areas)
+        if self.difficult not in (None, *DIFFICULT):
+            raise UsageError(f"difficult must be one of {', '.join(DIFFICULT)}, got {quoted_value(self.difficult)}")
+        if self.difficult is not None:
+            # Ignored and reusable, as in VOC: any number of detections of such an object are no false positives.
+            for name in ("ignored_flags", "reusable_flags"):
+                others = tuple(flag for flag in getattr(rules, name) if flag != "difficult")
+                changes[name] = others if self.difficult == "count" else ("difficult", *others)
         return rules.with_options(**changes)

@@ -249,7 +249,7 @@ def check_difficult(context: AuditContext, findings: FindingLog) -> None:
             "difficult-counted",
             Where(context.gt.path, field="difficult"),
             f"{n:,} of {len(gt):,} objects are marked difficult and count like all others by protocol {protocol.name}",
-            fix="--protocol voc2007 and voc2012 take them for neither found nor missed.",
+            fix="--difficult ignore takes them for neither found nor missed, --difficult count says so.",
         )
 
 

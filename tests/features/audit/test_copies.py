@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from planting import Pair
+from planting import Pair, run_evaluate
 
 Loader = Callable[[str], Pair]
 
@@ -62,8 +62,6 @@ VOC = """<annotation><filename>{0}.jpg</filename><size><width>200</width><height
 def test_difficult_objects_are_counted_and_said_so_by_protocols_that_take_no_notice(
     tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from planting import run_evaluate
-
     gt, pred = tmp_path / "gt", tmp_path / "pred.csv"
     gt.mkdir()
     for row in range(4):
@@ -76,3 +74,28 @@ def test_difficult_objects_are_counted_and_said_so_by_protocols_that_take_no_not
     voc = run_evaluate(capsys, str(gt), str(pred), "--protocol", "voc2012")
     assert voc.result["per_class"][0]["gt"] == 3
     assert "difficult-counted" not in {one["code"] for one in voc.result["warnings"]}
+
+
+@pytest.mark.parametrize(("flags", "objects"), [((), 4), (("--difficult", "ignore"), 3), (("--difficult", "count"), 4)])
+def test_difficult_objects_are_what_the_option_says(
+    flags: tuple[str, ...], objects: int, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Two hits of four objects: recall 0.5, which 51 of the 101 recall levels reach: 51/101. Of three objects, recall is
+    # 2/3, which 67 of 101 levels reach. The difficult one is hit as well, twice: neither found, nor a false positive.
+    (tmp_path / "gt").mkdir()
+    for row in range(4):
+        (tmp_path / "gt" / f"{row}.xml").write_text(VOC.format(row, int(row == 0)))
+    hits = [f"{row}.jpg,dog,0.9,11,11,60,60\n" for row in (1, 2)]
+    (tmp_path / "pred.csv").write_text("filename,class,score,xmin,ymin,xmax,ymax\n" + "".join(hits))
+    paths = str(tmp_path / "gt"), str(tmp_path / "pred.csv")
+    outcome = run_evaluate(capsys, *paths, "--iou", "0.5", *flags)
+    assert outcome.result["per_class"][0]["gt"] == objects
+    assert outcome.ap == pytest.approx({4: 51 / 101, 3: 67 / 101}[objects], abs=1e-9)
+    assert ("ignored=difficult+crowd" in outcome.result["signature"]) == (flags == ("--difficult", "ignore"))
+    (tmp_path / "pred.csv").write_text(
+        "filename,class,score,xmin,ymin,xmax,ymax\n" + "".join(hits) + "0.jpg,dog,0.99,11,11,60,60\n" * 2
+    )
+    outcome = run_evaluate(capsys, *paths, "--iou", "0.5", *flags)
+    # Counted, the first is a third hit, and the second a false positive at rank 2: precision 1, then 3/4.
+    expected = 67 / 101 if objects == 3 else (26 + 50 * 0.75) / 101
+    assert outcome.ap == pytest.approx(expected, abs=1e-9)
