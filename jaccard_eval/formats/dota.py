@@ -107,7 +107,10 @@ def _read_labels(folder: Path, draft: Draft) -> tuple[TextBoxes, list[bool]]:
     for image, place, fields in split_files(add_label_images(folder, draft), draft.findings, _split):
         flag = fields[-1] if len(fields) > _SIDES + 1 and fields[-1] in _DIFFICULT else ""
         category = " ".join(fields[_SIDES : len(fields) - bool(flag)])  # which may have blanks
-        if category:
+        if sum(map(is_numeral, fields[_SIDES:])) >= _SIDES - 1:
+            # Without a break the flag of the first object, or its category, runs into a number of the second.
+            lines.refuse(place, f"expected 9 or 10 columns, got {len(fields)}: two objects on one line?")
+        elif category:
             lines.add(place, image, category, fields[:_SIDES])
             difficult.append(flag not in ("", "0"))
         else:

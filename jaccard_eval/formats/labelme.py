@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from jaccard_eval.data.imagekeys import is_image_name, without_suffix
+from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.records import UNKNOWN_SIZE, RecordCollector, document_records
+from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
     name="labelme",
@@ -37,12 +41,17 @@ def looks_like(peek: Peek) -> Likeness | None:
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and rectangles of one file or a folder of them."""
     collector = RecordCollector(draft)
+    claims: dict[str, list[tuple[Path, str]]] = {}  # documents by the image that they say they are of
     for key, record in document_records(path, draft):
         is_sized = record.has("imageWidth") and record.has("imageHeight")
         size = (record.number("imageWidth"), record.number("imageHeight")) if is_sized else UNKNOWN_SIZE
         name = record.text("imagePath") if record.has("imagePath") else ""
         # LabelMe writes paths relative to the file, on Windows with backslashes.
-        collector.add_image(key, file_name=name.replace("\\", "/").rpartition("/")[2] or None, size=size)
+        file_name = name.replace("\\", "/").rpartition("/")[2]
+        document = Path(record.where.path)
+        if file_name:
+            claims.setdefault(str(document.parent / without_suffix(file_name)), []).append((document, name))
+        collector.add_image(key, file_name=file_name or None, size=size)
         for shape in record.records("shapes"):
             # Files before 3.0 name no type, and mean polygons.
             kind = shape.text("shape_type") if shape.has("shape_type") else "polygon"
@@ -50,7 +59,28 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
                 collector.add_box(key, shape.text("label"), shape.corners("points"), shape.where)
             else:
                 collector.count_shape(kind)
+    for image, documents in claims.items():
+        _refuse_copies(image, documents, draft)
     collector.to_draft(encoding="xyxy", listed=False)
+
+
+def _refuse_copies(image: str, documents: list[tuple[Path, str]], draft: Draft) -> None:
+    """Report documents of an image that has one of its own name: copies would count its objects once more.
+
+    A document whose own image is there was made from the other as a template, with what it says left as it was.
+    """
+    strangers = [(document, name) for document, name in documents if str(document.with_suffix("")) != image]
+    if len(strangers) == len(documents):
+        return
+    for document, name in strangers:
+        places = {document.parent, (document.parent / name.replace("\\", "/")).parent}
+        names = (
+            path.name for place in places for path in files.scan_folder(place, is_image_name, files.MAX_ENTRIES)[0]
+        )
+        if document.stem not in map(without_suffix, names):
+            detail = f"the image of {quoted_value(f'{Path(image).name}.json')}: a copy?"
+            fix = "Delete the copy, or name its own image."
+            draft.findings.error("label-twice", Where(str(document), field="imagePath"), detail, fix=fix)
 
 
 def _rate(document: Peek) -> Likeness | None:

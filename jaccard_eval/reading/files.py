@@ -377,9 +377,13 @@ def inner_folder(path: Path, name: str) -> Path:
 
 
 def files_by_class(folder: Path, name: re.Pattern[str]) -> dict[str, list[Path]]:
-    """Return the files of a folder whose names match, by the group ``label`` of the match, sorted. Never raises."""
+    """Return the files of a folder whose names match, by the group ``label`` of the match, sorted. Never raises.
+
+    A folder of such a name is among them: it is in the place of a file, as the error of reading it says.
+    """
     files: dict[str, list[Path]] = {}
-    for path in scan_folder(folder, lambda text: name.fullmatch(text) is not None, MAX_ENTRIES)[0]:
+    wanted, folders = scan_folder(folder, lambda text: name.fullmatch(text) is not None, MAX_ENTRIES)
+    for path in sorted((*wanted, *folders)):
         if found := name.fullmatch(path.name):
             files.setdefault(found["label"], []).append(path)
     return files

@@ -116,8 +116,8 @@ def test_a_crowd_with_run_lengths_is_a_box_like_any_other(load: Load) -> None:
 def test_annotation_ids_are_never_keys(load: Load) -> None:
     data = load(truth(box(id=0, area=1), box("1 2 3 4", id=7, area=1), box("5 6 7 8", id=7, area=1)))
     assert len(data.boxes) == 3
-    assert said(data, Severity.NOTE)[0].startswith("annotation-id-duplicate")
-    assert "repeated by 1 of 3 records" in said(data, Severity.NOTE)[0]
+    assert said(data, Severity.WARNING)[0].startswith("annotation-id-duplicate")
+    assert "repeated by 1 of 3 records" in said(data, Severity.WARNING)[0]
 
 
 def test_ids_above_two_to_the_53_stay_apart(load: Load) -> None:

@@ -36,6 +36,20 @@ def test_commas_blanks_in_a_category_and_a_missing_flag_occur(tmp_path: Path, re
     assert (dataset.labels.names, dataset.boxes.xywh.tolist()) == (("storage tank",), [[10, 20, 30, 40]])
 
 
+@pytest.mark.parametrize("joint", ["", " "])
+@pytest.mark.parametrize("first", [PLANE.strip(), PLANE.strip().removesuffix(" 0")])
+def test_two_objects_on_one_line_are_an_error(first: str, joint: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"P1.txt:1: expected 9 or 10 columns, got \d+: two objects on one line\?"):
+        load(folder(tmp_path, P1=f"{first}{joint}{PLANE}{PLANE}"))
+
+
+def test_a_folder_called_like_a_file_of_results_is_an_error(tmp_path: Path) -> None:
+    path = folder(tmp_path, Task1_plane="0006 0.9 20 10 40 30 30 40 10 20\n")
+    (path / "Task1_ship.txt").mkdir()
+    with pytest.raises(DataError, match=r"Task1_ship.txt: is a directory, not a file. Pass the file inside it."):
+        load(path, role="pred")
+
+
 def test_results_are_files_by_class(tmp_path: Path) -> None:
     path = folder(tmp_path, Task1_plane="0006 0.9 20 10 40 30 30 40 10 20\n0007 0.25 1 2 3 2 3 4 1 4\n", Task1_ship="")
     assert detect_format(path) == "dota"  # though the lines are numbers throughout, as in labels of YOLO

@@ -78,3 +78,22 @@ def test_a_folder_without_json_is_an_error(tmp_path: Path) -> None:
 def test_a_rectangle_may_have_all_four_corners(tmp_path: Path) -> None:
     dataset = load(labelme(tmp_path / "a.json", rectangle("dog", [10, 20], [40, 20], [40, 60], [10, 60])))
     assert dataset.boxes.xywh.tolist() == [[10, 20, 30, 40]]
+
+
+def test_a_copy_of_a_document_is_an_error_and_one_made_from_another_is_not(tmp_path: Path) -> None:
+    for name in ("a", "a copy", "b"):
+        labelme(tmp_path / f"{name}.json", rectangle("dog", [1, 2], [3, 4]), imagePath="a.jpg")
+    (tmp_path / "b.png").write_bytes(b"")  # b has an image, and what it says of another is left from a template
+    message = error(tmp_path)
+    assert message.endswith(
+        "a copy.json: imagePath: the image of 'a.json': a copy? Delete the copy, or name its own image."
+    )
+    assert message.count("error[") == 1
+    (tmp_path / "a copy.json").unlink()
+    assert load(tmp_path).images.keys == ("a", "b")
+
+
+def test_documents_of_several_folders_may_name_images_alike(tmp_path: Path) -> None:
+    for day in ("day1", "day2"):
+        labelme(tmp_path / f"{day}/a.json", rectangle("dog", [1, 2], [3, 4]), imagePath="a.jpg")
+    assert load(tmp_path).images.keys == ("day1/a", "day2/a")

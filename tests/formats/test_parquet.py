@@ -1,6 +1,7 @@
 """Parquet and Arrow: columns and rows of objects of every type, folders, damage; what is written comes back."""
 
 import json
+import struct
 import sys
 from collections.abc import Callable
 from dataclasses import fields
@@ -506,3 +507,17 @@ def test_other_tools_read_what_is_written_here(tmp_path: Path) -> None:
     rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
     named = {"image_id": 7, "file_name": "a.jpg", "category_id": 18, "category_name": "dog"}
     assert rows == [{**named, "left": 10.0, "top": 20.0, "width": 30.0, "height": 40.0}]
+
+
+def test_a_page_that_was_damaged_is_found_by_its_checksum(tmp_path: Path) -> None:
+    left = 61.728395061728394  # of full precision, so that no compression hides it
+    columns = {"image": ["a", "a"], "class": ["dog", "dog"], "x": [10.0, left], "y": [10.0, 10.0]}
+    dataset = read({**columns, "width": [50.0, 50.0], "height": [50.0, 50.0]}, tmp_path)
+    write_dataset(dataset, tmp_path / "new.parquet", format_name="parquet")
+    data = bytearray((tmp_path / "new.parquet").read_bytes())
+    at = data.find(struct.pack("<d", left))
+    assert at > 0
+    data[at + 3] ^= 0x10  # another number, and still a finite one
+    (tmp_path / "new.parquet").write_bytes(data)
+    with pytest.raises(DataError, match=r"new.parquet: cannot be read: .*(CRC|checksum)"):
+        read_dataset(tmp_path / "new.parquet", ReadOptions())

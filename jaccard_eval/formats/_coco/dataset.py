@@ -287,8 +287,15 @@ def _note_boxes(draft: Draft, columns: TruthColumns, place: Places) -> None:
     summary = f"ignore is 1 in {len(ignored):,} of {n:,} records: it depends on the protocol whether these boxes count"
     _note(draft, "ignore-flag", ignored, place, summary)
     repeated = count_given(columns.ids) - len(set(columns.ids) - {UNSET})
-    summary = f"the id of an earlier annotation is repeated by {repeated:,} of {n:,} records: all are kept as boxes"
-    _note(draft, "annotation-id-duplicate", range(repeated), lambda _: Where(draft.path, record="annotations"), summary)
+    draft.findings.add_rows(
+        Severity.WARNING,
+        "annotation-id-duplicate",
+        range(repeated),
+        lambda _: (Where(draft.path, record="annotations"), ""),
+        fix="Number the annotations anew if other tools read the file.",
+        summary=f"the id of an earlier annotation is repeated by {repeated:,} of {n:,} records: all are kept as boxes, "
+        "where pycocotools keeps the last of each id",
+    )
 
 
 def _note(draft: Draft, code: str, rows: SizedRows, place: Places, summary: str) -> None:

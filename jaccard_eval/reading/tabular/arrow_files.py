@@ -173,7 +173,8 @@ def _parquet(file: BinaryIO, content: Content, budget: _Budget) -> Iterator[Any]
     groups = [about.row_group(group).total_byte_size for group in range(about.num_row_groups)]
     budget.require(max(sum(groups), ROW_BYTES * about.num_rows))
     coded = [leaf.path for leaf in read if leaf.physical_type == "BYTE_ARRAY"]
-    opened = parquet.ParquetFile(file, metadata=about, read_dictionary=coded)
+    # Few writers add checksums, and without one a flipped bit is just another number.
+    opened = parquet.ParquetFile(file, metadata=about, read_dictionary=coded, page_checksum_verification=True)
     # A file without rows has columns all the same, which messages name.
     if not groups:
         yield opened.read(columns=sorted(paths))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,8 @@ def _report_readings(
 
 def write_parquet(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     """Write a Parquet file."""
-    _write_table(dataset, path, findings, require("pyarrow.parquet", extra=EXTRA).write_table)
+    write = partial(require("pyarrow.parquet", extra=EXTRA).write_table, write_page_checksum=True)
+    _write_table(dataset, path, findings, write)
 
 
 def write_arrow(dataset: Dataset, path: Path, findings: FindingLog) -> None:
