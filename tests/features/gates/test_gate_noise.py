@@ -39,7 +39,8 @@ class Bench:
         assert self.evaluate("pred.json", "-o", "main.json", "-o", "main.npz") == 0
 
     def find(self, name: str, images: Collection[int]) -> None:
-        boxes = [box(i, 1, [0, 0, 10, 10], score=0.9 - i / 1000) for i in images]
+        # IoU 0.99: not the ground truth itself, which would be warned of.
+        boxes = [box(i, 1, [0, 0, 10, 9.9], score=0.9 - i / 1000) for i in images]
         write_json(self.folder / name, boxes)
 
     def run(self, *argv: str) -> int:
