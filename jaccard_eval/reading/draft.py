@@ -33,6 +33,7 @@ from jaccard_eval.text import pluralise, quoted_value
 if TYPE_CHECKING:
     from jaccard_eval.reading.images import ImageFolder
 
+PLACEHOLDER_SIDE = 8.0  # pixels; no image with objects is smaller, and COCO requires a size of every image
 _DENSE_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
 
 
@@ -324,6 +325,8 @@ class Draft:
         named = tuple(name for name in ("box", "units") if getattr(options, name) is not None)
         reading = Reading(options.box or raw.encoding, options.units or raw.units, options.origin, named)
         xywh = self._from_origin(to_xywh(raw.coords, reading.encoding), reading)
+        if reading.units == "px" and self.pictures is None:
+            images = self._without_placeholders(images, xywh)
         xywh, units = self._to_pixels(xywh, reading.units, images, image_rows)
         with np.errstate(over="ignore"):
             area = xywh[:, 2] * xywh[:, 3]
@@ -398,13 +401,36 @@ class Draft:
         sizes[is_given] = given.sizes[[source for source in sources if source >= 0]]
         return ImageTable(tuple(keys), names, sizes, given.listed), rows
 
+    def _without_placeholders(self, images: ImageTable, xywh: FloatArray) -> ImageTable:
+        """Take sizes that some exporter wrote because it had to, such as 1 x 1 for all images, for unknown."""
+        if not len(images) or not len(xywh):
+            return images
+        width, height = images.sizes[0]
+        is_alike = bool((images.sizes == images.sizes[0]).all()) and max(width, height) <= PLACEHOLDER_SIDE
+        if not is_alike or (xywh[:, 2:].max(axis=1) <= max(width, height)).any():
+            return images
+        detail = (
+            f"{pluralise(len(images), 'image is', 'images are')} said to be {width:g} x {height:g} pixels, "
+            "smaller than every box: sizes are taken for unknown"
+        )
+        self.findings.note("size-placeholder", Where(self.path, field="size"), detail)
+        return replace(images, sizes=unknown_sizes(len(images)))
+
     def _build_labels(self, raw: RawBoxes) -> tuple[LabelMap, RowArray]:
         given, names, named = self._classes or ([], [], False)
         keys, rows = self._universe("class", raw.label, given, raw.place, closed=self._classes is not None)
         if not named and self.options.names and all(isinstance(key, int) for key in keys):
             return LabelMap(tuple(keys), self._names_of(keys, self.options.names), named=True), rows
         at = dict(zip(given, names, strict=True))
-        return LabelMap(tuple(keys), tuple(at.get(key, str(key)) for key in keys), named), rows
+        texts = tuple(at.get(key, str(key)) for key in keys)
+        for text in texts:
+            plain = text.strip("'\"")
+            if plain != text and plain in texts:
+                counts = (pluralise(int((rows == texts.index(name)).sum()), "box", "boxes") for name in (text, plain))
+                detail = "{0} ({2}) and {1} ({3}) are two classes".format(text, plain, *counts)
+                fix = "Delete the quotes if they are one."
+                self.findings.warning("class-quoted", Where(self.path, field="class"), detail, fix=fix)
+        return LabelMap(tuple(keys), texts, named), rows
 
     def _names_of(self, keys: Sequence[Key], names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of classes that the input only numbers."""
@@ -443,7 +469,11 @@ class Draft:
             def describe(row: int) -> tuple[Where, str]:
                 return place(row), f"{kind} {quoted_value(box_keys[row])}"
 
-            self.findings.add_rows(Severity.WARNING, code, orphans, describe, summary=summary)
+            shifted = _shifted_list(distinct_keys(box_keys, np.arange(len(box_keys))), given) if kind == "class" else ""
+            if shifted:
+                summary += f"; boxes use {shifted}: the list seems shifted by one, and every class name may be wrong"
+            fix = "Subtract 1 from the ids of the categories." if shifted else ""
+            self.findings.add_rows(Severity.WARNING, code, orphans, describe, summary=summary, fix=fix)
             self.ignored[code] += len(orphans)
             return known, rows
         # Predictions keep what the list lacks: whether that is an error is seen beside the ground truth.
@@ -459,6 +489,17 @@ class Draft:
         width, height = images.sizes[image_rows, 0], images.sizes[image_rows, 1]
         with np.errstate(over="ignore"):
             return xywh * np.stack((width, height, width, height), axis=1), "px"
+
+
+def _shifted_list(used: Sequence[Key], listed: Sequence[Key]) -> str:
+    """Say which ids boxes use and which are listed where the former are one below the latter; empty where not."""
+    numbers = [key for key in used if isinstance(key, int)]
+    ids = [key for key in listed if isinstance(key, int)]
+    # Ids that end with the list's last are those of the list, and one below them is another class: background, say.
+    is_shifted = len(numbers) == len(used) and len(ids) == len(listed) and {key + 1 for key in numbers} <= {*ids}
+    if not is_shifted or min(numbers) != min(ids) - 1:
+        return ""
+    return f"{min(numbers)} to {max(numbers)}, the categories are {min(ids)} to {max(ids)}"
 
 
 @dataclass(slots=True)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,50 @@ def test_ground_truth_of_classes_that_are_not_listed_is_set_aside_and_counted() 
     dataset = _build(draft, _boxes([1, 1], [1, 9]))
     assert len(dataset.boxes) == 1
     assert dataset.ignored == {"class-unlisted": 1}
+
+
+@pytest.mark.parametrize(
+    ("listed", "used", "is_shifted"),
+    [
+        ([1, 2, 3], [0, 1, 2], True),
+        ([1, 2, 3], [0, 2], True),
+        ([1, 2, 3], [0, 1, 3], False),  # 3 is the last of the list: 0 is something else
+        ([1, 2, 3], [1, 2, 9], False),
+        ([1, 2, 3], [-1, 0], False),
+    ],
+)
+def test_a_list_of_classes_that_is_shifted_by_one_is_said_to_be(
+    listed: list[int], used: list[int], is_shifted: bool
+) -> None:
+    draft = _draft()
+    draft.set_classes(listed, ["cat", "dog", "bird"])
+    (warning,) = _build(draft, _boxes([1] * len(used), used)).findings
+    assert warning.code == "class-unlisted"
+    assert ("shifted by one, and every class name may be wrong" in warning.message) == is_shifted
+    if used == [0, 1, 2]:
+        assert "boxes use 0 to 2, the categories are 1 to 3: the list seems shifted" in warning.message
+        assert "Subtract 1 from the ids of the categories" in warning.message
+
+
+def test_a_class_with_quotes_and_without_is_two_classes_with_a_warning() -> None:
+    (warning,) = _build(_draft(), _boxes([1, 1, 1], ["'dog'", "dog", "dog"])).findings
+    assert str(warning) == (
+        "warning[class-quoted]: file.txt: class: 'dog' (1 box) and dog (2 boxes) are two classes. "
+        "Delete the quotes if they are one."
+    )
+    assert not _build(_draft(), _boxes([1, 1], ["'dog'", "cat"])).findings
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_kept"),
+    [([[1, 1], [1, 1]], False), ([[1, 1], [2, 1]], True), ([[8, 8], [8, 8]], False), ([[9, 9], [9, 9]], True)],
+)
+def test_sizes_that_are_placeholders_are_unknown(sizes: list[list[float]], is_kept: bool) -> None:
+    draft = _draft()
+    draft.set_images([1, 2], sizes=np.array(sizes, dtype=np.float64))
+    dataset = _build(draft, replace(_boxes([1, 2]), coords=np.array([[0.0, 0, 10, 20], [5, 5, 10, 10]])))
+    assert np.isfinite(dataset.images.sizes).all() == is_kept
+    assert [finding.code for finding in dataset.findings] == ([] if is_kept else ["size-placeholder"])
 
 
 def test_predictions_on_images_that_are_not_listed_are_kept_for_the_comparison() -> None:
