@@ -448,6 +448,7 @@ CODES = frozenset(
         "outline",
         "outline-encoding",
         "path-missing",
+        "path-moved",
         "pred-copies-gt",
         "pred-duplicate",
         "pred-empty",

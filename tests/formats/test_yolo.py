@@ -826,3 +826,29 @@ def test_a_folder_without_permission_is_an_error(refuse: Refuse, tmp_path: Path)
         assert "cannot be listed" in refuse({})
     finally:
         (tmp_path / "labels/sub").chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("place", "is_found"),
+    [
+        ("D:\\\\work\\\\my fruit\\\\valid\\\\images", True),
+        ("/home/me/fruit/valid/images", True),
+        ("/home/me/fruit set/pictures", True),  # beside the file, in a folder of that name
+        ("/home/me/other/pictures", False),  # some folder of that name says nothing
+        ("/home/me/fruit/test/images", False),
+    ],
+)
+def test_folders_of_another_machine_are_looked_for_beside_the_description(
+    place: str, is_found: bool, tmp_path: Path
+) -> None:
+    root = tmp_path / "fruit set"
+    files = {"valid/labels/a.txt": BOX, "valid/images/notes.md": "", "pictures/a.txt": BOX}
+    lay_out(root, {**files, "data.yaml": f'val: "{place}"\nnames: [dog]\n'})
+    if is_found:
+        dataset = read_dataset(root / "data.yaml", ReadOptions())
+        (note,) = (finding for finding in dataset.findings if finding.code == "path-moved")
+        assert dataset.images.keys == ("a",)
+        assert f"{root}/" in note.message and ", which its path ends in, is read" in note.message
+    else:
+        with pytest.raises(DataError, match="split-missing"):
+            read_dataset(root / "data.yaml", ReadOptions())

@@ -203,7 +203,10 @@ def described_paths(path: Path, split: str) -> list[Path]:
         source = _locate(description, places, log)
     except JaccardEvalError:
         return [path]
-    listed = [_existing(description.base, place) or _find_below(description.base, place) for place in places]
+    listed = [
+        _existing(description.base, place) or _moved(description.base, place) or _find_below(description.base, place)
+        for place in places
+    ]
     folders = {file.parent for file in source.files.values()}
     return [path, Path(description.names_from), *(place for place in listed if place is not None), *sorted(folders)]
 
@@ -292,12 +295,20 @@ def _places(description: _Description, split: str, findings: FindingLog) -> list
 def _locate(description: _Description, places: list[str], findings: FindingLog) -> LabelSource:
     """Find the labels of a split: those of one folder of images, or those of listed images."""
     folder = _existing(description.base, places[0]) if len(places) == 1 else None
+    is_list = places[0].lower().endswith(".txt")
+    if folder is None and len(places) == 1 and not is_list:
+        folder = _moved(description.base, places[0]) or _moved(
+            description.base, str(_label_twin(Path(*_inner_parts(places[0]))))
+        )
+        if folder is not None:
+            detail = f"there is no {quoted_value(places[0])}; {folder}, which its path ends in, is read"
+            findings.note("path-moved", Where(str(description.path)), detail)
     if folder is not None and folder.is_dir():
         labels = _label_twin(folder)
         source = folder_source(labels if labels.is_dir() else folder, findings)
         images = ImageFolder(folder)
         return replace(source, folder=images) if images.names else source
-    if len(places) == 1 and folder is None and not places[0].lower().endswith(".txt"):
+    if len(places) == 1 and folder is None and not is_list:
         # A folder of images that was not copied along.
         twin = _existing(description.base, str(_label_twin(Path(places[0]))))
         if twin is not None and twin.is_dir():
@@ -315,6 +326,18 @@ def _existing(base: Path, place: str) -> Path | None:
     """Return the place from `base`; Roboflow writes ``../valid/images`` for what lies beside the file."""
     attempts = [base / place, base / place.removeprefix("../")]
     return next((attempt for attempt in attempts if os.path.exists(attempt)), None)  # noqa: PTH110 - see is_folder
+
+
+def _moved(base: Path, place: str) -> Path | None:
+    """Return the folder below `base` that the end of a path of another machine means: data sets are moved all the time.
+
+    Its last two parts have to be there, or the last where the one before it is `base` itself: that there is some folder
+    "images" says nothing, as every split has one.
+    """
+    parts = _inner_parts(place)
+    least = 1 if len(parts) > 1 and parts[-2] == Path(os.path.abspath(base)).name else 2  # noqa: PTH100 - links stay
+    attempts = (base.joinpath(*parts[start:]) for start in range(1, len(parts) - least + 1))
+    return next((attempt for attempt in attempts if files.is_folder(attempt)), None)
 
 
 def _label_twin(images: Path) -> Path:
