@@ -832,10 +832,10 @@ def test_a_folder_without_permission_is_an_error(refuse: Refuse, tmp_path: Path)
     ("place", "is_found"),
     [
         ("D:\\\\work\\\\my fruit\\\\valid\\\\images", True),
-        ("/home/me/fruit/valid/images", True),
-        ("/home/me/fruit set/pictures", True),  # beside the file, in a folder of that name
-        ("/home/me/other/pictures", False),  # some folder of that name says nothing
-        ("/home/me/fruit/test/images", False),
+        ("/data/me/fruit/valid/images", True),
+        ("/data/me/fruit set/pictures", True),  # beside the file, in a folder of that name
+        ("/data/me/other/pictures", False),  # some folder of that name says nothing
+        ("/data/me/fruit/test/images", False),
     ],
 )
 def test_folders_of_another_machine_are_looked_for_beside_the_description(
