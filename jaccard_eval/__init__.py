@@ -9,7 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaccard_eval.api import compare, convert, evaluate, explain, gate, inspect, pixels, sensitivity, verify
+    from jaccard_eval.api.boxes import compare, evaluate, explain, inspect, sensitivity
+    from jaccard_eval.api.files import convert, gate, pixels, verify
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.data.metricref import MetricRef
@@ -83,18 +84,18 @@ _HOMES = {
     "box_iou": "similarity.iou",
     "ciou_loss": "similarity.iou",
     "clip": "similarity.encoding",
-    "compare": "api",
-    "convert": "api",
+    "compare": "api.boxes",
+    "convert": "api.files",
     "decode_grid": "similarity.grid",
     "diou_loss": "similarity.iou",
     "displaced_iou": "features.scale.identities",
-    "evaluate": "api",
+    "evaluate": "api.boxes",
     "exchange_rate": "features.scale.identities",
-    "explain": "api",
-    "gate": "api",
+    "explain": "api.boxes",
+    "gate": "api.files",
     "get_protocol": "data.protocol",
     "giou_loss": "similarity.iou",
-    "inspect": "api",
+    "inspect": "api.boxes",
     "iou_loss": "similarity.iou",
     "jaccard_distance": "similarity.iou",
     "jaccard_from_counts": "similarity.iou",
@@ -102,13 +103,13 @@ _HOMES = {
     "load": "evaluation",
     "nms": "features.nms.compute",
     "pixel_metrics": "features.pixels.compute",
-    "pixels": "api",
+    "pixels": "api.files",
     "scale": "similarity.encoding",
-    "sensitivity": "api",
+    "sensitivity": "api.boxes",
     "smallest_side": "features.scale.identities",
     "soft_nms": "features.nms.compute",
     "to_frame": "frames",
-    "verify": "api",
+    "verify": "api.files",
     "weighted_nms": "features.nms.compute",
 }
 

@@ -212,7 +212,7 @@ def _counted_images(n: int) -> ImageTable:
 
 
 def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
-    """Read both sides and bring them to common images, classes and units; `api.evaluate` explains the options.
+    """Read both sides and bring them to common images, classes and units; `evaluate` explains the options.
 
     Raises
     ------

@@ -126,7 +126,7 @@ class Gating:
 def judge_result(
     result: Source, gates: Gates, baseline: Source | None, metrics: Mapping[str, float]
 ) -> tuple[GateVerdict, ...]:
-    """Judge a result by rules; see `api.gate`."""
+    """Judge a result by rules; see `gate`."""
     gating = Gating(gates, baseline, metrics)
     return gating.judge(*_opened(result, gates))
 

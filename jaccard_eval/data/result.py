@@ -234,7 +234,7 @@ class EvaluationResult(WithParts):
     measured : Measured
         For everything else.
     options : mapping of str to plain types
-        What was asked for beside the protocol, by the names of `api.evaluate`: what it takes to run it again.
+        What was asked for beside the protocol, by the names of `evaluate`: what it takes to run it again.
     boxes : tuple of BoxTable, optional
         The ground truth and the predictions that were matched, with common image and class rows.
     parts : tuple of Part

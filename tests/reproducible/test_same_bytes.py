@@ -12,7 +12,7 @@ import pytest
 from command_line import box, run_here, run_process, write_json
 from shuffled import FORMATS, SIDES, copy_sample, shuffle_sample
 
-from jaccard_eval.api import pixels
+from jaccard_eval import pixels
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.json_ import render
 

@@ -62,7 +62,7 @@ def compare(
     moved_iou: float | None,
 ) -> None:
     """Run the command."""
-    from jaccard_eval import api
+    from jaccard_eval.api import boxes as api
     from jaccard_eval.features.compare.comparison import CompareOptions
     from jaccard_eval.runs import run_beside
 

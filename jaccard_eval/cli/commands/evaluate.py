@@ -63,7 +63,7 @@ def evaluate(options: RunOptions, *, paths: tuple[Path, ...], errors: bool | Non
     keeper = Gatekeeper(options)
     bootstrap, slices = read_bootstrap(options), read_slices(options)
     outputs = plan_files(options.output, keeper.outputs)
-    from jaccard_eval import api
+    from jaccard_eval.api import boxes as api
 
     # Files that say what kinds of errors there are have them found, unless --no-errors says otherwise.
     tells_errors = any(output.reporter.errors for output in outputs) if errors is None else errors

@@ -71,7 +71,7 @@ def explain(options: RunOptions, *, paths: tuple[str, ...], boxes: int, against:
         gt, pred = two_sides([Path(word) for word in words], options)
         note_inputs([gt, pred], kind=LABELS)
         outputs = plan_files(options.output)
-        from jaccard_eval import api
+        from jaccard_eval.api import boxes as api
 
         asked = {"metric": metric, "boxes": boxes, "against": against, **rule_arguments(options)}
         result = run_on_sides(api.explain, gt, pred, options=options, **asked)

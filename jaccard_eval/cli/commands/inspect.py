@@ -47,7 +47,7 @@ def inspect(options: RunOptions, *, paths: tuple[Path, ...]) -> None:
     if not named:
         raise click.UsageError("Missing argument 'PATH'.", click.get_current_context())
     outputs = plan_files(options.output)
-    from jaccard_eval import api
+    from jaccard_eval.api import boxes as api
 
     log = FindingLog()
     sides = side_arguments(options, log)

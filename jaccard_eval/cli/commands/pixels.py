@@ -48,7 +48,7 @@ def pixels(
     """Run the command: everything is shown and written before a failed gate ends it."""
     keeper = Gatekeeper(options)
     outputs = plan_files(options.output, keeper.outputs)
-    from jaccard_eval import api
+    from jaccard_eval.api import files as api
     from jaccard_eval.reading.names import load_names
 
     log = FindingLog()

@@ -58,7 +58,7 @@ def sensitivity(
         bins=bins, edges=edges or (), pixels=pixels, pair_iou=pair_iou, sigmas=noise, n_rounds=rounds, seed=seed
     )
     outputs = plan_files(options.output)
-    from jaccard_eval import api
+    from jaccard_eval.api import boxes as api
 
     result = run_on_sides(api.sensitivity, gt, pred, options=options, scale=scale, **rule_arguments(options))
     report_findings(result.findings, options)

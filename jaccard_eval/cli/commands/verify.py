@@ -31,7 +31,7 @@ def verify(options: RunOptions, *, result: Path, paths: tuple[Path, ...]) -> Non
     """Run the command: everything is shown and written before a difference ends it."""
     gt, pred = two_sides(paths, options)
     outputs = plan_files(options.output)
-    from jaccard_eval import api
+    from jaccard_eval.api import files as api
 
     again = api.verify(result, gt, pred)
     deliver(again, outputs, options)

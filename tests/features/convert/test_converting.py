@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaccard_eval import BoxTable, DataError, UsageError, load
-from jaccard_eval.api import convert
+from jaccard_eval import BoxTable, DataError, UsageError, convert, load
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap
 from jaccard_eval.formats import Format, format_module, format_names, write_dataset, written_formats
 from jaccard_eval.options import ReadOptions

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import jaccard_eval
-from jaccard_eval import AreaRange, BoxTable
-from jaccard_eval.api import explain
+from jaccard_eval import AreaRange, BoxTable, explain
 from jaccard_eval.data.protocol import COCO, PROTOCOLS
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.explain.compute import protocol_steps

@@ -1,0 +1,223 @@
+"""The verbs that judge, repeat and write files, and that measure label maps: each orchestrates what lies below."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jaccard_eval import __version__
+from jaccard_eval.errors import UsageError
+from jaccard_eval.evaluation import Input, evaluate_inputs, read_alone
+from jaccard_eval.findings import STOPS
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.result import EvaluationResult
+    from jaccard_eval.data.verdict import GateVerdict
+    from jaccard_eval.evaluation import Source
+    from jaccard_eval.features.convert.write import Conversion
+    from jaccard_eval.features.gates.rules import Gates
+    from jaccard_eval.features.pixels.result import PixelsResult
+    from jaccard_eval.features.verify.result import Verification
+    from jaccard_eval.options import ReadOptions
+
+# The features are imported where they are used: most callers use one verb, and each brings modules of its own.
+
+
+def gate(
+    result: EvaluationResult | PixelsResult | str | os.PathLike[str],
+    gates: Gates,
+    *,
+    baseline: EvaluationResult | PixelsResult | str | os.PathLike[str] | None = None,
+    metrics: Mapping[str, float] | None = None,
+) -> tuple[GateVerdict, ...]:
+    """Judge a result by rules.
+
+    Parameters
+    ----------
+    result : EvaluationResult, PixelsResult or path
+        A path is that of a JSON document, which answers what it holds and what gates asked before, or of a saved run
+        (.npz), which answers anything and, for rules with a significance, stands beside the document.
+    gates : Gates
+    baseline : EvaluationResult, PixelsResult or path, optional
+        What to compare with, instead of ``gates.baseline``.
+    metrics : mapping of str to float, optional
+        Values for rules on ``external.NAME``.
+
+    Returns
+    -------
+    tuple of GateVerdict
+        One for each limit of each value; whoever asks decides what a failed one means.
+
+    Raises
+    ------
+    UsageError
+        When a rule names what does not exist or cannot be told, or run and baseline cannot be compared.
+    DataError
+        When a file is no result; a SettingsError when it is that of the baseline.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, Gates, Rule, evaluate, gate
+    >>> gt = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [20, 20, 40, 40]])
+    >>> pred = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.9])
+    >>> [verdict] = gate(evaluate(gt, pred), Gates(rules=(Rule(metric="AP50", min=0.6),)))
+    >>> str(verdict.status), round(verdict.margin, 4)
+    ('fail', -0.095)
+    """
+    from jaccard_eval.gating import judge_result
+
+    return judge_result(result, gates, gates.baseline if baseline is None else baseline, metrics or {})
+
+
+def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str | os.PathLike[str]) -> Verification:
+    """Run a saved evaluation again, with its own rules and options, however doubtful; say what is not the same.
+
+    Parameters
+    ----------
+    result : path
+        JSON document of an evaluation.
+    gt, pred : path
+        Its inputs, wherever they are now.
+
+    Raises
+    ------
+    DataError
+        When the result or an input cannot be used.
+    """
+    from jaccard_eval.features.verify.compute import compare_again
+    from jaccard_eval.runs import invalid_document, read_saved
+
+    saved = read_saved(Path(result))
+    try:
+        again = evaluate_inputs(gt, pred, saved.protocol, replace(saved.options, allow=STOPS), version=__version__)
+    except UsageError as error:  # the call is the saved result's, not the user's
+        raise invalid_document(Path(result), f"cannot be run again: {error}") from None
+    return compare_again(saved.path, saved.document, again)
+
+
+def convert(
+    source: Source,
+    target: str | os.PathLike[str],
+    *,
+    to: str | None = None,
+    role: str | None = None,
+    source_format: str | None = None,
+    options: ReadOptions | None = None,
+    lossy: bool = False,
+    replace: bool = False,
+) -> Conversion:
+    """Read ground truth or predictions of any format and write them in another.
+
+    Parameters
+    ----------
+    source : path, Dataset or BoxTable
+    target : path
+        File to write, or folder where the format is one of folders.
+    to : str, optional
+        Name of the target's format; by the suffix of `target` when left out.
+    role : {"gt", "pred"}, optional
+        What `source` is; found by looking for scores when left out.
+    source_format : str, optional
+        Name of its format; found by looking when left out.
+    options : ReadOptions, optional
+        Encoding, units, class names, images.
+    lossy : bool
+        Whether the target may be written though it does not carry all that belongs to the boxes, crowd flags say.
+    replace : bool
+        Whether what exists may be replaced.
+
+    Raises
+    ------
+    DataError
+        When the input cannot be used, or the target cannot carry what it holds.
+    UsageError
+        When the target's format cannot be told or written, or its place is not free.
+    MachineError
+        When the target cannot be written.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, convert
+    >>> boxes = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], crowd=[True])
+    >>> convert(boxes, "labels", to="yolo")
+    Traceback (most recent call last):
+    jaccard_eval.findings.DataError: error[write-loss]: labels: crowd: boxes with crowd set: 1; ...
+    """
+    from jaccard_eval.features.convert.write import convert_input, target_format
+
+    path = Path(target)
+    name = target_format(path, to)
+    dataset = read_alone(Input(source, source_format, options), role)
+    return convert_input(dataset, path, name, lossy=lossy, replace=replace)
+
+
+def pixels(
+    gt: str | os.PathLike[str],
+    pred: str | os.PathLike[str],
+    *,
+    classes: Sequence[str] | None = None,
+    colors: str | os.PathLike[str] | None = None,
+    ignore: Sequence[int] = (),
+    reduce_zero: str | None = None,
+    background: int | None = None,
+    drop_background: str | None = None,
+    list_file: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+) -> PixelsResult:
+    """Evaluate label maps: pictures whose pixel values are classes, as semantic segmentation gives them.
+
+    Parameters
+    ----------
+    gt, pred : path
+        A PNG or .npy file, or a folder of them.
+    classes : sequence of str, optional
+        Names by value; any other value is then an error. When left out, those of `colors`, else every value is a class.
+    colors : path, optional
+        Table of colours, for maps that hold colours or whose palettes decide.
+    ignore : sequence of int
+        Values that are no class, such as 255; their pixels in the ground truth are left out.
+    reduce_zero : {"gt", "both"}, optional
+        Whose values count from 1, with 0 for pixels to ignore.
+    background : int, optional
+        Class that the means leave out.
+    drop_background : {"gt", "pred", "both"}, optional
+        Whose background pixels are not counted at all; see `PixelProtocol`.
+    list_file : path, optional
+        Which maps to compare: names that both sides know, or pairs of paths.
+    workers : int, optional
+        Threads; as many as there are processors when left out. The result does not depend on it.
+
+    Raises
+    ------
+    DataError
+        With every file that cannot be read, has no counterpart or another size, or holds unknown values.
+    UsageError
+        When an option names what does not exist.
+    """
+    from jaccard_eval.engine.threads import map_in_order
+    from jaccard_eval.features.pixels.counting import count_label_maps, pixels_result
+    from jaccard_eval.features.pixels.result import PixelProtocol
+    from jaccard_eval.reading.labelmaps.colors import read_color_table
+
+    table = None if colors is None else read_color_table(Path(colors))
+    rules = PixelProtocol(
+        classes=tuple(classes) if classes is not None else table.names if table is not None else None,
+        colors=None if table is None else table.digest,
+        ignore=tuple(sorted(set(ignore))),
+        reduce_zero=reduce_zero,
+        background=background,
+        drop_background=drop_background,
+    )
+    maps = count_label_maps(
+        Path(gt),
+        Path(pred),
+        rules,
+        colors=table,
+        list_file=None if list_file is None else Path(list_file),
+        run=partial(map_in_order, workers=workers),
+    )
+    return pixels_result(maps, rules, __version__)
