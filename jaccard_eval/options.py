@@ -93,7 +93,8 @@ class ReadOptions:
     images : path, optional
         The folder of pictures, for their list and sizes; one that is listed already will do as well.
     columns : str, optional
-        Column layout of text files.
+        Column layout of text files, such as "box-conf"; of tables which column is what, "class=palm_class,score=p", by
+        the usual name of each (image, class, score, bbox, xmin, ...). Quote a part with a comma, as in CSV.
     split : str
         Which split is read of a data set that has splits: by its description, or by the names of its folders or files.
     assume_score : float, optional

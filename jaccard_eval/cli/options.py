@@ -180,7 +180,11 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
         option(
             f"--{side}-images", type=InputPath(IMAGES), metavar="DIR", help="Folder of the pictures, for this side."
         ),
-        option(f"--{side}-columns", metavar="LAYOUT", help="Layout of the columns in text files."),
+        option(
+            f"--{side}-columns",
+            metavar="LAYOUT",
+            help="Layout of text (box-conf), or of a table: class=a,score=b.",
+        ),
     ]
 
 

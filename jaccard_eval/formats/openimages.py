@@ -65,7 +65,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.reading.tabular.table import read_cells
 
     draft.options = replace(options, units=options.units or "norm")
-    found = text_table(open_table(path, draft.findings), draft)
+    found = text_table(open_table(path, draft), draft)
     if found is None:
         return
     table, columns = found

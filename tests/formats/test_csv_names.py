@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError
 from jaccard_eval.formats import read_dataset
 from jaccard_eval.options import ReadOptions
@@ -132,7 +133,7 @@ def test_a_missing_score_names_the_columns_that_were_not_used_and_assumes_none_w
         load(text, "pred")
     told = str(caught.value)
     assert "columns not used: 'sureness', 'occluded'" in told
-    assert "'sureness' is within 0..1" in told
+    assert "Pass --pred-columns score=sureness: every box has a number within 0..1 there" in told
     assert "--assume-score" not in told
     # Flags and percentages leave it open that there is no score.
     with pytest.raises(DataError) as caught:
@@ -156,3 +157,130 @@ def test_parquet_files_of_one_folder_may_differ_in_a_name_that_does_not_count(tm
     pandas.DataFrame(row | {"image": ["b.png"]}).to_parquet(tmp_path / "two.parquet")
     data = read_dataset(tmp_path, ReadOptions(role="gt"))
     assert values(data)[1] == ["dog", "dog"]
+
+
+PALMS = "image,x1,y1,x2,y2,det_sure,palm_class,palm_sure,env_class\na.png,10,20,40,60,0.25,oil,0.5,dry\n"
+
+
+def test_a_naming_says_which_column_is_what(load: Load) -> None:
+    data = load(PALMS, "pred", columns="image=image,class=palm_class,score=det_sure")
+    assert values(data) == (["a.png"], ["oil"], [[10, 20, 30, 40]])
+    assert data.boxes.score is not None
+    assert data.boxes.score.tolist() == [0.25]
+    assert "class from palm_class" in data.details
+    assert values(load(PALMS, columns="class=env_class"))[1] == ["dry"]
+    assert "columns passed over: 'palm_class', 'palm_sure'" in message(
+        load(PALMS, "pred", columns="class=env_class,score=det_sure"), "csv-columns-unused"
+    )
+
+
+def test_a_naming_goes_before_the_names_that_are_there(load: Load) -> None:
+    text = "image,photo,class,class_id,kind,score,p,xmin,ymin,xmax,ymax,l,t,r,b\n"
+    text += "a.png,b.png,dog,3,cat,0.5,0.75,10,20,40,60,1,2,5,8\n"
+    naming = "image=photo,class=kind,score=p,left=l,top=t,right=r,bottom=b"
+    data = load(text, "pred", columns=naming)
+    # Left 1, top 2, width 5 - 1 = 4, height 8 - 2 = 6.
+    assert values(data) == (["b.png"], ["cat"], [[1, 2, 4, 6]])
+    assert data.labels.keys == ("cat",)
+    assert data.boxes.score is not None
+    assert data.boxes.score.tolist() == [0.75]
+
+
+def test_some_columns_of_a_box_may_have_their_usual_names(load: Load) -> None:
+    text = "image,class,xmin,ymin,xmax,right_px,ymax,width,height\na.png,dog,10,20,99,40,60,640,480\n"
+    data = load(text, columns="xmax=right_px")
+    assert values(data)[2] == [[10, 20, 30, 40]]
+    assert data.images.sizes.tolist() == [[640, 480]]
+
+
+def test_a_packed_box_can_be_named(load: Load) -> None:
+    text = 'image,class,rect,x,y,w,h\na.png,dog,"10 20 40 60",1,2,3,4\n'
+    assert values(load(text, columns="box=rect", box="xyxy"))[2] == [[10, 20, 30, 40]]
+
+
+@pytest.mark.parametrize("column", ['"my, class"', "MY  class", "my_class"])
+def test_names_are_found_as_written_or_as_names_are_compared(load: Load, column: str) -> None:
+    title = '"my, class"' if "," in column else "my class"
+    naming = '"class=my, class"' if "," in column else f"class={column}"
+    assert values(load(f"image,{title},x,y,w,h\na.png,dog,10,20,30,40\n", columns=naming))[1] == ["dog"]
+
+
+def test_a_table_without_any_known_name_is_read_by_its_naming(load: Load) -> None:
+    text = "a;b;c;d;e;f\na.png;dog;10;20;40;60\n"
+    assert values(load(text, columns="image=a,class=b,xmin=c,ymin=d,xmax=e,ymax=f"))[2] == [[10, 20, 30, 40]]
+
+
+def test_cells_are_told_by_the_title_of_their_column(load: Load) -> None:
+    with pytest.raises(DataError, match=r"pred\.csv:2: det_sure: 'high'"):
+        load(PALMS.replace("0.25", "high"), "pred", columns="class=palm_class,score=det_sure")
+
+
+def test_a_column_that_is_not_there_is_an_error_with_the_nearest_name(load: Load) -> None:
+    with pytest.raises(DataError) as caught:
+        load(PALMS.replace("palm_class", "class"), "pred", columns="class=clas_palm,score=det_shure")
+    assert "no column 'clas_palm', named as class, among 'image'" in str(caught.value)
+    assert "no column 'det_shure', named as score" in str(caught.value)
+    assert "did you mean 'det_sure'" in str(caught.value).lower()
+
+
+@pytest.mark.parametrize(
+    ("naming", "told"),
+    [
+        ("colour=hue", "'colour' is not what a column can mean"),
+        ("class=a,label", "expected MEANING=COLUMN, got 'label'"),
+        ("class=", "expected MEANING=COLUMN"),
+        ("class=a,class=b", "repeats a meaning or a column"),
+        ("class=a,image=a", "repeats a meaning or a column"),
+    ],
+)
+def test_a_naming_that_says_nothing_is_a_usage_error(load: Load, naming: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        load(PALMS, columns=naming)
+
+
+def test_missing_columns_are_answered_with_an_option_ready_to_paste(load: Load) -> None:
+    with pytest.raises(DataError) as caught:
+        load(PALMS)
+    told = str(caught.value)
+    assert "Pass --gt-columns class=palm_class or --gt-columns class=env_class." in told
+    # Several that lack go into one option, as a second one would take the place of the first.
+    with pytest.raises(DataError) as caught:
+        load("photo no,tree type,x,y,w,h\na.png,oil,1,2,3,4\n", "pred")
+    assert "Pass --pred-columns 'image=photo no,class=tree type'." in str(caught.value)
+    with pytest.raises(DataError) as caught:
+        load("image,class,xmin,ymin,xmax,far_y\na.png,oil,1,2,3,4\n")
+    assert "Pass --gt-columns ymax=COLUMN." in str(caught.value)
+    with pytest.raises(DataError) as caught:
+        load(PALMS, "pred", columns="class=palm_class")
+    assert (
+        "Pass --pred-columns class=palm_class,score=det_sure or --pred-columns class=palm_class,score=palm_sure:"
+        in str(caught.value)
+    )
+
+
+def test_a_naming_is_for_tables_and_a_layout_for_text(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
+    with pytest.raises(UsageError, match="'class=a', are for tables"):
+        read_dataset(tmp_path, ReadOptions(columns="class=a"), "yolo")
+
+
+def test_strings_of_boxes_can_be_named(load: Load) -> None:
+    text = "a,b,c\nx.png,0.5 10 20 30 40,0\n"
+    data = load(text, "pred", columns="image=a,string=b")
+    assert values(data) == (["x.png"], ["0"], [[10, 20, 30, 40]])
+
+
+def test_columns_of_typed_tables_are_named_alike(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    flat = {"image": ["a.png"], "x1": [10], "y1": [20], "x2": [40], "y2": [60], "palm_class": ["oil"], "sure": [0.25]}
+    pandas.DataFrame(flat).to_parquet(tmp_path / "flat.parquet")
+    options = ReadOptions(role="pred", columns="class=palm_class,score=sure")
+    data = read_dataset(tmp_path / "flat.parquet", options)
+    assert values(data) == (["a.png"], ["oil"], [[10, 20, 30, 40]])
+    assert data.boxes.score is not None
+    assert data.boxes.score.tolist() == [0.25]
+    objects = [{"bbox": [[10, 20, 30, 40]], "palm_class": ["oil"]}]
+    pandas.DataFrame({"image_id": [7], "objects": objects}).to_parquet(tmp_path / "nested.parquet")
+    data = read_dataset(tmp_path / "nested.parquet", ReadOptions(columns="class=palm_class"))
+    assert values(data) == ([7], ["oil"], [[10, 20, 30, 40]])

@@ -21,7 +21,7 @@ SIDES = "image,class,xmin,ymin,xmax,ymax"
 
 def short_way(path: Path, role: str = "gt") -> Dataset | DataError | None:
     draft = Draft(str(path), "csv", ReadOptions(role=role))
-    found = plain_table(open_table(path, draft.findings), draft.options)
+    found = plain_table(open_table(path, draft), draft.options)
     if found is None:
         return None
     add_boxes(*found, draft)
@@ -31,7 +31,7 @@ def short_way(path: Path, role: str = "gt") -> Dataset | DataError | None:
 def long_way(path: Path, role: str = "gt") -> Dataset | DataError:
     draft = Draft(str(path), "csv", ReadOptions(role=role))
     try:
-        found = text_table(open_table(path, draft.findings), draft)
+        found = text_table(open_table(path, draft), draft)
     except DataError as error:
         return error
     if found is not None:

@@ -130,6 +130,8 @@ class ColumnChoice:
 def named_columns(name: str) -> Columns:
     """Return the layout of a name."""
     if name not in COLUMNS:
+        if "=" in name:
+            raise UsageError(f"columns by name, {quoted_value(name)}, are for tables; text files have none")
         known = ", ".join(COLUMNS)
         raise UsageError(f"unknown column layout {quoted_value(name)}; known are {known}.{did_you_mean(name, COLUMNS)}")
     return COLUMNS[name]

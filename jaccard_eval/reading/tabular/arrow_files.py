@@ -21,7 +21,7 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import SPLIT_NAMES, choose_split, list_tree, split_of
 from jaccard_eval.reading.tabular import ARROW_MAGIC, is_arrow, is_besides, is_parquet
 from jaccard_eval.reading.tabular.arrow_tables import EXTRA, ArrowColumn, Batch, arrow, flatten, is_wanted, types
-from jaccard_eval.reading.tabular.columns import count_known, outdone_names
+from jaccard_eval.reading.tabular.columns import count_known, outdone_names, read_naming
 from jaccard_eval.reading.tabular.objects import OBJECTS, SINGULAR, add_table
 from jaccard_eval.reading.tabular.table import Column, Table
 from jaccard_eval.text import quoted_value
@@ -99,14 +99,15 @@ class Content:
     batches: list[Batch] = field(default_factory=list)  # at least one, which may be empty
     unread: list[str] = field(default_factory=list)  # columns, and fields of objects, that were passed over
     metadata: dict[bytes, bytes] = field(default_factory=dict)  # of the schema
+    named: frozenset[str] = frozenset()  # columns that the user says are to be read
 
 
-def read_content(path: Path, findings: FindingLog) -> Content:
+def read_content(path: Path, findings: FindingLog, named: frozenset[str] = frozenset()) -> Content:
     """Read a file, whatever its suffix: Parquet, Arrow or an Arrow stream by its first bytes."""
     require("pyarrow", extra=EXTRA)  # modules of it that are loaded already would do their part without the rest
     try:
         with files.open_regular(path) as file, files.unchanging(path, file):
-            return _read(path, file, findings)
+            return _read(path, file, findings, Content(named=named))
     except MemoryError:
         # A damaged file of a few bytes may ask for terabytes; a large one is just too large for the machine.
         if path.stat().st_size > files.UNPACKED_FLOOR:
@@ -118,7 +119,7 @@ def read_content(path: Path, findings: FindingLog) -> Content:
     raise DataError.single("arrow-damaged", Where(str(path)), f"cannot be read: {reason}", fix=fix)
 
 
-def _read(path: Path, file: BinaryIO, findings: FindingLog) -> Content:
+def _read(path: Path, file: BinaryIO, findings: FindingLog, content: Content) -> Content:
     start = file.read(files.SNIFF_BYTES)
     if not (is_parquet(start) or is_arrow(start)):
         files.read_bytes(path)  # which knows what else is passed by mistake
@@ -126,7 +127,6 @@ def _read(path: Path, file: BinaryIO, findings: FindingLog) -> Content:
         raise DataError.single("wrong-content", Where(str(path)), detail, fix="Check the path, or name the format.")
     file.seek(0)
     budget = _Budget(max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * os.fstat(file.fileno()).st_size))
-    content = Content()
     first_row = 0
     for table in _parquet(file, content, budget) if is_parquet(start) else _arrow(file, start, content, budget):
         budget.require(ROW_BYTES * table.num_rows)
@@ -164,7 +164,7 @@ def _parquet(file: BinaryIO, content: Content, budget: _Budget) -> Iterator[Any]
     # Bare bytes, such as an encoded image, are not read.
     texts = ("STRING", "DECIMAL", "JSON", "ENUM")
     readable = [leaf for leaf in leaves if leaf.physical_type != "BYTE_ARRAY" or leaf.logical_type.type in texts]
-    read = [leaf for leaf in readable if is_wanted(_parts(leaf.path))]
+    read = [leaf for leaf in readable if is_wanted(_parts(leaf.path), content.named)]
     paths = {leaf.path for leaf in read}
     content.unread = list(
         dict.fromkeys(_unread_name(".".join(_parts(leaf.path)[:2])) for leaf in leaves if leaf.path not in paths)
@@ -191,7 +191,7 @@ def _arrow(file: BinaryIO, start: bytes, content: Content, budget: _Budget) -> I
     file.seek(0)
     content.metadata = schema.metadata or {}
     are_bytes = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
-    wanted = [at for at, column in enumerate(schema) if is_wanted((column.name,))]
+    wanted = [at for at, column in enumerate(schema) if is_wanted((column.name,), content.named)]
     chosen = [at for at in wanted if not any(is_kind(schema.field(at).type) for is_kind in are_bytes)]
     content.unread = [_unread_name(column.name) for at, column in enumerate(schema) if at not in chosen]
     reader = opener(file, options=ipc.IpcReadOptions(included_fields=chosen, use_threads=True))
@@ -281,7 +281,7 @@ def read_tables(path: Path, suffixes: Collection[str], draft: Draft) -> None:
 def _read_part(part: Part, draft: Draft) -> Content:
     """Read a file, and give it the columns that its path says."""
     try:
-        content = read_content(part.path, draft.findings)
+        content = read_content(part.path, draft.findings, frozenset(read_naming(draft.options.columns).values()))
     except DataError as error:
         draft.findings.extend(error.findings)
         return Content()
@@ -329,6 +329,7 @@ def _merged(parts: list[Part], contents: list[Content], draft: Draft) -> Table |
     cells |= {name: Column(()) for name in unread}
     return Table(
         header=tuple(cells),
+        titles=tuple(cells),
         columns=dict(enumerate(cells.values())),
         n_rows=len(rows),
         place=place,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -155,14 +155,17 @@ class Batch:
     inner: frozenset[str] = frozenset()  # columns that come from the lists of objects
 
 
-def is_wanted(path: tuple[str, ...]) -> bool:
-    """Whether a column, or a field in a structure or list of structures, may be read: pictures and outlines are not."""
+def is_wanted(path: tuple[str, ...], named: Collection[str] = ()) -> bool:
+    """Whether a column, or a field in a structure or list of structures, may be read: pictures and outlines are not.
+
+    The columns that the user named are read, whatever they are called.
+    """
     name, inner = path[0], path[1:]
     if name == OBJECTS:
-        return not inner or count_known([SINGULAR.get(inner[0], inner[0])]) > 0
+        return not inner or inner[0] in named or count_known([SINGULAR.get(inner[0], inner[0])]) > 0
     if name == IMAGE_FIELD and inner:
         return inner[0] in (*PATHS, *OF_THE_IMAGE)
-    return count_known([SINGULAR.get(name, name)]) > 0
+    return name in named or count_known([SINGULAR.get(name, name)]) > 0
 
 
 def flatten(table: Any, first_row: int, path: str, findings: FindingLog, *, most: int) -> Batch:

@@ -13,12 +13,11 @@ from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import CodedKeys, Draft, Keys, RawBoxes
-from jaccard_eval.reading.tabular.columns import Columns, RowIndices, listed_names
+from jaccard_eval.reading.tabular.columns import Columns, RowIndices, listed_names, propose_naming, read_naming
 from jaccard_eval.reading.tabular.table import BoxCells, Column, Named, Table
 from jaccard_eval.text import pluralise, quoted_value
 
 NORM_LIMIT = 1.01  # coordinates up to here, some fractional, are fractions of an image; exporters overshoot a little
-MAX_PROPOSED = 3  # columns that a message proposes
 EDGE_SLACK = 0.01  # of an image's side: how far a box may reach outside before its encoding is doubted
 
 _NUMERIC_NAME = re.compile(r"(\d{1,18})(?:\.0+)?", re.ASCII)
@@ -77,7 +76,9 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
             difficult=cells.flags.get("difficult"),
             group_of=cells.flags.get("group_of"),
             ignore=cells.flags.get("ignore"),
-            no_score=_explain_no_score(table, columns, cells) if lacks_scores(cells, draft.options) else None,
+            no_score=_explain_no_score(table, columns, cells, draft.options)
+            if lacks_scores(cells, draft.options)
+            else None,
         )
     )
     _warn_alike_images(names, draft)
@@ -89,18 +90,17 @@ def lacks_scores(cells: BoxCells, options: ReadOptions) -> bool:
     return options.role == "pred" and options.assume_score is None and cells.score is None and len(cells.rows) > 0
 
 
-def _explain_no_score(table: Table, columns: Columns, cells: BoxCells) -> tuple[str, str] | None:
+def _explain_no_score(table: Table, columns: Columns, cells: BoxCells, options: ReadOptions) -> tuple[str, str] | None:
     """Name the columns that were not used, any of which may hold the score; no score is assumed where one seems to."""
     unused = columns.unused if columns.score is None else (columns.score, *columns.unused)
     if not unused:
         return None
-    named = listed_names([table.header[column] for column in unused])
-    like = [table.header[column] for column in unused if _looks_like_score(table.columns[column], cells.rows)]
+    why = f"; columns not used: {listed_names([table.titles[column] for column in unused])}"
+    like = [table.titles[column] for column in unused if _looks_like_score(table.columns[column], cells.rows)]
+    naming = propose_naming(options, {"score": like})
     if like:
-        choices = " or ".join(map(quoted_value, like[:MAX_PROPOSED]))
-        return f"; columns not used: {named}", f"Call the column of the score 'score': {choices} is within 0..1."
-    fix = "Call the column of the score 'score'; where there is none, pass --assume-score 1.0 to rank all alike."
-    return f"; columns not used: {named}", fix
+        return why, f"Pass {naming}: every box has a number within 0..1 there."
+    return why, f"Say which column has the scores: {naming}; without any pass --assume-score 1.0 to rank all alike."
 
 
 def _looks_like_score(column: Column, rows: RowIndices) -> bool:
@@ -240,14 +240,20 @@ def _warn_alike_images(images: list[str], draft: Draft) -> None:
 def _note_reading(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> None:
     """Say which columns were read, and how, and which were not."""
     where = Where(draft.path)
-    box = ", ".join(table.header[column] for column in columns.box)
+    box = ", ".join(table.titles[column] for column in columns.box)
     packed = f" ({columns.encoding})" if len(columns.box) == 1 else ""
     draft.details.append(f"box from {box}{packed}" + (" (no header: keras-retinanet)" if table.headerless else ""))
+    named = [
+        (name, title)
+        for name, title in zip(table.header, table.titles, strict=True)
+        if name in read_naming(draft.options.columns)
+    ]
+    draft.details += [f"{name} from {title}" for name, title in named]
     if table.decimal_commas:
         draft.details.append("decimal commas")
         draft.findings.note("csv-decimal-commas", where, "numbers are read with decimal commas: 10,5 is 10.5")
     if columns.unused:
-        names = listed_names([table.header[column] for column in columns.unused])
+        names = listed_names([table.titles[column] for column in columns.unused])
         draft.findings.note("csv-columns-unused", where, f"columns passed over: {names}")
 
 

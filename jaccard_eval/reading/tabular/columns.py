@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.text import is_numeral, quoted_value
+from jaccard_eval.text import did_you_mean, is_numeral, printable, quoted, quoted_value
 
 TextArray = npt.NDArray[np.object_]  # of str
 RowIndices = npt.NDArray[np.int64]
@@ -165,6 +168,13 @@ SIZES = (("image_width", "image_height"), ("img_width", "img_height"), ("img_w",
 
 KERAS_HEADER = ("path", "x1", "y1", "x2", "y2", "class", "score")
 MAX_LISTED = 20  # columns repeated in a message
+MAX_PROPOSED = 3  # columns that a message proposes
+_COMMON = ("image", "class", "score", "box", "xmin", "ymin", "xmax", "ymax", "x", "y", "w", "h", "cx", "cy")
+# Words in the names of columns that may be what is missing.
+_HINTS = {
+    "image": ("image", "img", "file", "frame", "path", "photo", "picture", "scan", "slide", "tile"),
+    "class": ("class", "label", "categor", "species", "type", "kind", "object", "tag"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +196,82 @@ class Columns:
 def count_known(header: Sequence[str]) -> int:
     """Return how many names of a header are known."""
     return sum(_compact(name) in _KNOWN for name in header)
+
+
+# What a user calls a column by its meaning, beside the usual names themselves.
+_MEANINGS = {"box": "bbox", "string": "prediction_string"}
+_UNNAMED = " (not used)"
+
+
+def read_naming(text: str | None) -> dict[str, str]:
+    """Return which column has which meaning, as ``class=palm_class,score=det_conf`` says it; none of a mere layout.
+
+    A column whose name holds a comma is quoted together with its meaning, as a cell of a table is.
+    """
+    if text is None or "=" not in text:
+        return {}
+    naming: dict[str, str] = {}
+    for part in next(csv.reader([text], skipinitialspace=True)):
+        meaning, equals, column = (piece.strip() for piece in part.partition("="))
+        name = _USUAL.get(_compact(_MEANINGS.get(meaning.lower(), meaning)))
+        if not equals or not column:
+            raise UsageError(f"columns: expected MEANING=COLUMN, got {quoted_value(part)} in {quoted_value(text)}")
+        if name is None:
+            hint = did_you_mean(meaning, _COMMON) or f" Known are {', '.join(_COMMON)} and the usual names of columns."
+            raise UsageError(f"columns: {quoted_value(meaning)} is not what a column can mean.{hint}")
+        if name in naming or column in naming.values():
+            raise UsageError(f"columns: {quoted_value(part)} repeats a meaning or a column of {quoted_value(text)}")
+        naming[name] = column
+    return naming
+
+
+def meant_header(header: Sequence[str], naming: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a header with the columns of a naming called by what they mean; others of such a meaning do not count."""
+    if not naming:
+        return tuple(header)
+    groups = (group for group in (IMAGE, CLASS, SCORE, AREA, *FLAGS.values()) if {*group} & {*naming})
+    hidden = _compacted(naming, _other_boxes(naming), *groups)
+    meant = [f"{name}{_UNNAMED}" if _compact(name) in hidden else name for name in header]
+    for meaning, column in naming.items():
+        position = _find_column(header, column)
+        if position is not None:
+            meant[position] = meaning
+    return tuple(meant)
+
+
+def _other_boxes(naming: Mapping[str, str]) -> set[str]:
+    """Return the names of boxes that do not go with those of a naming."""
+    layouts = [names for _, names in LAYOUTS] + [PACKED]
+    sizes = {side for pair in SIZES for side in pair}  # which mean nothing without the other two
+    every = {name for names in layouts for name in names} - sizes
+    named = every & {*naming}
+    return every.difference(*(names for names in layouts if named <= {*names})) if named else set()
+
+
+def _find_column(header: Sequence[str], column: str) -> int | None:
+    """Return the column of a name as it is written, else as names are compared."""
+    exact = [position for position, name in enumerate(header) if name == column]
+    alike = [position for position, name in enumerate(header) if _compact(name) == _compact(column)]
+    return next(iter(exact or alike), None)
+
+
+def propose_naming(options: ReadOptions, choices: Mapping[str, Sequence[str]]) -> str:
+    """Return the option that says which columns have the meanings that lack one, ready to paste; COLUMN for no choice.
+
+    Of one meaning every choice is told; of several the first ones, as they go into one option.
+    """
+    option = f"--{options.role}-columns"
+    given = read_naming(options.columns)
+    first = {meaning: next(iter(columns), "COLUMN") for meaning, columns in choices.items()}
+    ways = [first]
+    if len(choices) == 1:
+        (meaning,) = choices
+        ways = [{meaning: column} for column in choices[meaning][:MAX_PROPOSED]] or ways
+    return " or ".join(f"{option} {_naming_text(given | way)}" for way in ways)
+
+
+def _naming_text(naming: Mapping[str, str]) -> str:
+    return shlex.quote(printable(",".join(quoted(f"{meaning}={column}") for meaning, column in naming.items())))
 
 
 def outdone_names(header: Sequence[str]) -> frozenset[str]:
@@ -239,22 +325,40 @@ def explain_no_header(first: Sequence[str]) -> str:
 
 
 def resolve_columns(header: Sequence[str], options: ReadOptions, findings: FindingLog, where: Where) -> Columns | None:
-    """Find the columns of a header; None when it lacks one, with every lack among the findings."""
+    """Find the columns of a header, as its naming calls them; None where one is missing, every lack a finding."""
     at = _positions(header)
     for positions in at.values():
         if len(positions) > 1:
             names = " and ".join(quoted_value(header[position]) for position in positions)
             findings.error("csv-column-duplicate", where, f"duplicate columns {names}", fix="Keep one of them.")
+    # Strings of boxes have given way to the columns that were made of them.
+    naming = {meaning: column for meaning, column in read_naming(options.columns).items() if meaning not in STRINGS}
+    absent = [(meaning, column) for meaning, column in naming.items() if _compact(meaning) not in at]
+    for meaning, column in absent:
+        detail = f"no column {quoted_value(column)}, named as {meaning}, among {listed_names(header)}."
+        detail = (detail + did_you_mean(column, header)).rstrip(".")
+        findings.error("csv-column-missing", where, detail, fix=f"Correct --{options.role}-columns.")
     image, label, box = _pick(at, IMAGE), _pick(at, CLASS), _pick_box(at, options.box)
-    for position, what, aliases in ((image, "the image", _USUAL_IMAGE), (label, "the class", _USUAL_CLASS)):
-        if position is None:
-            _report_missing(what, f"name it one of {', '.join(aliases)}", header, findings, where)
+    if absent:
+        return None
+    lacks = {meaning: position for meaning, position in (("image", image), ("class", label)) if position is None}
+    unknown = [name for name in header if _compact(name) not in _KNOWN and not name.endswith(_UNNAMED)]
+    choices = {meaning: [name for name in unknown if _is_like(name, meaning)] for meaning in lacks}
+    for meaning, aliases in (("image", _USUAL_IMAGE), ("class", _USUAL_CLASS)):
+        if meaning in lacks:
+            remedy = f"name it one of {', '.join(aliases)}"
+            fix = f"Pass {propose_naming(options, choices)}."
+            _report_missing(f"the {meaning}", remedy, header, findings, where, fix=fix)
     if box is None:
-        _report_missing_box(header, at, findings, where)
+        _report_missing_box(header, at, options, findings, where)
     if image is None or label is None or box is None:
         return None
     encoding, four = box
     return _collect(header, at, options, (image, label, *four), encoding)
+
+
+def _is_like(name: str, meaning: str) -> bool:
+    return any(word in _compact(name) for word in _HINTS[meaning])
 
 
 def listed_names(header: Sequence[str]) -> str:
@@ -295,7 +399,7 @@ def _compact(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).lower()
 
 
-def _compacted(*groups: Sequence[str]) -> frozenset[str]:
+def _compacted(*groups: Iterable[str]) -> frozenset[str]:
     return frozenset(_compact(name) for group in groups for name in group)
 
 
@@ -303,10 +407,15 @@ _KNOWN = _compacted(
     IMAGE, CLASS, SCORE, AREA, PACKED, STRINGS, *FLAGS.values(), *SIZES,
     *(names for _, names in (*LAYOUTS, *MORE_LAYOUTS)),
 )  # fmt: skip
-_USUAL = _compacted(
-    _USUAL_IMAGE, _USUAL_CLASS, _USUAL_SCORE, AREA, PACKED, STRINGS, *FLAGS.values(), *SIZES,
-    *(names for _, names in LAYOUTS),
-)  # fmt: skip
+# How each usual name is written here, by what names are compared by.
+_USUAL = {
+    _compact(name): name
+    for group in (
+        *(_USUAL_IMAGE, _USUAL_CLASS, _USUAL_SCORE, AREA, PACKED, STRINGS, *FLAGS.values(), *SIZES),
+        *(names for _, names in LAYOUTS),
+    )
+    for name in group
+}
 
 
 def _positions(header: Sequence[str]) -> dict[str, list[int]]:
@@ -374,19 +483,25 @@ def _is_number(cell: str) -> bool:
     return is_numeral(cell.strip())
 
 
-def _report_missing(what: str, remedy: str, header: Sequence[str], findings: FindingLog, where: Where) -> None:
+def _report_missing(
+    what: str, remedy: str, header: Sequence[str], findings: FindingLog, where: Where, *, fix: str
+) -> None:
     detail = f"no column for {what} among {listed_names(header)}; {remedy}"
-    findings.error("csv-column-missing", where, detail, fix="Names in the header decide, not positions.")
+    findings.error("csv-column-missing", where, detail, fix=fix)
 
 
-def _report_missing_box(header: Sequence[str], at: dict[str, list[int]], findings: FindingLog, where: Where) -> None:
+def _report_missing_box(
+    header: Sequence[str], at: dict[str, list[int]], options: ReadOptions, findings: FindingLog, where: Where
+) -> None:
     layouts = [names for _, names in (*LAYOUTS, *MORE_LAYOUTS) if not _breaks_corners(at, names)]
     known = [[name for name in names if _compact(name) in at] for names in layouts]
     best = max(range(len(layouts)), key=lambda row: len(known[row]))
     names = layouts[best]
+    lacks = [name for name in names if name not in known[best]] if known[best] else LAYOUTS[0][1]
+    fix = f"Pass {propose_naming(options, dict.fromkeys(lacks, ()))}."
     if known[best]:
-        missing = ", ".join(name for name in names if name not in known[best])
-        _report_missing(missing, f"a box needs all of {', '.join(names)}", header, findings, where)
+        _report_missing(", ".join(lacks), f"a box needs all of {', '.join(names)}", header, findings, where, fix=fix)
     else:
         choices = " or ".join(",".join(names) for _, names in LAYOUTS[:2])
-        _report_missing("the box", f"give it as {choices}, x,y,w,h, cx,cy,w,h or bbox", header, findings, where)
+        remedy = f"give it as {choices}, x,y,w,h, cx,cy,w,h or bbox"
+        _report_missing("the box", remedy, header, findings, where, fix=fix)

@@ -42,7 +42,7 @@ SAMPLE = 100  # numbers that show most columns not to be true and false
 
 def add_delimited(path: Path, draft: Draft) -> None:
     """Add the images, classes and boxes of a delimited file to the draft."""
-    file = open_table(path, draft.findings)
+    file = open_table(path, draft)
     plain = plain_table(file, draft.options)
     if plain is not None:
         add_boxes(*plain, draft)
@@ -80,6 +80,7 @@ def plain_table(file: TextFile, options: ReadOptions) -> tuple[Table, Columns, B
         found[position] = TextColumn(coded)
     table = Table(
         header=file.header,
+        titles=file.titles,
         columns=found,
         n_rows=len(frame),
         place=file.place,
@@ -198,6 +199,7 @@ def text_table(file: TextFile, draft: Draft) -> tuple[Table, Columns] | None:
     commas = _has_commas(boxes, columns)
     return Table(
         header=sheet.header,
+        titles=sheet.titles,
         columns={at: TextColumn(factorise(cells), commas) for at, cells in enumerate(sheet.cells)},
         n_rows=len(sheet),
         place=sheet.place,

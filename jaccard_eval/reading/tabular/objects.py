@@ -12,7 +12,15 @@ from jaccard_eval.findings import Where
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import described_json
 from jaccard_eval.reading.tabular.boxes import add_boxes
-from jaccard_eval.reading.tabular.columns import CLASS_IDS, IMAGE_IDS, Columns, position_of, resolve_columns
+from jaccard_eval.reading.tabular.columns import (
+    CLASS_IDS,
+    IMAGE_IDS,
+    Columns,
+    meant_header,
+    position_of,
+    read_naming,
+    resolve_columns,
+)
 from jaccard_eval.reading.tabular.table import Column, Table, read_cells
 
 OBJECTS = "objects"
@@ -83,6 +91,7 @@ class _Flat:
 
         return Table(
             header=tuple(cells),
+            titles=tuple(cells),
             columns=dict(enumerate(cells.values())),
             n_rows=len(self.parents),
             place=place,
@@ -134,6 +143,7 @@ def inner_fields(box: Mapping[str, Any]) -> dict[str, Any]:
 
 def add_table(table: Table, draft: Draft) -> None:
     """Add images, classes and boxes to the draft; what cannot be used is among its findings."""
+    table = replace(table, header=meant_header(table.titles, read_naming(draft.options.columns)))
     columns = resolve_columns(table.header, draft.options, draft.findings, Where(draft.path))
     if columns is None:
         return

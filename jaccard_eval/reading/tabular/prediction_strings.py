@@ -45,7 +45,8 @@ def one_row_per_box(sheet: Sheet, draft: Draft) -> Sheet:
     detail = "no column for the class: all boxes are of class 0"
     draft.findings.note("csv-one-class", Where(draft.path), detail, fix=fix)
     cells = np.full(len(sheet), ONE_CLASS, dtype=np.object_)
-    return replace(sheet, header=(*sheet.header, "class"), cells=(*sheet.cells, cells))
+    header, titles = ((*names, "class") for names in (sheet.header, sheet.titles))
+    return replace(sheet, header=header, titles=titles, cells=(*sheet.cells, cells))
 
 
 def _unfold(sheet: Sheet, at: int, draft: Draft) -> Sheet:
@@ -64,12 +65,18 @@ def _unfold(sheet: Sheet, at: int, draft: Draft) -> Sheet:
     rows = np.concatenate((rows, empty))
     order = np.argsort(rows, kind="stable")
     cells = np.concatenate((cells, np.full((len(empty), len(names)), "", dtype=np.object_)))[order]
-    draft.details.append(f"{sheet.header[at]}: groups of {' '.join(names)}")
+    draft.details.append(f"{sheet.titles[at]}: groups of {' '.join(names)}")
     others = [position for position in range(len(sheet.header)) if position != at]
     # A single other column can only be the image, whatever it is called.
     beside = [IMAGE[0]] if len(others) == 1 else [sheet.header[position] for position in others]
+    titles = beside if len(others) == 1 else [sheet.titles[position] for position in others]
     taken = sheet.take(rows[order])
-    return replace(taken, header=(*beside, *names), cells=(*(taken.cells[at] for at in others), *cells.T))
+    return replace(
+        taken,
+        header=(*beside, *names),
+        titles=(*titles, *names),
+        cells=(*(taken.cells[at] for at in others), *cells.T),
+    )
 
 
 def _group_size(strings: list[list[str]]) -> int:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.tabular.columns import (
     KERAS_HEADER,
     RowIndices,
@@ -22,6 +24,8 @@ from jaccard_eval.reading.tabular.columns import (
     count_known,
     explain_no_header,
     is_keras_row,
+    meant_header,
+    read_naming,
 )
 from jaccard_eval.text import quoted_value
 
@@ -42,9 +46,11 @@ class TextFile:
     path: str
     data: bytes  # UTF-8 text, kept so that lines can be counted when a message needs one
     delimiter: str
-    header: tuple[str, ...]
+    titles: tuple[str, ...]  # of the header
+    header: tuple[str, ...]  # the same by what columns mean, where the user says so
     first_line: int  # of the header, or of the first row where there is none
-    headerless: bool  # whether `header` is not in the file
+    headerless: bool  # whether the titles are not in the file
+    naming: Mapping[str, str]  # what the user says
 
     def place(self, row: int, column: str | None = None) -> Where:
         """Return the place of a row, or of its cell in a column, by the line on which the row starts."""
@@ -72,6 +78,7 @@ class Sheet:
 
     file: TextFile
     header: tuple[str, ...]
+    titles: tuple[str, ...]  # the header as the file has it
     cells: tuple[TextArray, ...]
     source: RowIndices
 
@@ -80,7 +87,7 @@ class Sheet:
 
     def where(self, row: int, column: int | None = None) -> Where:
         """Return the place of a row in the file, or of one of its cells."""
-        return self.place(row, None if column is None else self.header[column])
+        return self.place(row, None if column is None else self.titles[column])
 
     def place(self, row: int, column: str | None) -> Where:
         """Return the place of a row in the file, or of its cell in a column."""
@@ -91,35 +98,36 @@ class Sheet:
         return replace(self, cells=tuple(column[rows] for column in self.cells), source=self.source[rows])
 
 
-def open_table(path: Path, findings: FindingLog) -> TextFile:
+def open_table(path: Path, draft: Draft) -> TextFile:
     """Read a delimited file as it is, but for comments, and its first line."""
+    naming = read_naming(draft.options.columns)
     data = files.read_bytes(path)
     text = files.decode(path, data)
     # Where lone returns end lines, the whole file would be one line that starts with #.
     if b"#" in data and (data.startswith(b"#") or b"\n#" in data) and data.count(b"\r") == data.count(b"\r\n"):
-        text = _without_comments(text, Where(str(path)), findings)
+        text = _without_comments(text, Where(str(path)), naming, draft.findings)
         data = text.encode("utf-8")
     line, start = first_line(text)
     where = Where(str(path), line=line)
     if not start:
         raise DataError.single("file-empty", where, "the file is empty: blank lines, no header", fix="Export it again.")
-    delimiter, first = split_first_line(start)
+    delimiter, first = split_first_line(start, naming)
     headerless = is_keras_row(first)
     if headerless:
         # Done to the bytes, so that both ways through the file see rows of one length.
         data = _SHORT_KERAS_ROW.sub(rb"\1,", data)
-    elif not count_known(first):
+    elif not count_known(meant_header(first, naming)):
         raise DataError.single("csv-header", where, explain_no_header(first), fix=HEADER_FIX)
-    header = KERAS_HEADER[: len(first)] if headerless else tuple(cell.strip() for cell in first)
-    return TextFile(str(path), data, delimiter, header, line, headerless)
+    titles = KERAS_HEADER[: len(first)] if headerless else tuple(cell.strip() for cell in first)
+    return TextFile(str(path), data, delimiter, titles, meant_header(titles, naming), line, headerless, naming)
 
 
-def _without_comments(text: str, where: Where, findings: FindingLog) -> str:
+def _without_comments(text: str, where: Where, naming: Mapping[str, str], findings: FindingLog) -> str:
     """Empty the lines that start with # and have not the fields of a row, so that all others keep their numbers."""
     lines = text.split("\n")
     marked = [row for row, line in enumerate(lines) if line.startswith("#")]
     header = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    delimiter, fields = split_first_line(first_line(header)[1])
+    delimiter, fields = split_first_line(first_line(header)[1], naming)
     # An odd number of quotes before a line means that it stands within a quoted cell.
     n_quotes = np.cumsum([line.count('"') for line in lines])
     comments = [
@@ -161,12 +169,12 @@ def read_sheet(file: TextFile) -> Sheet:
     """Tell the cells of a delimited file apart."""
     cells = _read_cells(Path(file.path), file.data, file.delimiter)
     if file.headerless:
-        header = KERAS_HEADER[: len(cells)]
+        titles = KERAS_HEADER[: len(cells)]
     else:
         # Read anew: a heading may have a line break within quotes, before which the first line ends.
-        header = tuple(str(column[0]).strip() for column in cells)
+        titles = tuple(str(column[0]).strip() for column in cells)
         cells = [column[1:] for column in cells]
-    return Sheet(file, header, tuple(cells), np.arange(len(cells[0])))
+    return Sheet(file, meant_header(titles, file.naming), titles, tuple(cells), np.arange(len(cells[0])))
 
 
 def first_line(text: str) -> tuple[int, str]:
@@ -177,11 +185,11 @@ def first_line(text: str) -> tuple[int, str]:
     return len(_LINE_BREAK.findall(skipped)) + 1, rest if end is None else rest[: end.start()]
 
 
-def split_first_line(line: str) -> tuple[str, list[str]]:
+def split_first_line(line: str, naming: Mapping[str, str] = MappingProxyType({})) -> tuple[str, list[str]]:
     """Return the delimiter that shows most known names in a first line, else most fields, and the fields."""
     with _fields_up_to(len(line)):
         choices = [(mark, next(csv.reader([line], delimiter=mark, skipinitialspace=True))) for mark in DELIMITERS]
-    return max(choices, key=lambda choice: (count_known(choice[1]), len(choice[1])))
+    return max(choices, key=lambda choice: (count_known(meant_header(choice[1], naming)), len(choice[1])))
 
 
 def _read_cells(path: Path, data: bytes, delimiter: str) -> list[TextArray]:

@@ -221,7 +221,8 @@ class Named:
 class Table:
     """Rows that have a box each, or name an image without one."""
 
-    header: tuple[str, ...]
+    header: tuple[str, ...]  # by what the columns mean, where the user says so
+    titles: tuple[str, ...]  # the same as the file has it
     columns: Mapping[int, Column]  # by position, each of n rows; of columns that nobody asks for there may be none
     n_rows: int
     place: Callable[[int, str | None], Where]  # from a row and the name of a column, or None
@@ -244,7 +245,7 @@ class Table:
 
     def where(self, row: int, column: int | None = None) -> Where:
         """Return the place of a row, or of one of its cells."""
-        return self.place(row, None if column is None else self.header[column])
+        return self.place(row, None if column is None else self.titles[column])
 
     def images(self, columns: Columns, rows: RowIndices) -> Named:
         """Return the images of some rows: by id where typed ids and names stand side by side, one for each.
@@ -270,7 +271,7 @@ class Table:
             paired = self._by_id(ids, columns.label, rows)
             if paired is not None:
                 return paired
-        given = self.class_names.get(self.header[columns.label], {})
+        given = self.class_names.get(self.titles[columns.label], {})
         # Indices that the file does not name are numbers all the same; a text that it does not name is a name.
         fitting = numbered or given.keys() >= set(keys.distinct)
         beside = position_of(self.header, CLASS_NAMES) if self.keyed and ids == columns.label else None
@@ -472,7 +473,7 @@ class _CellReader:
 
         def describe(index: int) -> tuple[Where, str]:
             empty = [column for column, given in zip(columns.box, filled[index], strict=True) if not given]
-            names = ", ".join(self.table.header[column] for column in empty)
+            names = ", ".join(self.table.titles[column] for column in empty)
             return self.table.where(int(used[index]), empty[0]), f"the box is incomplete: {names} empty"
 
         partial = np.flatnonzero(filled.any(axis=1) & ~filled.all(axis=1))
