@@ -311,6 +311,7 @@ CODES = frozenset(
         "class-map-auto",
         "class-mapping",
         "class-none",
+        "class-only",
         "class-spelling",
         "class-quoted",
         "class-unknown",

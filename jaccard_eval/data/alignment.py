@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, Words, freeze
-from jaccard_eval.data.classmaps import ClassMatch, match_classes
+from jaccard_eval.data.classmaps import NOWHERE, ClassMatch, match_classes
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, key_order
 from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, WAYS, ImageMatch, match_by
 from jaccard_eval.data.protocol import Protocol
@@ -288,8 +288,11 @@ def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
     """
     findings = FindingLog()
     placed = place(gt, pred, options, findings)
-    classes = match_classes(gt.labels, pred.labels, options.class_map, Where(pred.path), findings)
-    _check_classes(gt, pred, classes, findings)
+    if pred.has_no_class and not gt.has_no_class and not options.class_map and len(pred.boxes):
+        classes = _only_class(gt, pred, findings)
+    else:
+        classes = match_classes(gt.labels, pred.labels, options.class_map, Where(pred.path), findings)
+        _check_classes(gt, pred, classes, findings)
     findings.raise_errors()
     chosen = _chosen_classes(gt.labels, options)
     table = placed.images.table
@@ -316,6 +319,20 @@ def place(gt: Dataset, pred: Dataset, options: SideOptions, findings: FindingLog
     images = align_images(gt, pred, options, findings)
     boxes = _move(gt.boxes, images.gt_rows), _move(pred.boxes, images.pred_rows)
     return Placement(*_common_units(gt, pred, boxes, images, findings), images)
+
+
+def _only_class(gt: Dataset, pred: Dataset, findings: FindingLog) -> ClassMatch:
+    """Take predictions without a class for the ground truth's only one; of several none is theirs."""
+    where, n = Where(pred.path, field="class"), len(pred.boxes)
+    if len(gt.labels) == 1:
+        detail = f"predictions have no class: all {n:,} are taken for {quoted_value(gt.labels.names[0])}"
+        findings.note("class-only", where, f"{detail}, the only class of the ground truth")
+    elif len(gt.labels):
+        have = f"the ground truth has {len(gt.labels):,}: {example_keys(gt.labels.names)}"
+        fix = "Pass --pred-columns class=COLUMN, or --pred-names NAME where all are of one class."
+        findings.error("class-none", where, f"predictions have no class, and {have}", fix=fix)
+    row = 0 if len(gt.labels) == 1 else NOWHERE
+    return ClassMatch("only-class", np.full(len(pred.labels), row, dtype=np.int32))
 
 
 def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: FindingLog) -> None:

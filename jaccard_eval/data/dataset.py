@@ -86,6 +86,8 @@ class Dataset:
         What the numbers of the file were taken for.
     details : tuple of str
         How the input was read, for the report ("class cx cy w h, normalised").
+    has_no_class : bool
+        Whether the input names no class: the one that its boxes have stands in for none.
     ignored : mapping of str to int
         What was set aside while reading, counted by reason.
     findings : tuple of Finding
@@ -102,6 +104,7 @@ class Dataset:
     units_guessed: bool = False
     reading: Reading = Reading()
     details: tuple[str, ...] = ()
+    has_no_class: bool = False
     ignored: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 

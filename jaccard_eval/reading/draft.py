@@ -257,6 +257,7 @@ class Draft:
         self.findings = FindingLog()
         self.ignored: Counter[str] = Counter()
         self.details: list[str] = []
+        self.has_no_class = False  # the one that boxes have stands in for none
         self._images: _Images | None = None
         self._classes: tuple[list[Key], list[str], bool] | None = None
         self._boxes: list[RawBoxes] = []
@@ -360,6 +361,7 @@ class Draft:
             units_guessed=raw.units_guessed and options.units is None,
             reading=reading,
             details=tuple(self.details),
+            has_no_class=self.has_no_class,
             ignored=dict(sorted(self.ignored.items())),
             findings=self.findings.findings(),
         )

@@ -134,3 +134,44 @@ def test_strings_of_the_open_images_challenge_are_fractions_of_named_classes(tmp
     data = load(path, role="pred")
     assert rows(data) == [("a", "/m/0bt9lr", 0.5, 0, 0, 1, 1), ("a", "/m/01g317", 0.25, 0.5, 0.5, 0.25, 0.5)]
     assert (data.units, data.labels.names) == ("norm", ("/m/01g317", "Dog"))
+
+
+RSNA_GT = "patientId,x,y,width,height,Target\np0,10,20,50,60,1\np1,,,,,0\n"
+RSNA_PRED = "patientId,PredictionString\np0,0.9 10 20 50 60 0.8 100 30 40 80\np1,\n"
+
+
+@pytest.mark.parametrize(
+    "predictions",
+    [RSNA_PRED, "patientId,score,x,y,width,height\np0,0.9,10,20,50,60\np0,0.8,100,30,40,80\n"],
+)
+def test_predictions_without_a_class_are_of_the_only_one(read: Load, predictions: str) -> None:
+    # The one object is found by the better of two predictions: precision 1 at every recall.
+    result = evaluate(read(RSNA_GT, "gt"), read(predictions))
+    assert result["AP50"] == pytest.approx(1)
+    (note,) = (finding for finding in result.findings if finding.code == "class-only")
+    assert "predictions have no class: all 2 are taken for '1', the only class of the ground truth" in note.message
+    assert result.correspondence.class_strategy == "only-class"
+
+
+def test_predictions_without_a_class_are_none_of_several(read: Load) -> None:
+    several = RSNA_GT + "p2,1,2,30,40,0\n"
+    for predictions in (RSNA_PRED, "image,score,x,y,w,h\np0,0.9,10,20,50,60\n"):
+        with pytest.raises(DataError) as caught:
+            evaluate(read(several, "gt"), read(predictions))
+        assert "class-none" in str(caught.value)
+        assert "predictions have no class, and the ground truth has 2: '0', '1'" in str(caught.value)
+        assert "--pred-columns class=COLUMN, or --pred-names NAME" in str(caught.value)
+    # Who names it, or maps it, says what it is.
+    assert evaluate(read(several, "gt"), read(RSNA_PRED), class_map={"0": "1"})["AP50"] == pytest.approx(0.5)
+
+
+def test_a_name_for_the_class_is_compared_as_any_other(read: Load) -> None:
+    with pytest.raises(DataError, match="predictions have 'opacity'"):
+        evaluate(read(RSNA_GT, "gt"), read(RSNA_PRED, names=("opacity",)))
+
+
+def test_ground_truth_and_tables_with_a_column_like_a_class_still_need_one(read: Load) -> None:
+    with pytest.raises(DataError, match="no column for the class"):
+        read("image,x,y,w,h\na,1,2,3,4\n", "gt")
+    with pytest.raises(DataError, match="--pred-columns class=palm_class"):
+        read("image,palm_class,score,x,y,w,h\na,oil,0.5,1,2,3,4\n")

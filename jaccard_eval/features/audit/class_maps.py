@@ -172,6 +172,8 @@ def applied_counting(gt: Dataset, pred: Dataset, options: SideOptions, findings:
     """
     if options.class_map is not None or (gt.labels.named and pred.labels.named) or "arrays" in (gt.format, pred.format):
         return None
+    if pred.has_no_class:  # then its id says nothing, however it counts
+        return None
     given = match_classes(gt.labels, pred.labels, None, Where(pred.path), FindingLog()).rows
     used = np.unique(pred.boxes.label)
     known = max(1, int((given[used] >= 0).sum()))

@@ -147,7 +147,9 @@ def explain_failure(
 
 
 def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: SideOptions) -> Finding:
-    """Add the maps of classes that objects in one place speak for."""
+    """Add the maps of classes that objects in one place speak for, where predictions have classes at all."""
+    if pred.has_no_class:
+        return finding
     placed = place(gt, pred, options, FindingLog())
     confusion = Confusion.of(take_sample(placed.gt, placed.pred, len(placed.images.table)))
     given = match_classes(gt.labels, pred.labels, options.class_map, Where(pred.path), FindingLog()).rows

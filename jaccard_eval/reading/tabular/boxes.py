@@ -18,6 +18,7 @@ from jaccard_eval.reading.tabular.table import BoxCells, Column, Named, Table
 from jaccard_eval.text import pluralise, quoted_value
 
 NORM_LIMIT = 1.01  # coordinates up to here, some fractional, are fractions of an image; exporters overshoot a little
+NO_CLASS = 0  # the class of boxes that have none: an index, as label files of one class have it
 EDGE_SLACK = 0.01  # of an image's side: how far a box may reach outside before its encoding is doubted
 
 _NUMERIC_NAME = re.compile(r"(\d{1,18})(?:\.0+)?", re.ASCII)
@@ -83,6 +84,14 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
     )
     _warn_alike_images(names, draft)
     _note_reading(table, columns, cells, draft)
+
+
+def note_no_class(draft: Draft) -> None:
+    """Say that a table has no column for the class, and what its boxes are then."""
+    draft.has_no_class = not draft.options.names
+    fix = f"Pass {_flag(draft, 'names')} NAME to name it."
+    detail = f"no column for the class: all boxes are of class {NO_CLASS}"
+    draft.findings.note("csv-one-class", Where(draft.path), detail, fix=fix)
 
 
 def lacks_scores(cells: BoxCells, options: ReadOptions) -> bool:

@@ -297,6 +297,14 @@ def lacks_class(header: Sequence[str]) -> bool:
     return position_of(header, CLASS) is None
 
 
+def may_lack_class(header: Sequence[str], options: ReadOptions) -> bool:
+    """Whether predictions name an image and a box, and have no column that could be a class by its name either."""
+    at = _positions(header)
+    is_table = _pick(at, IMAGE) is not None and _pick_box(at, options.box) is not None
+    is_other = any(_is_like(name, "class") for name in header if _compact(name) not in _KNOWN)
+    return options.role == "pred" and lacks_class(header) and is_table and not is_other
+
+
 def is_kaggle(header: Sequence[str]) -> bool:
     """Whether a table holds the boxes of images as strings, or packed boxes without a class."""
     is_packed = position_of(header, PACKED) is not None

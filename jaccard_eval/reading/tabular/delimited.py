@@ -26,6 +26,7 @@ from jaccard_eval.reading.tabular.columns import (
     TextArray,
     has_decimal_commas,
     is_kaggle,
+    may_lack_class,
     position_of,
     resolve_columns,
     split_packed,
@@ -61,7 +62,8 @@ def plain_table(file: TextFile, options: ReadOptions) -> tuple[Table, Columns, B
     if file.data.count(b'"', 0, _end_of_line(file.data, file.first_line)) % 2:  # a heading goes on in the next line
         return None
     findings = FindingLog()
-    columns = None if is_kaggle(file.header) else resolve_columns(file.header, options, findings, Where(file.path))
+    needs_class = is_kaggle(file.header) or may_lack_class(file.header, options)
+    columns = None if needs_class else resolve_columns(file.header, options, findings, Where(file.path))
     if columns is None or len(columns.box) == 1 or findings.findings():
         return None
     optional = (columns.score, columns.area, columns.unused_score)
@@ -183,7 +185,7 @@ def _is_plain(numbers: FloatArray) -> bool:
 def text_table(file: TextFile, draft: Draft) -> tuple[Table, Columns] | None:
     """Read a file the long way, odd cells made plain; None, with findings, where a column is missing."""
     sheet = read_sheet(file)
-    if is_kaggle(sheet.header):
+    if is_kaggle(sheet.header) or may_lack_class(sheet.header, draft.options):
         sheet = one_row_per_box(sheet, draft)
     where = Where(file.path, line=file.first_line)
     columns = resolve_columns(sheet.header, draft.options, draft.findings, where)

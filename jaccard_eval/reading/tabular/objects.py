@@ -11,17 +11,18 @@ import numpy as np
 from jaccard_eval.findings import Where
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import described_json
-from jaccard_eval.reading.tabular.boxes import add_boxes
+from jaccard_eval.reading.tabular.boxes import NO_CLASS, add_boxes, note_no_class
 from jaccard_eval.reading.tabular.columns import (
     CLASS_IDS,
     IMAGE_IDS,
     Columns,
+    may_lack_class,
     meant_header,
     position_of,
     read_naming,
     resolve_columns,
 )
-from jaccard_eval.reading.tabular.table import Column, Table, read_cells
+from jaccard_eval.reading.tabular.table import Column, NumberColumn, Table, read_cells
 
 OBJECTS = "objects"
 IMAGE_FIELD = "image"
@@ -144,6 +145,12 @@ def inner_fields(box: Mapping[str, Any]) -> dict[str, Any]:
 def add_table(table: Table, draft: Draft) -> None:
     """Add images, classes and boxes to the draft; what cannot be used is among its findings."""
     table = replace(table, header=meant_header(table.titles, read_naming(draft.options.columns)))
+    if may_lack_class(table.header, draft.options):
+        note_no_class(draft)
+        added = NumberColumn(np.full(len(table), float(NO_CLASS)))
+        cells = {**table.columns, len(table.header): added}
+        header, titles = ((*names, "class") for names in (table.header, table.titles))
+        table = replace(table, header=header, titles=titles, columns=cells)
     columns = resolve_columns(table.header, draft.options, draft.findings, Where(draft.path))
     if columns is None:
         return

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray
-from jaccard_eval.findings import Severity, Where
+from jaccard_eval.findings import Severity
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.tabular.boxes import looks_normalised
+from jaccard_eval.reading.tabular.boxes import NO_CLASS, looks_normalised, note_no_class
 from jaccard_eval.reading.tabular.columns import (
     IMAGE,
     RowIndices,
@@ -25,7 +25,7 @@ GROUPS = {
     6: ("class", "confidence", "xmin", "ymin", "xmax", "ymax"),  # VinBigData, SIIM-COVID-19, Open Images
     5: ("confidence", "left", "top", "width", "height"),  # Global Wheat, RSNA
 }
-ONE_CLASS = "0"  # an index, as label files of one class have it
+ONE_CLASS = str(NO_CLASS)
 NOTHING = (0.0, 0.0, 1.0, 1.0)  # the box of "14 1 0 0 1 1" and "none 1 0 0 1 1": nothing was found
 
 _SAMPLE = 200  # strings by which the layout of groups is found
@@ -41,9 +41,7 @@ def one_row_per_box(sheet: Sheet, draft: Draft) -> Sheet:
         sheet = _unfold(sheet, at, draft)
     if not lacks_class(sheet.header):
         return sheet
-    fix = f"Pass --{draft.options.role}-names NAME to name it."
-    detail = "no column for the class: all boxes are of class 0"
-    draft.findings.note("csv-one-class", Where(draft.path), detail, fix=fix)
+    note_no_class(draft)
     cells = np.full(len(sheet), ONE_CLASS, dtype=np.object_)
     header, titles = ((*names, "class") for names in (sheet.header, sheet.titles))
     return replace(sheet, header=header, titles=titles, cells=(*sheet.cells, cells))
