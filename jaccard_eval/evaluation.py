@@ -262,7 +262,9 @@ def _with_split(error: DataError, gt: Source, gt_side: Dataset, pred: Dataset, o
         except (DataError, UsageError):
             continue
         fix = f"Rerun with --split {split}. All images of the predictions are in that split, not in {given.split}."
-        return DataError([replace(one, fix=fix) if one.code == "image-unknown" else one for one in error.findings])
+        return DataError(
+            [replace(finding, fix=fix) if finding.code == "image-unknown" else finding for finding in error.findings]
+        )
     return error
 
 
@@ -294,7 +296,9 @@ def _raise_errors(findings: Sequence[Finding]) -> None:
     """Raise the errors among findings, with all warnings but those that say the same."""
     errors = {finding.code for finding in findings if finding.severity is Severity.ERROR}
     if errors:
-        raise DataError([one for one in findings if one.severity is Severity.ERROR or one.code not in errors])
+        raise DataError(
+            [finding for finding in findings if finding.severity is Severity.ERROR or finding.code not in errors]
+        )
 
 
 def align_datasets(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:

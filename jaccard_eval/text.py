@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -80,7 +80,14 @@ def aligned(table: Rows) -> list[str]:
     as given       .012
     """
     rows = [[printable(cell) for cell in row] for row in table]
-    columns = [_padded(column, numeric=is_numeric(column[1:])) for column in zip(*rows, strict=True)]
+    columns = []
+    for column in zip(*rows, strict=True):
+        widths = list(map(columns_of, column))
+        blanks = [" " * (max(widths) - width) for width in widths]
+        pairs = zip(blanks, column, strict=True)
+        # The head of a column goes where its cells go, and is no number itself.
+        numeric = is_numeric(column[1:])
+        columns.append([blank + cell if numeric else cell + blank for blank, cell in pairs])
     return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
 
 
@@ -97,12 +104,6 @@ def columns_of(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else not unicodedata.combining(c) for c in text)
-
-
-def _padded(cells: Sequence[str], *, numeric: bool) -> list[str]:
-    widest = max(map(columns_of, cells))
-    blanks = [" " * (widest - columns_of(cell)) for cell in cells]
-    return [blank + cell if numeric else cell + blank for blank, cell in zip(blanks, cells, strict=True)]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

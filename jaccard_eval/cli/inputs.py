@@ -84,10 +84,15 @@ def _remember(
 
 def refuse_overwriting(outputs: Sequence[tuple[str, Path]]) -> None:
     """Raise a UsageError with all outputs, each by its option, that lie on an input or where the next run reads."""
+    from jaccard_eval.reading.names import names_above
+
     context = click.get_current_context()
     # One input is often noted twice, as `--names` is for both sides; to look at it costs a walk through its folder.
     inputs = list(dict.fromkeys(context.meta.get(_READ, ())))
-    inputs += [(names, "", FILE) for names in _names_above([path for path, _, kind in inputs if kind == LABELS])]
+    # The file of names that lies above a side is read where that side only numbers its classes.
+    sides = [path for path, _, kind in inputs if kind == LABELS]
+    pairs = [(path, other) for path in sides for other in sides if path != other]
+    inputs += [(names, "", FILE) for path, other in pairs for names in names_above(path, other)]
     clashes = (_first_clash(path, inputs, context.params) for _, path in outputs)
     said = [
         f"{option} {quoted_value(str(path))} {clash}; choose another path"
@@ -96,13 +101,6 @@ def refuse_overwriting(outputs: Sequence[tuple[str, Path]]) -> None:
     ]
     if said:
         raise UsageError("\n".join(said))
-
-
-def _names_above(sides: Sequence[Path]) -> list[Path]:
-    """Return the names files that are read where one of two sides only numbers its classes."""
-    from jaccard_eval.reading.names import names_above
-
-    return [names for path in sides for other in sides if path != other for names in names_above(path, other)]
 
 
 def _first_clash(output: Path, inputs: Sequence[Input], options: dict[str, Any]) -> str:

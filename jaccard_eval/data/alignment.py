@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -68,7 +68,11 @@ def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: SideO
     if options.match_images:
         return _forced(gt, pred, options.match_images)
     tried: list[tuple[float, ImageMatch]] = []
-    for match in _trials(gt.images, pred.images, used):
+    for strategy in AUTOMATIC:
+        # Ids that are the same but for their type, 7 and "7", are not matched by number: that is for the user to say.
+        if strategy == "number" and _explained(match_by("id-text", gt.images, pred.images), used) >= EXPLAINED:
+            continue
+        match = match_by(strategy, gt.images, pred.images)
         share = _explained(match, used)
         if match.one_to_one and share >= EXPLAINED:
             return match
@@ -76,18 +80,8 @@ def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: SideO
     id_share, by_id = tried[0]
     if not used.any() or (by_id.one_to_one and id_share > 0):
         return by_id
-    share, best = max(tried, key=lambda one: one[0])
+    share, best = max(tried, key=lambda trial: trial[0])
     raise _no_correspondence(gt, pred, used, best, share)
-
-
-def _trials(gt: ImageTable, pred: ImageTable, used: BoolArray) -> Iterator[ImageMatch]:
-    """Try the automatic strategies in turn.
-
-    Ids that are the same but for their type, 7 and "7", are not matched by their number: that is for the user to say.
-    """
-    for strategy in AUTOMATIC:
-        if strategy != "number" or _explained(match_by("id-text", gt, pred), used) < EXPLAINED:
-            yield match_by(strategy, gt, pred)
 
 
 def _explained(match: ImageMatch, used: BoolArray) -> float:

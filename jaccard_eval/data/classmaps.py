@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaccard_eval.data.boxtable import RowArray
-from jaccard_eval.data.dataset import Key, LabelMap
+from jaccard_eval.data.dataset import LabelMap
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.text import did_you_mean, quoted_value
@@ -72,22 +72,15 @@ def _shifted(by: int) -> Rule:
     return rule
 
 
-def _in_order(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
-    return (row if row < len(gt) else NOWHERE for row in range(len(pred)))
-
-
 def _counted(listed: Callable[[LabelMap], Sequence[int]], start: int) -> Rule:
     """Take the prediction id for a place, counted from `start`, in a list of ground-truth rows."""
 
     def rule(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
         rows = listed(gt)
-        return (rows[place] if 0 <= (place := _place(key, start)) < len(rows) else NOWHERE for key in pred.keys)
+        places = [key - start if isinstance(key, int) else NOWHERE for key in pred.keys]
+        return (rows[place] if 0 <= place < len(rows) else NOWHERE for place in places)
 
     return rule
-
-
-def _place(key: Key, start: int) -> int:
-    return key - start if isinstance(key, int) else NOWHERE
 
 
 def _by_key(gt: LabelMap) -> Sequence[int]:
@@ -96,10 +89,6 @@ def _by_key(gt: LabelMap) -> Sequence[int]:
 
 def _by_alphabet(gt: LabelMap) -> Sequence[int]:
     return sorted(range(len(gt)), key=lambda row: gt.names[row])
-
-
-def _all_but_first(gt: LabelMap) -> Sequence[int]:
-    return range(1, len(gt))
 
 
 def _coco_categories(gt: LabelMap) -> Sequence[int]:
@@ -125,14 +114,14 @@ NAMED_MAPS: dict[str, Rule] = {  # of maps that fit alike, the first is suggeste
     "id-1": _shifted(-1),
     "contiguous": _counted(_by_key, 0),
     "contiguous-from-1": _counted(_by_key, 1),
-    "order": _in_order,
+    "order": lambda gt, pred: (row if row < len(gt) else NOWHERE for row in range(len(pred))),
     "coco80-91": _counted(_coco_categories, 0),
     "coco80-91-from-1": _counted(_coco_categories, 1),
     "coco91-80": _from_coco_ids(0),
     "coco91-80-from-1": _from_coco_ids(1),
     "alphabetical": _counted(_by_alphabet, 0),
     "alphabetical-from-1": _counted(_by_alphabet, 1),
-    "without-first": _counted(_all_but_first, 0),
+    "without-first": _counted(lambda gt: range(1, len(gt)), 0),
 }
 
 

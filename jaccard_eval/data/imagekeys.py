@@ -138,42 +138,6 @@ def _by_id(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
     return rows, agree
 
 
-def _by_id_text(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
-    return _match_texts([str(key) for key in gt.keys], [str(key) for key in pred.keys])
-
-
-def _by_next_id(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
-    return _match_shifted_ids(gt, pred, 1)
-
-
-def _by_previous_id(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
-    return _match_shifted_ids(gt, pred, -1)
-
-
-def _by_name(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
-    return _match_texts(_names(gt), _names(pred))
-
-
-def _by_path(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
-    return _match_forms(*([path_ends(name) for name in _names(side)] for side in (gt, pred)))
-
-
-def _by_basename(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
-    return _match_texts(*([last_part(name) for name in _names(side)] for side in (gt, pred)))
-
-
-def _by_stem(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
-    return _match_spellings(_bare_paths(gt), _bare_paths(pred), path_ends)
-
-
-def _by_case(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
-    return _match_spellings(_folded_paths(gt), _folded_paths(pred), path_ends)
-
-
-def _by_decorated(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
-    return _match_spellings(_folded_paths(gt), _folded_paths(pred), undecorated_forms)
-
-
 def _by_number(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
     """Match names that are one number, however padded; only where every prediction image is called by a number."""
     pred_numbers = [number_text(name) for name in _names(pred)]
@@ -184,16 +148,16 @@ def _by_number(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
 
 STRATEGIES: dict[str, Matcher] = {
     "id": _by_id,
-    "name": _by_name,
-    "path": _by_path,
-    "basename": _by_basename,
-    "stem": _by_stem,
-    "case": _by_case,
-    "decorated": _by_decorated,
+    "name": lambda gt, pred: _match_texts(_names(gt), _names(pred)),
+    "path": lambda gt, pred: _match_forms(*([path_ends(name) for name in _names(side)] for side in (gt, pred))),
+    "basename": lambda gt, pred: _match_texts(*([last_part(name) for name in _names(side)] for side in (gt, pred))),
+    "stem": lambda gt, pred: _match_spellings(_bare_paths(gt), _bare_paths(pred), path_ends),
+    "case": lambda gt, pred: _match_spellings(_folded_paths(gt), _folded_paths(pred), path_ends),
+    "decorated": lambda gt, pred: _match_spellings(_folded_paths(gt), _folded_paths(pred), undecorated_forms),
     "number": _by_number,
-    "id-text": _by_id_text,
-    "id+1": _by_next_id,
-    "id-1": _by_previous_id,
+    "id-text": lambda gt, pred: _match_texts([str(key) for key in gt.keys], [str(key) for key in pred.keys]),
+    "id+1": lambda gt, pred: _match_shifted_ids(gt, pred, 1),
+    "id-1": lambda gt, pred: _match_shifted_ids(gt, pred, -1),
 }
 AUTOMATIC = ("id", "name", "path", "basename", "stem", "case", "decorated", "number")  # in the order of trial
 WAYS = (*AUTOMATIC, "id+1", "id-1")  # what can be asked for; "id" then takes 7 and "7" for one

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -166,14 +166,17 @@ def find_input(path: Path) -> tuple[Path, str]:
 
 def surest_formats(peek: Peek) -> list[str]:
     """Return the names of the formats that are surest of an input: one where all is well, several, or none."""
-    # Looking for installed packages reads the metadata of every one of them.
-    return _surest(peek, _own_modules()) or _surest(peek, _foreign_modules())
-
-
-def _surest(peek: Peek, names: Iterable[str]) -> list[str]:
-    rated = {name: likeness(format_module(name), peek) for name in sorted(names)}
-    highest = max(filter(None, rated.values()), default=None)
-    return [name for name, level in rated.items() if level is highest is not None]
+    # Looking for installed packages reads the metadata of every one of them: only where no format of ours will do.
+    for modules in (_own_modules, _foreign_modules):
+        rated: list[tuple[Likeness, str]] = []
+        for name in sorted(modules()):
+            level = likeness(format_module(name), peek)
+            if level:
+                rated.append((level, name))
+        if rated:
+            highest = max(rated)[0]
+            return [name for level, name in rated if level == highest]
+    return []
 
 
 def likeness(module: FormatModule, peek: Peek) -> Likeness | None:

@@ -153,11 +153,11 @@ def record_keys(head: bytes) -> tuple[frozenset[str], frozenset[str]]:
                 outer.add(token)
             elif nesting == [b"[", b"{"]:
                 inner.add(token)
-    return _texts_of_keys(outer), _texts_of_keys(inner)
+    return frozenset(map(_key_text, outer)), frozenset(map(_key_text, inner))
 
 
-def _texts_of_keys(tokens: set[bytes]) -> frozenset[str]:
-    return frozenset(token[1 : token.rindex(b'"')].decode("utf-8", "replace") for token in tokens)
+def _key_text(token: bytes) -> str:
+    return token[1 : token.rindex(b'"')].decode("utf-8", "replace")
 
 
 def may_repeat_keys(

@@ -186,9 +186,10 @@ class Peek:
     def rate_documents(self, rate: Callable[[Peek], Likeness | None], besides: Collection[str] = ()) -> Likeness | None:
         """Rate a JSON file, or a folder by the level that at least half of its first documents reach."""
         found = self.documents(besides)
-        levels = sorted((rate(document) or 0 for document in found if document.is_json), reverse=True)
+        documents = [document for document in found if document.is_json]
+        levels = sorted(filter(None, map(rate, documents)), reverse=True)
         half = (len(found) + 1) // 2
-        if not 0 < half <= len(levels) or not levels[half - 1]:
+        if not 0 < half <= len(levels):
             return None
         is_below = self.is_folder and found[0].path.parent != self.path
         return Likeness(min(levels[half - 1], self.rate_below(found)) if is_below else levels[half - 1])

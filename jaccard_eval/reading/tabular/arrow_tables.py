@@ -54,7 +54,7 @@ class ArrowColumn(Column):
     def numbers(self, rows: RowIndices) -> tuple[FloatArray, RowIndices]:
         """Return some cells as numbers (m,)."""
         if not _is_number(self._plain.type):
-            return np.full(len(rows), np.nan), self._all_filled(rows)
+            return np.full(len(rows), np.nan), np.flatnonzero(self.filled[rows])
         return self._numbers[rows] if len(rows) < len(self._numbers) else self._numbers, np.zeros(0, dtype=np.int64)
 
     def packed(self) -> tuple[Sequence[Column], BoolArray]:
@@ -113,9 +113,6 @@ class ArrowColumn(Column):
         places = [at.setdefault("" if key is None else key, len(at)) for key in found]
         codes = _numpy(coded.indices.cast(arrow.int64()).fill_null(len(places)))
         return CodedKeys(list(at), np.array([*places, 0], dtype=np.int64)[codes]).take(slice(None))
-
-    def _all_filled(self, rows: RowIndices) -> RowIndices:
-        return np.flatnonzero(self.filled[rows])
 
 
 def _is_number(kind: Any) -> bool:
