@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment, Sides, align, align_images, place
+from jaccard_eval.data.alignment import Alignment, Sides, align, align_images, in_own_pixels, place
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import AUTO, fold_name
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
@@ -181,13 +181,14 @@ def read_alone(given: Input, role: str | None = None) -> Dataset:
     if isinstance(given.source, BoxTable) and role is None:
         role = "gt" if given.source.score is None else "pred"
     if role is not None or isinstance(given.source, Dataset):
-        return load(given.source, role=role or "gt", format_name=given.format_name, options=given.options)
+        side = load(given.source, role=role or "gt", format_name=given.format_name, options=given.options)
+        return in_own_pixels(side)
     truth, errors = given.attempt("gt")
     if truth is not None and not truth.ignored.get("score"):
-        return truth
+        return in_own_pixels(truth)
     predictions, pred_errors = given.attempt("pred")
     if predictions is not None or truth is not None:
-        return predictions or truth  # type: ignore[return-value]
+        return in_own_pixels(predictions or truth)  # type: ignore[arg-type]
     # A list has no layout of ground truth: what is wrong with it as predictions says more.
     is_list = any(error.code in ("layout", "json-lines") for error in errors)
     raise DataError(pred_errors if is_list else errors)
@@ -238,6 +239,9 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
         row_hashes(boxes, aligned.image_names, aligned.class_names) for boxes in (aligned.gt, aligned.pred)
     )
     rules = {"class_map": aligned.classes.strategy} if isinstance(options.class_map, str) else {}
+    for side in (gt_side, pred_side):
+        if side.reading.resized is not None:
+            rules[f"{side.role}_resized"] = quoted(str(side.reading.resized))
     selection = _selection(options, {**rules, **aligned.applied})
     return Sides(gt_side, pred_side, aligned, selection, (gt_rows, pred_rows))
 
@@ -372,6 +376,8 @@ def _selection(options: SideOptions, rules: dict[str, str]) -> tuple[str, ...]:
         "extra_images": "" if options.extra_images == "error" else options.extra_images,
         "class_map": rules.get("class_map", ""),
         "match_images": rules.get("match_images", ""),
+        "gt_resized": rules.get("gt_resized", ""),
+        "pred_resized": rules.get("pred_resized", ""),
     }
     named = (f"{name}={text}" for name, text in parts.items() if text)
     return (*(["drop_duplicates"] if options.drop_duplicates else []), *named)

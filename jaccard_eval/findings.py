@@ -269,6 +269,7 @@ def reason_of(error: OSError) -> str:
 STOPS = (
     "box-axes",
     "box-encoding",
+    "box-resized",
     "box-units",
     "class-mapping",
     "image-extra",
@@ -295,6 +296,7 @@ CODES = frozenset(
         "box-negative",
         "box-offset",
         "box-outside",
+        "box-resized",
         "box-rounded",
         "box-too-large",
         "box-units",

@@ -102,6 +102,9 @@ class ReadOptions:
     origin : {0, 1}
         What the file calls the first pixel: 0, or 1 as in PASCAL VOC and MATLAB. It is subtracted from x and y of boxes
         in pixels.
+    resized : str, optional
+        What was done to the images that boxes in pixels are of: "letterbox:640", "letterbox:640x512" (width, height),
+        "stretch:640x512" or a factor, "scale:0.5". They are mapped back when both sides meet.
     """
 
     role: str = "gt"
@@ -113,6 +116,7 @@ class ReadOptions:
     split: str = "val"
     assume_score: float | None = None
     origin: int = 0
+    resized: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -141,6 +141,12 @@ def _format_name(name: str) -> str:
     return name
 
 
+def _resized(text: str) -> str:
+    from jaccard_eval.data.resizing import Resizing  # brings NumPy along, only where it is asked for
+
+    return str(Resizing.parse(text))
+
+
 def _known_codes(_: click.Context, __: click.Parameter, codes: tuple[str, ...]) -> tuple[str, ...]:
     for code in codes:
         if code not in CODES:
@@ -176,6 +182,12 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
         option(f"--{side}-box", type=OneOf(BOX_ENCODINGS), help="What the four numbers of a box are."),
         option(f"--{side}-units", type=OneOf(UNITS), help="Pixels, or fractions of the image's width and height."),
         option(f"--{side}-origin", type=OneOf(ORIGINS), help="What the first pixel is called: 0, or 1 as in VOC."),
+        option(
+            f"--{side}-resized",
+            metavar="HOW",
+            callback=parsed_by(_resized),
+            help="Map boxes back from resized images: letterbox:640, stretch:640x512 (width, height), scale:0.5.",
+        ),
         option(f"--{side}-names", **NAMES, help="Class names by index, for this side."),
         option(
             f"--{side}-images", type=InputPath(IMAGES), metavar="DIR", help="Folder of the pictures, for this side."

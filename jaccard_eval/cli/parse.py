@@ -41,12 +41,14 @@ class RunOptions(SideOptions):
     gt_box: str | None = None
     gt_units: str | None = None
     gt_origin: str | None = None
+    gt_resized: str | None = None
     gt_names: str | None = None
     gt_images: Path | None = None
     gt_columns: str | None = None
     pred_box: str | None = None
     pred_units: str | None = None
     pred_origin: str | None = None
+    pred_resized: str | None = None
     pred_names: str | None = None
     pred_images: Path | None = None
     pred_columns: str | None = None

@@ -93,6 +93,7 @@ def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, Rea
             # Ground truth with an assumed score would be taken for predictions.
             assume_score=options.assume_score if role == "pred" else None,
             origin=int(getattr(options, f"{role}_origin") or 0),
+            resized=getattr(options, f"{role}_resized"),
         )
         for role in ROLES
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -311,7 +311,11 @@ def place(gt: Dataset, pred: Dataset, options: SideOptions, findings: FindingLog
         When images or units cannot be brought together.
     """
     images = align_images(gt, pred, options, findings)
-    boxes = _move(gt.boxes, images.gt_rows), _move(pred.boxes, images.pred_rows)
+    sizes = common_sizes(pred, images)
+    boxes = (
+        _unresized(gt, _move(gt.boxes, images.gt_rows), sizes, images.table.name),
+        _unresized(pred, _move(pred.boxes, images.pred_rows), sizes, images.table.name),
+    )
     return Placement(*_common_units(gt, pred, boxes, images, findings), images)
 
 
@@ -327,6 +331,39 @@ def _only_class(gt: Dataset, pred: Dataset, findings: FindingLog) -> ClassMatch:
         findings.error("class-none", where, f"predictions have no class, and {have}", fix=fix)
     row = 0 if len(gt.labels) == 1 else NOWHERE
     return ClassMatch("only-class", np.full(len(pred.labels), row, dtype=np.int32))
+
+
+def in_own_pixels(side: Dataset) -> Dataset:
+    """Map boxes of resized images back by the sizes that their side knows itself, where it is used without another.
+
+    Raises
+    ------
+    DataError
+        When it does not know them.
+    """
+    if side.reading.resized is None:
+        return side
+    boxes = _unresized(side, side.boxes, side.images.sizes, side.images.name)
+    return replace(side, boxes=boxes, reading=replace(side.reading, resized=None))
+
+
+def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable[[int], str]) -> BoxTable:
+    """Map boxes back where they are of resized images; `sizes` (images, 2) are those of the images themselves."""
+    resizing = side.reading.resized
+    if resizing is None:
+        return boxes
+    # Exporters write 0 for a size that they do not know; a factor is the same for any size.
+    unknown = np.unique(boxes.image[~(sizes[boxes.image] > 0).all(axis=1)])
+    if len(unknown) and resizing.kind != "scale":
+        names = example_keys(name(int(row)) for row in unknown)
+        raise DataError.single(
+            "size-unknown",
+            Where(side.path),
+            f"boxes of resized images are mapped back by the sizes of these, but the width and height of"
+            f" {pluralise(len(unknown), 'image')} are not known: {names}",
+            fix="Give the pictures with --images DIR.",
+        )
+    return resizing.mapped_back(boxes, sizes)
 
 
 def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: FindingLog) -> None:

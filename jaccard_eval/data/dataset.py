@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
+from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.findings import Finding
 
 Key = int | str
@@ -61,7 +62,10 @@ class Reading:
     units: str = "px"
     # What the file was said to call the first pixel, 0 or 1.
     origin: int = 0
-    # What of it the caller stated ("box", "units") rather than the format or the values: it is never doubted.
+    # What was done to the images that the boxes are of; the boxes of the data set are not mapped back yet, as the sizes
+    # of the images are most often known to the other side alone.
+    resized: Resizing | None = None
+    # What of it the caller stated ("box", "units", "resized") rather than the format or the values: it is not doubted.
     named: tuple[str, ...] = field(default=(), compare=False)
 
 

@@ -25,6 +25,7 @@ from jaccard_eval.data.boxtable import (
     to_xywh,
 )
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, Reading, unknown_sizes
+from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.options import ReadOptions
@@ -323,8 +324,13 @@ class Draft:
         self.findings.raise_errors()
         if options.origin not in (0, 1):
             raise UsageError(f"origin must be 0 or 1, got {quoted_value(options.origin)}")
-        named = tuple(name for name in ("box", "units") if getattr(options, name) is not None)
-        reading = Reading(options.box or raw.encoding, options.units or raw.units, options.origin, named)
+        named = tuple(name for name in ("box", "units", "resized") if getattr(options, name) is not None)
+        units = options.units or raw.units
+        # These boxes are mapped back later, where the sizes that both sides know have come together.
+        resized = options.resized and Resizing.for_side(
+            options.resized, options.role, units if len(raw.coords) else "px"
+        )
+        reading = Reading(options.box or raw.encoding, units, options.origin, resized or None, named)
         xywh = self._from_origin(to_xywh(raw.coords, reading.encoding), reading)
         if reading.units == "px" and self.pictures is None:
             images = self._without_placeholders(images, xywh)

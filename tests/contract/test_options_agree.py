@@ -92,7 +92,8 @@ def test_the_docstring_of_a_verb_explains_every_option(verb: str) -> None:
 def test_evaluate_on_the_command_line_has_every_option_of_the_library() -> None:
     given = parameters(commands()["evaluate"])
     assert (names(EvaluateOptions) | names(ProtocolOptions)) - READING <= given
-    per_side = {f"{side}_{name}" for side in SIDES for name in ("box", "units", "origin", "names", "images", "columns")}
+    each = ("box", "units", "origin", "resized", "names", "images", "columns")
+    per_side = {f"{side}_{name}" for side in SIDES for name in each}
     assert per_side <= given
     # What both sides share, and which side it is.
     assert names(ReadOptions) - {"role"} == {one.partition("_")[2] for one in per_side} | {"split", "assume_score"}
@@ -139,7 +140,9 @@ GIVEN: dict[str, Any] = {
     "gt_format": "coco",
     "pred_format": "csv",
     "gt_options": ReadOptions(box="xyxy", names=("dog", "cat"), images="images", origin=1),
-    "pred_options": ReadOptions(units="px", assume_score=0.5, split="test", columns="class x y w h"),
+    "pred_options": ReadOptions(
+        units="px", resized="letterbox:640", assume_score=0.5, split="test", columns="class x y w h"
+    ),
     "score": "best-f1",
     "errors": True,
     "bootstrap": Bootstrap(n_resamples=9, group_by="folder"),

@@ -25,7 +25,7 @@ from jaccard_eval.cli.reading import read_options
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
 
-GT_OPTIONS = ("gt_format", "gt_box", "gt_units", "gt_origin", "gt_names", "gt_images", "gt_columns")
+GT_OPTIONS = ("gt_format", "gt_box", "gt_units", "gt_origin", "gt_resized", "gt_names", "gt_images", "gt_columns")
 EPILOG = f"""\b
 Examples:
   jaccard-eval nms detections.json -o suppressed.json --iou 0.6
@@ -54,7 +54,7 @@ def nms(
         raise click.UsageError("--sigma belongs to --soft gaussian", click.get_current_context())
     rule = Suppression(iou=iou, by=by, method=soft or "hard")
     from jaccard_eval.atomic import require_free
-    from jaccard_eval.evaluation import load
+    from jaccard_eval.evaluation import Input, read_alone
     from jaccard_eval.formats import detect_format, format_writer, write_dataset
 
     refuse_overwriting([("-o", output)])
@@ -62,7 +62,7 @@ def nms(
     log = FindingLog()
     _, reading = read_options(options, log)
     format_writer(options.pred_format or detect_format(pred))  # one that cannot be written is refused before it is read
-    side = load(pred, role="pred", format_name=options.pred_format, options=reading)
+    side = read_alone(Input(pred, options.pred_format, reading), "pred")
     findings = (*log.findings(), *side.findings)
     kept, result = suppress_side(
         side,

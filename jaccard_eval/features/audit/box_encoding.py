@@ -13,9 +13,11 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, FloatArray, freeze, from_xywh, to_xywh
 from jaccard_eval.data.dataset import Dataset, Reading
+from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.features.audit.agreement import (
     Agreement,
     Sample,
+    chance_agreement,
     is_better,
     is_decisive,
     pair_by_place,
@@ -24,6 +26,7 @@ from jaccard_eval.features.audit.agreement import (
 )
 from jaccard_eval.features.audit.box_places import image_sizes, leaving
 from jaccard_eval.features.audit.context import AuditContext, average_precision, going_on
+from jaccard_eval.features.audit.network_inputs import plausible_resizings
 from jaccard_eval.findings import FindingLog, Where
 
 DOUBTED = 0.5  # share of objects in the place of a prediction below which readings are tried; sound sets reach .63
@@ -32,6 +35,7 @@ FEWEST_GAINED = 4  # objects that another reading must find beyond those found a
 CLEAR_GAIN = 0.1  # AP50 by which another reading must be better
 LEAVING, STAYING = 0.2, 0.02  # share of boxes outside from which a reading is doubted, to which another one is believed
 FEWEST_BOXES = 3  # from which numbers alone tell something
+RAW_ENCODINGS = ("xyxy", "cxcywh")  # that networks put out, before anything is mapped back
 LARGEST_FRACTION = 1.01  # exporters of fractions overshoot a little
 SMALLEST_IMAGE = 16.0  # px; boxes of a smaller image may well be a pixel wide
 IOU = 0.5
@@ -55,6 +59,8 @@ class _View:
     def numbers(self, role: str) -> FloatArray:
         """Return the four numbers of each box as the file has them, up to rounding; NaN where that needs a size."""
         boxes, reading = self.boxes(role), self.readings[role]
+        if reading.resized is not None:
+            return from_xywh(reading.resized.apply(boxes.xywh, self.sizes[boxes.image]), reading.encoding)
         scaled = self.units == "px" and reading.units == "norm"
         return from_xywh(boxes.xywh / self._scale(boxes) if scaled else boxes.xywh, reading.encoding)
 
@@ -64,6 +70,8 @@ class _View:
         xywh = to_xywh(self.numbers(role), reading.encoding)
         if self.units == "px" and reading.units == "norm":
             xywh = xywh * self._scale(boxes)
+        if reading.resized is not None:
+            xywh = reading.resized.undo(xywh, self.sizes[boxes.image])
         changed = freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
         readings = {**self.readings, role: reading}
         if role == "gt":
@@ -128,7 +136,11 @@ def _best_trial(context: AuditContext) -> _Trial | None:
             reread = view.reread(role, reading)
             with np.errstate(over="ignore", invalid="ignore"):  # boxes read wrongly can have any size
                 paired = pair_by_place(reread.gt, reread.pred)
-            trials.append((_Trial(role, reread, place_agreement(paired)), paired))
+            agreement = place_agreement(paired)
+            # Of boxes that are alike in all images, any scale and padding makes any others: those would lie on the
+            # objects of other images just as well.
+            if reading.resized is None or is_better(agreement, chance_agreement(paired)):
+                trials.append((_Trial(role, reread, agreement), paired))
     if not trials:
         return None
     best, paired = max(trials, key=lambda trial: _weight(trial[0]))
@@ -148,8 +160,35 @@ def _readings(view: _View, role: str) -> Iterator[Reading]:
     for units in _possible_units(view, role):
         for encoding in ENCODINGS:
             reading = replace(present, encoding=encoding, units=units)
+            # Fractions are the same on images of any size.
+            reading = replace(reading, resized=None) if units == "norm" else reading
             if reading != present:
                 yield reading
+    if present.resized is not None:
+        yield replace(present, resized=None)
+    if role == "pred" and view.units == "px" and present.units == "px":
+        for encoding in dict.fromkeys((present.encoding, *RAW_ENCODINGS)):
+            yield from _best_resizing(view, replace(present, encoding=encoding, resized=None))
+
+
+def _best_resizing(view: _View, reading: Reading) -> Iterator[Reading]:
+    """Yield what explains the predictions best as boxes on resized images: neighbouring sizes explain many, too."""
+    pred = view.reread("pred", reading).pred
+    sized = bool((view.sizes[pred.image] > 0).all())
+    found = [
+        replace(reading, resized=resizing) for resizing in plausible_resizings(view.gt.xywh, pred.xywh, sized=sized)
+    ]
+    if found:
+        yield max(found, key=lambda resized: _closeness(view.reread("pred", resized)))
+
+
+def _closeness(view: _View) -> float:
+    """Sum what each object has in common with the prediction that stands for it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        paired = pair_by_place(view.gt, view.pred)
+    best = np.zeros(len(view.gt))
+    np.maximum.at(best, paired.gt_row, paired.overlap)
+    return round(float(best.sum()), 6)
 
 
 def _possible_units(view: _View, role: str) -> list[str]:
@@ -176,9 +215,11 @@ def _confirm(context: AuditContext, trial: _Trial, findings: FindingLog) -> bool
         )
         if reread - given >= CLEAR_GAIN:
             is_units = trial.reading.encoding == view.readings[trial.role].encoding
-            name = UNITS[trial.reading.units] if is_units else trial.reading.encoding
+            name = f"as {UNITS[trial.reading.units] if is_units else trial.reading.encoding}"
+            if trial.reading.resized != view.readings[trial.role].resized:
+                name = _mapping(trial.reading)
             classes = " (classes pooled)" if pooled else ""
-            text = f"AP50{classes} {given:.3f} as given, {reread:.3f} as {name}"
+            text = f"AP50{classes} {given:.3f} as given, {reread:.3f} {name}"
             _report(context, trial.role, trial.reading, text, findings, is_decisive=trial.is_decisive)
             return True
     return False
@@ -234,9 +275,19 @@ def _report(
 ) -> None:
     side = _side(context, role)
     given = side.reading
-    changed = {"box": reading.encoding != given.encoding, "units": reading.units != given.units}
+    changed = {name: value != _stated(given)[name] for name, value in _stated(reading).items()}
     named = any(changed[name] for name in given.named)
-    code = "box-units" if changed["units"] else "box-axes" if reading.encoding in AXES else "box-encoding"
+    if changed["resized"] and reading.resized is not None:
+        text += _evidence(context, reading.resized)
+    code = (
+        "box-resized"
+        if changed["resized"]
+        else "box-units"
+        if changed["units"]
+        else "box-axes"
+        if reading.encoding in AXES
+        else "box-encoding"
+    )
     detail = f"boxes look like {_name(reading, given)}: {text}"
     where, fix = Where(side.path, field="box"), _fix(side, reading)
     if is_decisive and context.stops(code, named=named):
@@ -256,13 +307,42 @@ def _name(reading: Reading, given: Reading) -> str:
     if encoding in AXES:
         encoding = f"{encoding} ({AXES[encoding]})"
     units = UNITS_EXPLAINED[reading.units] if reading.units != given.units else ""
+    if reading.resized != given.resized:
+        units = "pixels of the images" if reading.resized is None else "pixels of resized images"
     return " in ".join(part for part in (encoding, units) if part)
 
 
+def _mapping(reading: Reading) -> str:
+    """Say how boxes of resized images are read."""
+    return "read without it" if reading.resized is None else f"mapped back from {reading.resized.called}"
+
+
+def _evidence(context: AuditContext, resizing: Resizing) -> str:
+    """Say by how much the images were scaled, and how far they were padded."""
+    sizes = image_sizes(context)
+    used = np.unique(context.aligned.pred.image)
+    if resizing.kind == "scale" or not len(used):
+        return ""
+    factor, padding = resizing.geometry(sizes[used])
+    scale = " to ".join(dict.fromkeys(f"{value:.3g}" for value in (factor.min(), factor.max())))
+    widest = f", padding up to {padding.max():.3g} px" if padding.any() else ""
+    return f" (scale {scale}{widest})"
+
+
 def _fix(side: Dataset, reading: Reading) -> str:
+    if side.format == "arrays" and reading.resized is not None:
+        return "Map the boxes back to the pixels of the images before they are evaluated."
     if side.format == "arrays":
         return f'Pass encoding="{reading.encoding}" to BoxTable.from_arrays.'
-    flags = {"box": reading.encoding, "units": reading.units}
-    given = {"box": side.reading.encoding, "units": side.reading.units}
-    changed = [f"--{side.role}-{name} {value}" for name, value in flags.items() if value != given[name]]
-    return f"Rerun with {' '.join(changed)}."
+    given = _stated(side.reading)
+    changed = {name: value for name, value in _stated(reading).items() if value != given[name]}
+    # What was not done is said by leaving the option out.
+    flags = [f"--{side.role}-{name} {value}" for name, value in changed.items() if value]
+    without = [f"without --{side.role}-{name}" for name, value in changed.items() if not value]
+    return f"Rerun {' and '.join([*without, *(['with ' + ' '.join(flags)] if flags else [])])}."
+
+
+def _stated(reading: Reading) -> dict[str, str]:
+    """Return what options say of a reading, by their names."""
+    resized = "" if reading.resized is None else str(reading.resized)
+    return {"box": reading.encoding, "units": reading.units, "resized": resized}

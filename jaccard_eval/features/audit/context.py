@@ -13,7 +13,12 @@ from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import SideOptions
 
-MISREAD = ("box-encoding", "box-units", "box-axes")  # codes of boxes read wrongly, which tell nothing of anything else
+MISREAD = (
+    "box-encoding",
+    "box-units",
+    "box-axes",
+    "box-resized",
+)  # codes of boxes read wrongly, which tell nothing of anything else
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -1,0 +1,98 @@
+"""What was done to images before prediction, and the way back from the pixels of a network's input."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoxTable, FloatArray, freeze
+from jaccard_eval.errors import UsageError
+from jaccard_eval.text import quoted_value
+
+# Few digits: a fraction of "1e999999" would be a number of a million.
+_GRAMMAR = re.compile(
+    r"(?:(?P<kind>letterbox|stretch):(?P<x>[1-9]\d{0,5})(?:x(?P<y>[1-9]\d{0,5}))?"
+    r"|(?P<scale>scale):(?P<a>\d{1,4}/[1-9]\d{0,3}|\d{1,4}(?:\.\d{1,9})?)(?:x(?P<b>\d{1,4}/[1-9]\d{0,3}|\d{1,4}(?:\.\d{1,9})?))?)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Resizing:
+    """How images were resized: a kind, and what stands behind its colon, for x and y.
+
+    "letterbox" keeps the aspect ratio and pads both ends alike, to `x` by `y` pixels; "stretch" does not keep it;
+    "scale" multiplies the sides by `x` and `y`, whatever they are.
+    """
+
+    kind: str
+    x: Fraction
+    y: Fraction
+
+    @classmethod
+    def parse(cls, text: str) -> Resizing:
+        """Read "letterbox:640", "stretch:640x512" or "scale:1/2"; raise a UsageError for anything else."""
+        given = _GRAMMAR.fullmatch(text.strip())
+        if given is not None:
+            x, y = (
+                Fraction(side)
+                for side in (given["x"] or given["a"], given["y"] or given["b"] or given["x"] or given["a"])
+            )
+            if x and y:
+                return cls(given["kind"] or given["scale"], x, y)
+        raise UsageError(
+            f"resized: got {quoted_value(text)}; expected letterbox:640, letterbox:640x512 (width x height),"
+            " stretch:640x512, or a factor such as scale:0.5 or scale:1/3"
+        )
+
+    @classmethod
+    def for_side(cls, text: str, role: str, units: str) -> Resizing:
+        """Read what was given for one side, whose boxes must not be fractions: these are the same for any size."""
+        if units != "px":
+            raise UsageError(
+                f"--{role}-resized is for boxes in pixels; these are read as fractions of their image."
+                f" Leave it out, or add --{role}-units px."
+            )
+        return cls.parse(text)
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.x}" if self.x == self.y else f"{self.kind}:{self.x}x{self.y}"
+
+    @property
+    def called(self) -> str:
+        """What a message calls it: "letterbox 640 x 640"."""
+        is_factor = self.kind == "scale" and self.x == self.y
+        return f"scale {self.x}" if is_factor else f"{self.kind} {self.x} x {self.y}"
+
+    def geometry(self, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the factor of images of `sizes` (n, 2), and what was added at their left and top, both (n, 2)."""
+        sides = np.array([float(self.x), float(self.y)])
+        if self.kind == "scale":
+            return np.tile(sides, (len(sizes), 1)), np.zeros_like(sizes)
+        factor = sides / sizes
+        if self.kind == "stretch":
+            return factor, np.zeros_like(sizes)
+        # The side that is longer for the input fills it; what the other one leaves free is split in halves. Tools that
+        # cut the halves to whole pixels differ from this by less than a pixel of the input.
+        factor = np.repeat(factor.min(axis=1, keepdims=True), 2, axis=1)
+        return factor, (sides - factor * sizes) / 2
+
+    def apply(self, xywh: FloatArray, sizes: FloatArray) -> FloatArray:
+        """Turn boxes (n, 4) on images of `sizes` (n, 2) into boxes on the resized ones."""
+        factor, padding = self.geometry(sizes)
+        return np.concatenate((xywh[:, :2] * factor + padding, xywh[:, 2:] * factor), axis=1)
+
+    def undo(self, xywh: FloatArray, sizes: FloatArray) -> FloatArray:
+        """Turn boxes (n, 4) on resized images into boxes on images of `sizes` (n, 2)."""
+        factor, padding = self.geometry(sizes)
+        return np.concatenate(((xywh[:, :2] - padding) / factor, xywh[:, 2:] / factor), axis=1)
+
+    def mapped_back(self, boxes: BoxTable, sizes: FloatArray) -> BoxTable:
+        """Return boxes on resized images as boxes on images of known sizes (images, 2), with their areas and shapes."""
+        size = sizes[boxes.image]
+        factor, padding = self.geometry(size)
+        shapes = None if boxes.shapes is None else boxes.shapes.shifted(-padding).scaled(1 / factor)
+        xywh = self.undo(boxes.xywh, size)
+        return freeze(replace(boxes, xywh=xywh, area=boxes.area / factor.prod(axis=1), shapes=shapes))
