@@ -384,6 +384,7 @@ CODES = frozenset(
         "image-coverage",
         "image-duplicate",
         "image-extra",
+        "image-failed",
         "image-listed-twice",
         "image-mismatch",
         "image-name-shared",

@@ -20,9 +20,10 @@ def benchmark_files(stem: str, pictures: Pictures, *, scored: bool = False) -> F
     frames = json.dumps([_frame(p, scored=scored) for p in pictures], indent=1)
     folder = "det" if scored else "gt"
     faces = {p.stem: _faces(p, scored=scored) for p in pictures}
-    wider = {"widerface/gt.txt": "".join(faces.values())}
+    wider = {"widerface/gt.txt": "".join(faces.values()), "retinaface/gt.txt": "".join(map(_landmarked, pictures))}
     if scored:
         wider = {f"widerface/{stem}/{key}.txt": text for key, text in faces.items()}
+        wider[f"megadetector/{stem}.json"] = json.dumps(_megadetector(pictures), indent=1) + "\n"
     files = {
         f"bdd100k/{stem}.json": f"{frames}\n",
         f"createml/{stem}.json": json.dumps([_createml(p, scored=scored) for p in pictures], indent=1) + "\n",
@@ -111,6 +112,29 @@ def _faces(p: Picture, *, scored: bool) -> str:
     if not scored and not rows:
         rows = ["0 0 0 0 0 0 0 0 0 0\n"]
     return f"{p.stem if scored else p.file_name}\n{len(persons)}\n{''.join(rows)}"
+
+
+def _landmarked(p: Picture) -> str:
+    """Return the faces of an image as RetinaFace's label.txt has them, their landmarks unknown."""
+    persons = [b for b in _without_crowd(p) if b.name == "person"]
+    return f"# {p.file_name}\n" + "".join(f"{_xywh(b).replace(',', ' ')}{' -1.0' * 15} 0.5\n" for b in persons)
+
+
+def _megadetector(pictures: Pictures) -> dict[str, object]:
+    """Return results with the images first, as the detector's own script writes them; boxes are fractions."""
+    images = []
+    for p in pictures:
+        detections = [
+            {
+                "category": str(CATEGORIES[b.name]),
+                "conf": b.score,
+                "bbox": [b.left / p.width, b.top / p.height, b.width / p.width, b.height / p.height],
+            }
+            for b in p.boxes
+        ]
+        images.append({"file": p.file_name, "detections": detections})
+    categories = {str(number): name for name, number in CATEGORIES.items()}
+    return {"images": images, "detection_categories": categories, "info": {"format_version": "1.4"}}
 
 
 def _xywh(box: Box) -> str:

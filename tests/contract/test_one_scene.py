@@ -23,11 +23,12 @@ from jaccard_eval.formats import format_module, format_names, write_dataset
 from jaccard_eval.reading.images import ImageFolder
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
-BENCHMARKS = {"crowdhuman", "mot", "visdrone", "widerface"}  # have classes of their own: see formats/test_benchmarks.py
+# Have classes of their own: see formats/test_benchmarks.py.
+BENCHMARKS = {"crowdhuman", "mot", "retinaface", "visdrone", "widerface"}
 NAMES = [name for name in format_names() if name not in BENCHMARKS]
 SIDES = {"gt": "gt", "pred": "better"}  # by role, what the files of a format are called
 
-OUTPUTS = {"darknet", "roboflow", "supervision"}  # of models: nobody annotates in them
+OUTPUTS = {"darknet", "megadetector", "roboflow", "supervision"}  # of models: nobody annotates in them
 WITHOUT_EMPTY_IMAGES = {"openimages", "text"}  # a row needs a box
 BY_ID = tuple({number: name for name, number in CATEGORIES.items()}.get(at, f"unused {at}") for at in range(19))
 NUMBERED = {"kerasyolo": tuple(CATEGORIES), "torchvision": BY_ID}  # names of classes that files only number

@@ -1,4 +1,4 @@
-"""Files of benchmarks: CrowdHuman, MOT Challenge, VisDrone, WIDER FACE, BDD100K, Create ML, lists of keras-yolo3."""
+"""Files of benchmarks: CrowdHuman, MOT Challenge, VisDrone, WIDER FACE, BDD100K, and of detectors that many use."""
 
 import contextlib
 import io
@@ -356,3 +356,86 @@ def test_bdd_reads_configured_data_sets_early_files_per_image_and_the_first_benc
     flat = [{"name": "a.jpg", "timestamp": 1000, "category": "car", "bbox": [10, 20, 19, 39], "score": 0.5}]
     dataset = read(frames(tmp_path, flat), "pred")
     assert (boxes(dataset), dataset.images.listed) == ([[10, 20, 10, 20]], False)
+
+
+# MegaDetector
+
+
+def results_of_megadetector(path: Path, images: list[dict[str, Any]], **more: Any) -> Path:
+    categories = {"1": "animal", "2": "person"}
+    # The images first, as its own script writes them.
+    path.write_text(json.dumps({"images": images, "detection_categories": categories, "info": {}} | more))
+    return path
+
+
+def test_megadetector_takes_images_by_paths_of_windows(tmp_path: Path) -> None:
+    images = [{"file": "north\\a.jpg", "detections": []}]
+    assert read(results_of_megadetector(tmp_path / "md.json", images), "pred").images.keys == ("north/a.jpg",)
+
+
+def test_megadetector_counts_what_it_does_not_list_and_images_that_failed(tmp_path: Path) -> None:
+    images = [
+        {"file": "a.jpg", "detections": [{"category": "1", "conf": 0.5, "bbox": [0.1, 0.2, 0.3, 0.4]}]},
+        {"file": "b.jpg", "detections": [{"category": "9", "conf": 0.5, "bbox": [0.1, 0.2, 0.3, 0.4]}]},
+        {"file": "c.jpg", "failure": "Failure image access", "detections": None},
+        {"file": "d.jpg", "failure": None, "detections": []},
+    ]
+    dataset = read(results_of_megadetector(tmp_path / "md.json", images), "pred")
+    assert (dataset.format, dataset.images.keys) == ("megadetector", ("a.jpg", "b.jpg", "c.jpg", "d.jpg"))
+    assert (boxes(dataset), dataset.units, dataset.labels.names) == ([[0.1, 0.2, 0.3, 0.4]], "norm", ("animal",))
+    assert dataset.ignored == {"class-unlisted": 1}
+    assert codes(dataset) == ["class-unlisted", "image-failed"]
+    assert "failed on 1 image, which count as images without detections; first: 'c.jpg'" in str(dataset.findings[1])
+
+
+def test_megadetector_names_every_problem_and_refuses_frames_of_videos(tmp_path: Path) -> None:
+    box = {"category": "1", "conf": 0.5, "bbox": [0.1, 0.2, 0.3, 0.4]}
+    images = [
+        {"detections": []},
+        {"file": "a.jpg"},
+        {"file": "b.jpg", "detections": [{**box, "bbox": [0.1, 0.2, 0.3]}, {**box, "conf": "high"}]},
+        {"file": "c.mp4", "frame_rate": 20, "detections": [{**box, "frame_number": 20}]},
+    ]
+    message = errors(results_of_megadetector(tmp_path / "md.json", images), "pred")
+    for told in (
+        "images[0].file: is missing",
+        "images[1].detections: is missing",
+        "images[2].detections[0].bbox: has 3 values; expected 4 numbers",
+        "images[2].detections[1].conf: is 'high' (a text), not a number",
+        "images[3].detections[0].frame_number: detections in the frames of a video are not read",
+    ):
+        assert told in message
+
+
+# RetinaFace
+
+
+def test_retinaface_gives_the_twelve_numbers_of_pycocotools() -> None:
+    result = evaluate(SAMPLE / "retinaface/gt.txt", SAMPLE / "widerface/better")
+    assert result.gt.format == "retinaface"
+    assert [value.value for value in result.metrics.values()] == pycocotools_stats("widerface")
+
+
+def test_retinaface_reads_faces_with_landmarks_and_without_and_images_without_faces(tmp_path: Path) -> None:
+    landmarks = " 1 2 0" * 5
+    (tmp_path / "label.txt").write_text(f"# 0--P/a.jpg\n10 20 30 40{landmarks} 0.8\n1 2 3 4\n# 0--P/b b.jpg\n")
+    dataset = read(tmp_path / "label.txt")
+    assert (dataset.format, dataset.images.keys, dataset.images.listed) == (
+        "retinaface",
+        ("0--P/a.jpg", "0--P/b b.jpg"),
+        True,
+    )
+    assert (boxes(dataset), dataset.labels.names) == ([[10, 20, 30, 40], [1, 2, 3, 4]], ("face",))
+
+
+def test_retinaface_names_every_damaged_line(tmp_path: Path) -> None:
+    path = tmp_path / "label.txt"
+    path.write_text("1 2 3 4\n# a.jpg\n1 2 3\n1 2 3 x\n# a.jpg\n")
+    message = errors(path, format_name="retinaface")
+    for told in (
+        "label.txt:1: expected '# ' and the path of an image before its faces",
+        "label.txt:3: expected 4, 19 or 20 numbers, got 3",
+        "label.txt:4: height: 'x' is not a plain finite number",
+        "label.txt:5: the image was begun in line 2 already",
+    ):
+        assert told in message
