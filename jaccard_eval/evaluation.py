@@ -96,15 +96,7 @@ def load(
 
 
 def load_both(gt: Input, pred: Input) -> tuple[Dataset, Dataset]:
-    """Read both sides of an evaluation.
-
-    Raises
-    ------
-    DataError
-        With every problem of both inputs.
-    UsageError
-        When loaded data is to be predictions and has no scores.
-    """
+    """Read both sides of an evaluation; a DataError has every problem of both."""
     read = read_both(gt, pred)
     if read.gt is None or read.pred is None or read.errors:
         raise DataError(read.errors)
@@ -167,16 +159,7 @@ def _with_names_above(side: Dataset, other: Dataset, options: ReadOptions | None
 def read_alone(given: Input, role: str | None = None) -> Dataset:
     """Read one input by itself, as what it is: predictions where it has scores, else ground truth.
 
-    Parameters
-    ----------
-    given : Input
-    role : {"gt", "pred"}, optional
-        What to read it as.
-
-    Raises
-    ------
-    DataError
-        With every problem of the input.
+    A `role` says what to read it as.
     """
     if isinstance(given.source, BoxTable) and role is None:
         role = "gt" if given.source.score is None else "pred"
@@ -213,14 +196,9 @@ def _counted_images(n: int) -> ImageTable:
 
 
 def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
-    """Read both sides and bring them to common images, classes and units; `evaluate` explains the options.
+    """Read both sides and bring them to common images, classes and units; `api.evaluate` explains the options.
 
-    Raises
-    ------
-    DataError
-        When an input cannot be used, or the two do not belong together.
-    UsageError
-        When an option names what does not exist.
+    A DataError says that an input cannot be used, or that the two do not belong together.
     """
     gt_side, pred_side = load_both(
         Input(gt, options.gt_format, options.gt_options), Input(pred, options.pred_format, options.pred_options)
@@ -273,15 +251,7 @@ def _with_split(error: DataError, gt: Source, gt_side: Dataset, pred: Dataset, o
 
 
 def load_and_trust(gt: Source, pred: Source, options: SideOptions) -> Sides:
-    """Read and align both sides; stop, as `evaluate_inputs` does, where files were beyond doubt read wrongly.
-
-    Raises
-    ------
-    DataError
-        When an input cannot be used, the two do not belong together, or one was read wrongly.
-    UsageError
-        When an option names what does not exist.
-    """
+    """Read and align both sides; stop, as `evaluate_inputs` does, where files were beyond doubt read wrongly."""
     sides = load_and_align(gt, pred, options)
     # A look at a sample settles most cases; the evidence of a stop takes a matching.
     if _may_stop(gt, pred) and is_doubtful(sides.aligned):
@@ -306,12 +276,9 @@ def _raise_errors(findings: Sequence[Finding]) -> None:
 
 
 def align_datasets(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
-    """Align, with the map of classes that the boxes speak for where it is asked for; say why where it fails.
+    """Align, with the map of classes that the boxes speak for where it is asked for.
 
-    Raises
-    ------
-    DataError
-        With the evidence that the boxes hold, where the two do not belong together.
+    Where it fails, the DataError has the evidence that the boxes hold.
     """
     notes = FindingLog()
     applied: dict[str, str] = {}
@@ -388,12 +355,8 @@ def evaluate_inputs(
 ) -> EvaluationResult:
     """Evaluate two inputs with all that was asked for, which the result records; `version` is that of the tool.
 
-    Raises
-    ------
-    DataError
-        When an input cannot be used, the two do not belong together, or the protocol needs sizes that are unknown.
-    UsageError
-        When an option names what does not exist.
+    A DataError says that an input cannot be used, or the two do not belong together, or that the protocol needs sizes
+    that are unknown.
     """
     sides = load_and_align(gt, pred, options)
     aligned, score = sides.aligned, options.score

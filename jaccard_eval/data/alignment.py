@@ -39,12 +39,8 @@ class CommonImages:
 def align_images(gt: Dataset, pred: Dataset, options: SideOptions, findings: FindingLog) -> CommonImages:
     """Find the common images.
 
-    Raises
-    ------
-    DataError
-        When too few images correspond, or not one to one, or predictions are on images the ground truth lacks.
-    UsageError
-        When an option is not one of the known ways.
+    A DataError is raised when too few images correspond, or not one to one, or predictions are on images that the
+    ground truth lacks.
     """
     _require_known("deal with extra images", options.extra_images, EXTRA_IMAGES)
     used = np.zeros(len(pred.images), dtype=np.bool_)
@@ -220,48 +216,27 @@ LISTED_NAMES = 10  # names of leftover images and classes that a correspondence 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
-    """Both sides in common image rows and units, each still with its own classes.
-
-    Parameters
-    ----------
-    gt, pred : BoxTable
-        Boxes; `label` counts in the classes of their own side.
-    units : {"px", "norm"}
-    images : CommonImages
-    """
+    """Both sides in common image rows and units; each `label` still counts in the classes of its own side."""
 
     gt: BoxTable
     pred: BoxTable
-    units: str
+    units: str  # "px" or "norm"
     images: CommonImages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Alignment:
-    """Both sides in common rows.
-
-    Parameters
-    ----------
-    gt, pred : BoxTable
-        Boxes with common image and class rows, in common units.
-    placement : Placement
-        What it was before classes were matched and chosen.
-    classes : ClassMatch
-    image_names, class_names : tuple of str
-    correspondence : Correspondence
-    findings : tuple of Finding
-    applied : mapping of str to str
-        Options that nobody gave and the boxes left no doubt of, as a signature names them.
-    """
+    """Both sides in common rows of images and classes, and in common units."""
 
     gt: BoxTable
     pred: BoxTable
-    placement: Placement
+    placement: Placement  # what it was before classes were matched and chosen
     classes: ClassMatch
     image_names: tuple[str, ...]
     class_names: tuple[str, ...]
     correspondence: Correspondence
     findings: tuple[Finding, ...]
+    # Options that nobody gave and the boxes left no doubt of, as a signature names them.
     applied: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -271,15 +246,7 @@ class Alignment:
 
 
 def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
-    """Align predictions with ground truth.
-
-    Raises
-    ------
-    DataError
-        When images, classes or units cannot be brought together.
-    UsageError
-        When an option names a class or strategy that does not exist.
-    """
+    """Align predictions with ground truth; a DataError says what of the two cannot be brought together."""
     findings = FindingLog()
     placed = place(gt, pred, options, findings)
     if pred.has_no_class and not gt.has_no_class and not options.class_map and len(pred.boxes):
@@ -303,13 +270,7 @@ def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
 
 
 def place(gt: Dataset, pred: Dataset, options: SideOptions, findings: FindingLog) -> Placement:
-    """Bring boxes to common images and units; the first half of `align`.
-
-    Raises
-    ------
-    DataError
-        When images or units cannot be brought together.
-    """
+    """Bring boxes to common images and units; the first half of `align`."""
     images = align_images(gt, pred, options, findings)
     sizes = common_sizes(pred, images)
     boxes = (

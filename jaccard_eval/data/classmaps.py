@@ -28,13 +28,7 @@ def class_map_names() -> list[str]:
 
 
 def rows_of_named(name: str, gt: LabelMap, pred: LabelMap) -> RowArray:
-    """Return the ground-truth row of each prediction class under a named map, -1 for none; shape (n_pred_classes,).
-
-    Raises
-    ------
-    UsageError
-        When no map has that name.
-    """
+    """Return the ground-truth row of each prediction class under a named map, -1 for none; shape (n_pred_classes,)."""
     if name not in NAMED_MAPS:
         known = class_map_names()
         raise UsageError(
@@ -136,13 +130,7 @@ class ClassMatch:
 def match_classes(
     gt: LabelMap, pred: LabelMap, class_map: Mapping[str, str] | str | None, where: Where, findings: FindingLog
 ) -> ClassMatch:
-    """Match classes; names that differ only in case, spaces, dashes or underscores correspond, with a warning.
-
-    Raises
-    ------
-    UsageError
-        When the class map names a class that neither side has, or no map is called so.
-    """
+    """Match classes; names that differ only in case, spaces, dashes or underscores correspond, with a warning."""
     if isinstance(class_map, str):
         return ClassMatch(class_map, rows_of_named(class_map, gt, pred))
     if class_map:
@@ -158,12 +146,7 @@ def match_classes(
 def rows_of_pairs(gt: LabelMap, pred: LabelMap, class_map: Mapping[str, str]) -> RowArray:
     """Return the ground-truth row of each prediction class under a map of names (or ids as text), -1 for none.
 
-    Classes that the map does not name keep their name.
-
-    Raises
-    ------
-    UsageError
-        When the map names a class that neither side has.
+    Classes that the map does not name keep their name; one that it names and neither side has is a UsageError.
     """
     known = _first_rows(gt.names)
     known |= {str(key): row for row, key in enumerate(gt.keys) if str(key) not in known}

@@ -100,20 +100,11 @@ MAX_ID_DIGITS = 18  # of a text that is taken for an id: it fits 64 bits
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageMatch:
-    """How the prediction images map to ground-truth images under one strategy.
-
-    Parameters
-    ----------
-    strategy : str
-    rows : ndarray of int32, shape (n_pred_images,)
-        Ground-truth row of each prediction image, -1 for none.
-    one_to_one : bool
-        Whether no ground-truth image is claimed twice and no claim was ambiguous.
-    """
+    """How the prediction images map to ground-truth images under one strategy."""
 
     strategy: str
-    rows: RowArray
-    one_to_one: bool
+    rows: RowArray  # ground-truth row of each prediction image, -1 for none
+    one_to_one: bool  # no ground-truth image is claimed twice, and no claim was ambiguous
 
 
 Matcher = Callable[[ImageTable, ImageTable], "tuple[RowArray, bool]"]

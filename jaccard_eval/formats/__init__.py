@@ -99,13 +99,7 @@ def format_names() -> list[str]:
 
 
 def format_module(name: str) -> FormatModule:
-    """Import the module of a format.
-
-    Raises
-    ------
-    UsageError
-        When there is no such format.
-    """
+    """Import the module of a format; a UsageError names all formats where there is none of this name."""
     own = _own_modules()
     if name in own:
         return importlib.import_module(f"{__name__}.{own[name]}")
@@ -117,25 +111,15 @@ def format_module(name: str) -> FormatModule:
 
 
 def detect_format(path: Path) -> str:
-    """Return the name of the format that `find_input` finds.
-
-    Raises
-    ------
-    DataError
-        As `find_input` does.
-    """
+    """Return the name of the format that `find_input` finds."""
     return find_input(path)[1]
 
 
 def find_input(path: Path) -> tuple[Path, str]:
     """Return what is read of an input, and its format: itself, else the one data set that lies in a folder.
 
-    The surest format reads it; formats of other packages are asked last.
-
-    Raises
-    ------
-    DataError
-        When no format recognises it, or the surest are several.
+    The surest format reads it; formats of other packages are asked last. A DataError says that no format recognises it,
+    or that several are equally sure.
     """
     from jaccard_eval.reading.files import require_readable
     from jaccard_eval.reading.peek import Likeness, Peek
@@ -190,13 +174,7 @@ def likeness(module: FormatModule, peek: Peek) -> Likeness | None:
 
 
 def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None = None) -> Dataset:
-    """Read one side of an evaluation.
-
-    Raises
-    ------
-    DataError
-        With every problem of the input.
-    """
+    """Read one side of an evaluation; a DataError has every problem of the input."""
     from jaccard_eval.reading.draft import Draft
     from jaccard_eval.reading.files import refusals_explained
 
@@ -220,34 +198,10 @@ def write_dataset(
     replace: bool = False,
     lossy: bool = True,
 ) -> tuple[Finding, ...]:
-    """Write a data set, in its own format unless another is named.
+    """Write a data set, in its own format unless another is named, and return what is to be known about the output.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    path : path
-        File, or folder where the format is one of folders.
-    format_name : str, optional
-    inputs : sequence of Path
-        What the output must not touch.
-    replace : bool
-        Whether what exists may be replaced.
-    lossy : bool
-        Whether to write what the format cannot carry in full; if not, the warnings of the writer are errors.
-
-    Returns
-    -------
-    tuple of Finding
-        What the format cannot carry, and what else is to be known about the output.
-
-    Raises
-    ------
-    UsageError
-        When the format cannot be written, or the place is not free.
-    DataError
-        When the data set cannot be written in this format, or not in full while `lossy` is false.
-    MachineError
-        When the machine refuses.
+    The output must not touch `inputs`, nor what exists unless `replace` says so. What the format cannot carry is a
+    warning, or an error where the output is not to be `lossy`.
     """
     from jaccard_eval.atomic import require_free
     from jaccard_eval.reading.writing import LossErrors
@@ -277,13 +231,7 @@ def leads_to(module: FormatModule, path: Path, split: str) -> list[Path]:
 
 
 def format_writer(name: str) -> FormatWriter:
-    """Return the module of a format that can be written.
-
-    Raises
-    ------
-    UsageError
-        When it cannot, naming those that can.
-    """
+    """Return the module of a format that can be written; for any other, a UsageError names those that can."""
     module = format_module(name)
     if hasattr(module, "write"):
         return cast("FormatWriter", module)

@@ -35,15 +35,9 @@ _PILLOW_FAILURES = (
 
 
 class ImageFolder:
-    """The images in a folder and below it.
+    """The images in a folder and below it; of the folders in it those `within`, all when there are none.
 
     Listing happens on first use; headers are read only for the images that are asked for.
-
-    Parameters
-    ----------
-    root : str or Path
-    within : collection of str
-        The folders in it that count; all when there are none.
     """
 
     def __init__(self, root: str | os.PathLike[str], *, within: Collection[str] = ()) -> None:

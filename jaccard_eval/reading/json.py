@@ -165,19 +165,9 @@ def may_repeat_keys(
 ) -> bool:
     """Whether `data` holds more of some key than its decoded records explain.
 
-    False is certain; True asks for a real parse, because a text may equal a key or an object inside a record may
-    have the same one.
-
-    Parameters
-    ----------
-    data : bytes
-        The whole document.
-    explained : mapping of str to int
-        How often each key that matters was found by the decoder.
-    texts : int
-        How many texts the decoder found as values.
-    set_aside : sequence of bytes
-        Parts of the document that were decoded as they stand; their keys do not matter.
+    False is certain; True asks for a real parse, because a text may equal a key or an object inside a record may have
+    the same one. `explained` says how often the decoder found each key that matters, and `texts` how many texts it
+    found as values; keys in the parts that were `set_aside` as they stand do not matter.
     """
     # A key may be written with escapes, and then no search for its text finds it.
     if b"\\" in data and b"\\u00" in data and _ESCAPED_ASCII.search(data):

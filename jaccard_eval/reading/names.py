@@ -29,26 +29,9 @@ _FIX = "Give one name for each class index, counted from 0."
 
 
 def load_names(spec: str | Path, findings: FindingLog | None = None) -> tuple[str, ...]:
-    """Return class names by index.
+    """Return class names by index: names separated by commas, or those of a file; its warnings go to `findings`.
 
-    Parameters
-    ----------
-    spec : str or Path
-        Names separated by commas, or a file: data.yaml, JSON (a list, or indices to names), or text with one name a
-        line (obj.names, classes.txt).
-    findings : FindingLog, optional
-        Takes the warnings of a file: repeated names, a count that contradicts them.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    UsageError
-        When the text holds no names.
-    SettingsError
-        When the file cannot be read as names.
+    A file is data.yaml, JSON (a list, or indices to names), or text with one name a line (obj.names, classes.txt).
 
     Examples
     --------
@@ -71,13 +54,7 @@ def load_names(spec: str | Path, findings: FindingLog | None = None) -> tuple[st
 
 
 def read_names(path: Path, findings: FindingLog) -> tuple[str, ...]:
-    """Return the class names that a file holds; its suffix says how.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read as names.
-    """
+    """Return the class names that a file holds; its suffix says how."""
     suffix = path.suffix.lower()
     if suffix in (".yaml", ".yml"):
         return names_of_yaml(path, read_yaml_mapping(path), findings)
@@ -101,13 +78,7 @@ def read_names(path: Path, findings: FindingLog) -> tuple[str, ...]:
 
 
 def names_of_yaml(path: Path, content: Mapping[str, Any], findings: FindingLog) -> tuple[str, ...]:
-    """Return the names in the contents of a data.yaml; warn when 'nc' contradicts them.
-
-    Raises
-    ------
-    DataError
-        When `names` is missing or is not a list or mapping of names.
-    """
+    """Return the names in the contents of a data.yaml; warn when 'nc' contradicts them."""
     if "names" not in content:
         fix = "Add 'names:' with a list, or a mapping of indices to names."
         raise DataError.single("names-missing", Where(str(path), field="names"), "there is no 'names'", fix=fix)

@@ -92,13 +92,7 @@ class Archive:
 
 
 def load_archive(path: Path, findings: FindingLog) -> Archive:
-    """Load all arrays of an archive.
-
-    Raises
-    ------
-    DataError
-        When it cannot be unpacked, or an array cannot be read.
-    """
+    """Load all arrays of an archive; a DataError says which of them cannot be unpacked or read."""
     name = ""
     try:
         with files.open_regular(path) as file, np.load(file, allow_pickle=False) as content:

@@ -20,23 +20,11 @@ REACH = (0, 1, -1, 2, -2)  # units in the last place around the nearest number t
 
 
 def exact_coords(xywh: FloatArray, encoding: str, sizes: FloatArray | None = None) -> tuple[FloatArray, BoolArray]:
-    """Return boxes in another encoding, and which of them are read back to the last bit.
+    """Return boxes (n, 4) in another encoding, and which of them are read back to the last bit.
 
     Reading subtracts (``cx - w / 2``, ``x2 - x1``) and, for fractions, multiplies by the image's size, with a rounding
     each; the nearest number may lie one or two units beside the one that leads back. Boxes that were read from such
-    numbers have one that does; others need not.
-
-    Parameters
-    ----------
-    xywh : ndarray of float64, shape (n, 4)
-    encoding : {"xywh", "xyxy", "cxcywh", "xxyy", "yxyx"}
-    sizes : ndarray of float64, shape (n, 2), optional
-        Width and height of each box's image, to write fractions of it.
-
-    Returns
-    -------
-    coords : ndarray of float64, shape (n, 4)
-    exact : ndarray of bool, shape (n,)
+    numbers have one that does; others need not. Fractions are written where `sizes` (n, 2) has each box's image's.
     """
     units = np.ones((len(xywh), 2)) if sizes is None else sizes
     kind = "xyxy" if encoding in CORNER_ORDER else encoding
@@ -180,13 +168,7 @@ _ELSEWHERE = re.compile(r"/|\.\./|[A-Za-z][A-Za-z0-9+.-]*:/")  # absolute, above
 def below_shared_place(names: Sequence[str], path: Path, findings: FindingLog) -> list[str]:
     """Return POSIX paths of images without the folder that all share, where none of them can lie in the output.
 
-    Parameters
-    ----------
-    names : sequence of str
-    path : Path
-        The output.
-    findings : FindingLog
-        Takes a note of the folder.
+    The folder is told in a note.
     """
     if not names or not all(map(_ELSEWHERE.match, names)):
         return list(names)
@@ -205,14 +187,7 @@ def require_file_names(
 ) -> None:
     """Record errors for images whose label file, `names` without suffix, leads elsewhere, cannot be, or is another's.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    names : sequence of str
-        Relative POSIX path of each image's file, without suffix.
-    findings : FindingLog
-    is_usable : callable
-        Whether the format reads a file of this name.
+    Names are relative POSIX paths; `is_usable` says whether the format reads a file of a name.
     """
     bad = [row for row, name in enumerate(names) if not (is_safe(name) and is_usable(name))]
     findings.add_rows(

@@ -33,18 +33,10 @@ _FIX = "Write one class a line, such as '128 64 128 road', 'road,128,64,128' or 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColorTable:
-    """Classes by colour.
+    """Classes by colour."""
 
-    Parameters
-    ----------
-    codes : ndarray of int64, shape (n,)
-        ``red + 2**8 green + 2**16 blue`` of each class.
-    names : tuple of str
-        Its name; the colour where the table names none.
-    """
-
-    codes: IntArray
-    names: tuple[str, ...]
+    codes: IntArray  # (n,) red + 2**8 green + 2**16 blue
+    names: tuple[str, ...]  # the colour where the table names none
 
     @property
     def digest(self) -> str:
@@ -66,11 +58,6 @@ def read_color_table(path: Path) -> ColorTable:
 
     A line has a name and a colour, as three numbers from 0 to 255 or as ``#rrggbb``; other lines that start with ``#``
     are comments. CamVid's ``label_colors.txt``, CVAT's ``labelmap.txt`` and a CSV file ``name,r,g,b`` are such tables.
-
-    Raises
-    ------
-    SettingsError
-        With every line that is none, and every colour that two lines share.
     """
     findings = FindingLog()
     codes: dict[int, int] = {}

@@ -30,25 +30,13 @@ class MapPair:
 
 @dataclass(frozen=True, eq=False)
 class MapSide:
-    """The label maps of one side.
-
-    Parameters
-    ----------
-    role : {"gt", "pred"}
-    root : Path
-    names : tuple of str
-        Paths below `root`, with slashes, sorted.
-    others : int
-        Files below `root` that are no label maps by their suffix.
-    is_file : bool
-        Whether the side is a single file.
-    """
+    """The label maps of one side."""
 
     role: str
     root: Path
-    names: tuple[str, ...]
-    others: int = 0
-    is_file: bool = False
+    names: tuple[str, ...]  # paths below the root, with slashes, sorted
+    others: int = 0  # files below the root that are no label maps by their suffix
+    is_file: bool = False  # whether the side is a single file
 
     def path(self, row: int) -> Path:
         """Return the path of a map."""

@@ -66,21 +66,13 @@ class TextFile:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The cells of a delimited file below its header, as text, while odd ones are made plain.
-
-    Parameters
-    ----------
-    cells : tuple of ndarray of object
-        Texts by column, each of shape (n,).
-    source : ndarray of int64, shape (n,)
-        The row of the file that each row came from.
-    """
+    """The cells of a delimited file below its header, as text, while odd ones are made plain."""
 
     file: TextFile
     header: tuple[str, ...]
     titles: tuple[str, ...]  # the header as the file has it
-    cells: tuple[TextArray, ...]
-    source: RowIndices
+    cells: tuple[TextArray, ...]  # by column, (n,) each
+    source: RowIndices  # the row of the file that each row came from
 
     def __len__(self) -> int:
         return len(self.source)
@@ -149,14 +141,8 @@ def _without_comments(text: str, where: Where, naming: Mapping[str, str], findin
 def is_rectangular(data: bytes, delimiter: str, texts: Iterable[Iterable[object]], shape: tuple[int, int]) -> bool:
     """Whether no row was short: pandas refuses long rows and fills short ones, so the delimiters must add up.
 
-    Parameters
-    ----------
-    data : bytes
-    delimiter : str
-    texts : iterable of columns
-        Those that may hold delimiters, in quotes.
-    shape : (int, int)
-        Lines, the header included, and columns that there should be.
+    `texts` are the columns that may hold delimiters, in quotes; `shape` is how many lines, the header included, and
+    columns there should be.
     """
     n_lines, n_fields = shape
     between = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == ord(delimiter)))
