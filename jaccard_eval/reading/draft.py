@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 PLACEHOLDER_SIDE = 8.0  # pixels; no image with objects is smaller, and COCO requires a size of every image
 _DENSE_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
+MOST_INVERTED = 0.1  # share of boxes of negative size from which the order of their numbers is in doubt
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,8 +144,9 @@ class RawBoxes:
         From a box's row to its place in the input.
     units_guessed : bool
         Whether `units` rests on the values alone; a format that prescribes its units does not guess.
-    negative_size : Severity
-        Whether a negative width or height is an error or, as in COCO JSON, a warning.
+    negative_size : Severity, optional
+        Whether a negative width or height is an error or, as in COCO JSON, a warning; by how many boxes have one where
+        the format does not say.
     shapes : Shapes, optional
         What the boxes are the bounds of, n of them, in the same units.
     no_score : tuple of str, optional
@@ -164,7 +166,7 @@ class RawBoxes:
     group_of: BoolArray | None = None
     ignore: BoolArray | None = None
     units_guessed: bool = False
-    negative_size: Severity = Severity.ERROR
+    negative_size: Severity | None = None
     shapes: Shapes | None = None
     no_score: tuple[str, str] | None = None
 
@@ -220,8 +222,11 @@ def _check_sizes(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> None:
     negative = np.flatnonzero((width < 0) | (height < 0))
     empty = np.flatnonzero((product == 0) & (width >= 0) & (height >= 0))
     order = "Check the order of the coordinates (--gt-box, --pred-box: xywh, xyxy, cxcywh, xxyy or yxyx)."
-    kept = "" if raw.negative_size is Severity.ERROR else summary(len(negative), "a negative")
-    findings.add_rows(raw.negative_size, "box-negative", negative, describe, fix=order, summary=kept)
+    # Detectors emit a few such boxes, which match nothing in pycocotools; of many the four numbers are something else.
+    by_share = Severity.ERROR if len(negative) > MOST_INVERTED * len(xywh) else Severity.WARNING
+    severity = raw.negative_size or by_share
+    kept = "" if severity is Severity.ERROR else summary(len(negative), "a negative")
+    findings.add_rows(severity, "box-negative", negative, describe, fix=order, summary=kept)
     findings.add_rows(Severity.WARNING, "box-empty", empty, describe, summary=summary(len(empty), "zero"))
 
 

@@ -137,12 +137,15 @@ def test_a_few_inverted_corners_do_not_turn_a_file_into_sizes(tmp_path: Path) ->
     corners = np.hstack((left, left + rng.uniform(10, 130, (400, 2))))
     corners[::40] = corners[::40][:, [2, 3, 0, 1]]  # 10 of 400: 2.5 %
     folder = write(tmp_path / "labels", np.round(corners))
-    with pytest.raises(DataError) as caught:
-        read_dataset(folder, ReadOptions(role="gt"), "yolo")
-    text = str(caught.value)
-    assert "10 of 400 boxes are inside out or leave their image as x1 y1 x2 y2" in text
-    assert "a.txt:1: " in text  # the first of those that are inverted, named with its line
-    assert text.count("error[") == 1
+    data = read_dataset(folder, ReadOptions(role="gt"), "yolo")
+    told = {finding.code: finding for finding in data.findings}
+    assert "10 of 400 boxes are inside out or leave their image as x1 y1 x2 y2" in told["box-assumed"].message
+    assert told["box-negative"].count == 10
+    assert "a.txt:1: " in told["box-negative"].message  # the first of those that are inverted, named with its line
+    assert data.boxes.xywh[1].tolist() == [
+        *np.round(corners[1, :2]),
+        *(np.round(corners[1, 2:]) - np.round(corners[1, :2])),
+    ]
 
 
 def average_precision(gt: list[dict[str, object]], pred: list[dict[str, object]], n_images: int) -> float:
