@@ -289,6 +289,7 @@ CODES = frozenset(
         "benchmark-ignored",
         "bootstrap-few",
         "bootstrap-undefined",
+        "box-assumed",
         "box-axes",
         "box-empty",
         "box-encoding",

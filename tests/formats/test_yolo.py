@@ -267,10 +267,10 @@ def test_in_pixels_the_column_within_0_and_1_is_the_confidence(load: Load) -> No
     assert xywh(first) == xywh(last)
 
 
-def test_a_tie_between_second_and_last_is_asked_with_the_flags_that_settle_it(refuse: Refuse) -> None:
-    text = refuse("0 0.5 0.5 0.2 0.2 0.3\n", role="pred")
-    assert "1 box fits as class cx cy w h conf and as class conf cx cy w h" in text
-    assert "--pred-columns box-conf --pred-box cxcywh or --pred-columns conf-box --pred-box cxcywh" in text
+def test_a_tie_between_second_and_last_goes_to_the_last_with_a_note(load: Load) -> None:
+    data = load("0 0.5 0.5 0.2 0.2 0.3\n", role="pred")
+    assert scores(data) == [0.3]
+    assert said(data) == ["columns-assumed"]
 
 
 def test_the_columns_that_the_user_names_win(load: Load) -> None:

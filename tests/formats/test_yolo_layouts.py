@@ -26,7 +26,9 @@ ENCODINGS = ("cxcywh", "xywh", "xyxy")
 UNITS = ("norm", "px")
 SIZES = ((64, 48), (640, 480), (4000, 3000))
 SCENES = 200  # of each layout
-# What tools write: Ultralytics and darknet, Padilla's evaluator with fractions; Cartucho's, Padilla's with pixels.
+FIELDS = {"cxcywh": "cx cy w h", "xywh": "x y w h", "xyxy": "x1 y1 x2 y2"}
+CONVENTION = ("box-conf", "norm", "cxcywh")  # what few boxes of fractions are read as: Ultralytics and darknet
+# What tools write: that, Padilla's evaluator with fractions; Cartucho's, Padilla's with pixels.
 WRITTEN = {(place, units, encoding) for place in PLACES for units, encoding in (("norm", "cxcywh"), ("px", "xyxy"))}
 FLAGS = re.compile(r"(?:--pred-columns (?P<columns>[a-z-]+) )?--pred-box (?P<box>[a-z]+)")
 
@@ -104,13 +106,18 @@ def test_a_layout_is_read_right_or_asked_for_and_the_answer_settles_it(
         if is_as_written(data, xywh, scores):
             outcomes["right"] += 1
         else:
-            doubts = [str(finding) for finding in data.findings if finding.code == "box-assumed"]
+            doubts = [str(finding) for finding in data.findings if finding.code in ("box-assumed", "columns-assumed")]
             assert doubts, f"silently wrong: {place} {encoding} in {units}: {data.details}"
             assert "--pred-box" in doubts[0]
+            assert FIELDS[encoding] in doubts[0]  # what was meant is among what is possible
+            named = read(folder, box=encoding)  # with the encoding named, the place is right or still in doubt
+            assert is_as_written(named, xywh, scores) or "--pred-columns" in "".join(map(str, named.findings))
             assert settles(folder, {"columns": place, "box": encoding}, xywh, scores)
             outcomes["said"] += 1
+    if (place, units, encoding) == CONVENTION:
+        assert outcomes["right"] == SCENES
     if (place, units, encoding) in WRITTEN:
-        assert outcomes["said"] == 0
+        assert outcomes["said"] == 0 or units == "norm"
         assert outcomes["right"] >= 0.6 * SCENES  # the others have one to five boxes, by and large
 
 
@@ -126,9 +133,12 @@ def test_a_named_encoding_is_obeyed_when_the_place_of_the_score_is_found(
             continue
         folder = write(tmp_path / "labels", columns(xywh, scores, place, encoding))
         try:
-            assert is_as_written(read(folder, box=encoding), xywh, scores)
+            data = read(folder, box=encoding)
         except DataError as error:
             assert "--pred-columns" in str(error)
+            continue
+        said = "".join(map(str, data.findings))
+        assert is_as_written(data, xywh, scores) or ("--pred-columns" in said and place == "conf-box")
 
 
 def test_a_few_inverted_corners_do_not_turn_a_file_into_sizes(tmp_path: Path) -> None:
@@ -194,13 +204,30 @@ def test_corners_as_fractions_have_the_ap_of_pycocotools(tmp_path: Path, place: 
 
 
 def test_the_advice_of_an_ambiguous_file_is_a_command_that_runs(tmp_path: Path) -> None:
-    write(tmp_path / "gt", np.array([[0.5, 0.5, 0.2, 0.2]]))
-    write(tmp_path / "pred", np.array([[0.5, 0.5, 0.2, 0.2, 0.3]]))
+    write(tmp_path / "gt", np.array([[10, 20, 50, 60]]))
+    write(tmp_path / "pred", np.array([[10, 20, 50, 60, 0.3]]))
     asked = run_here(tmp_path / "gt", tmp_path / "pred")
     assert asked.returncode == 3
     advice = FLAGS.search(asked.stderr)
     assert advice is not None
-    answered = run_here(tmp_path / "gt", tmp_path / "pred", *advice.group().split(), "--json")
+    box = ["--gt-box", str(advice["box"])]
+    answered = run_here(tmp_path / "gt", tmp_path / "pred", *box, *advice.group().split(), "--json")
     assert answered.returncode == 0
-    # The first reading that is offered is YOLO's: the box is that of the object, which makes AP 1.
-    assert json.loads(answered.stdout)["metrics"]["AP"] == pytest.approx(1, abs=1e-12)
+    assert json.loads(answered.stdout)["metrics"]["AP"] == pytest.approx(1, abs=1e-12)  # one box, found as it is
+
+
+def test_few_boxes_of_fractions_are_read_as_yolo_writes_them(tmp_path: Path) -> None:
+    data = read(write(tmp_path / "pred", np.array([[0.5, 0.5, 0.2, 0.4, 0.3]])))
+    assert is_as_written(data, np.array([[0.4, 0.3, 0.2, 0.4]]), np.array([0.3]))
+    (note,) = map(str, data.findings)
+    assert note.startswith("note[columns-assumed]")
+    assert "read as class cx cy w h conf, as YOLO writes it, but 1 box also fits as class conf cx cy w h" in note
+    assert "--pred-columns and --pred-box" in note
+
+
+def test_values_that_speak_against_the_convention_are_asked_about(tmp_path: Path) -> None:
+    # With a centre at 0.1 and a width of 0.6 the box would begin at -0.2. As corners, and as left, top, width and
+    # height behind or before a score, it lies in its image.
+    with pytest.raises(DataError, match=r"columns-ambiguous.*--pred-columns") as caught:
+        read(write(tmp_path / "pred", np.array([[0.1, 0.1, 0.6, 0.6, 0.3]])))
+    assert "cx cy w h" not in str(caught.value)

@@ -125,6 +125,7 @@ class ColumnChoice:
     assumption: str = ""
     is_undecided: bool = False
     fix: str = ""
+    encoding: str = ""  # where it was settled with the columns
 
 
 def named_columns(name: str) -> Columns:
@@ -240,13 +241,26 @@ def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnC
         return ColumnChoice(columns)
     if fits[best] <= IMPOSSIBLE:  # the boxes are broken, whatever is read: the checks of each line tell how
         return ColumnChoice(COLUMNS["box-conf"])
-    best_of = list({name: (name, encoding) for name, encoding in reversed(near)}.values())[::-1]
-    looks = " and as ".join(COLUMNS[name].fields(spelled(encoding)) for name, encoding in best_of)
+    usual = ("box-conf", options.box or "cxcywh")
+    if frame.units == "norm" and usual in near:
+        # Nearly all files of fractions are written so: to ask in every small set would help nobody.
+        others = ", ".join(_fields_of(reading) for reading in near if reading != usual)
+        fit_too = pluralise(len(six), "box also fits", "boxes also fit")
+        text = f"read as {_fields_of(usual)}, as YOLO writes it, but {fit_too} as {others}"
+        flags = f"--{options.role}-columns" + ("" if options.box else f" and --{options.role}-box")
+        return ColumnChoice(COLUMNS[usual[0]], text, fix=f"Settle it with {flags}.", encoding=usual[1])
+    best_of = list({reading[0]: reading for reading in reversed(near)}.values())[::-1]
+    looks = " and as ".join(map(_fields_of, best_of))
     flags = " or ".join(
         f"--{options.role}-columns {name} --{options.role}-box {encoding}" for name, encoding in best_of
     )
     text = f"{pluralise(len(six), 'box fits', 'boxes fit')} as {looks}: column 2 or column 6 can be the confidence"
     return ColumnChoice(columns, text, is_undecided=True, fix=f"Pass {flags}.")
+
+
+def _fields_of(reading: tuple[str, str]) -> str:
+    name, encoding = reading
+    return COLUMNS[name].fields(spelled(encoding))
 
 
 def _choose_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice:

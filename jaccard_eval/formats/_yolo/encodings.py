@@ -126,8 +126,8 @@ def fit(coords: FloatArray, encoding: str, frame: Frame, is_possible: BoolArray 
 def choose_encoding(coords: FloatArray, frame: Frame, *, is_scored: bool) -> EncodingChoice:
     """Return the encoding that the boxes (n, 4) support, and what has to be said about it.
 
-    `is_scored` where the lines have a score: then no convention says what is next to it, so that corners and sizes that
-    fit alike are an error. Without one, fractions are YOLO's, and pixels corners when nothing contradicts them.
+    Fractions are YOLO's where the boxes leave that possible. `is_scored` where the lines have a score: then pixels have
+    no convention, so that corners and sizes that fit alike are an error; else they are corners if nothing contradicts.
     """
     rows = distinct_rows(coords, frame)
     seen = frame.take(rows)
@@ -139,6 +139,9 @@ def choose_encoding(coords: FloatArray, frame: Frame, *, is_scored: bool) -> Enc
     is_foreign = not rivals and against["cxcywh"] > _FOREIGN_SHARE * len(coords)
     if not is_scored and frame.units == "norm" and (best == "cxcywh" or not is_foreign):
         return EncodingChoice("cxcywh")  # a set of labels as large as YOLO's has strays of many kinds
+    if rivals and frame.units == "norm" and "cxcywh" in (best, *rivals):
+        others = ", ".join(spelled(encoding) for encoding in (best, *rivals) if encoding != "cxcywh")
+        return EncodingChoice("cxcywh", f"read as cx cy w h, as YOLO writes it, but the boxes also fit as {others}")
     if "xyxy" in (best, *rivals) and rivals:
         return _corners_or_sizes(len(coords), best, rivals, against, is_scored=is_scored)
     if rivals:  # centre-size and left-top-size differ at the borders alone, where small sets have no box

@@ -12,7 +12,7 @@ from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray, from
 from jaccard_eval.data.dataset import Key, unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
-from jaccard_eval.formats._yolo.columns import Columns, choose_columns, named_columns, uses_names
+from jaccard_eval.formats._yolo.columns import ColumnChoice, Columns, choose_columns, named_columns, uses_names
 from jaccard_eval.formats._yolo.encodings import (
     FIELDS,
     HIGH,
@@ -412,6 +412,7 @@ class _Set:
     draft: Draft
     reporter: LineReporter
     columns: Columns
+    encoding: str  # empty: still to be found
     numbers: IntArray  # (n_lines,), behind the class
     by_name: bool
     difficult: BoolArray  # (n_lines,)
@@ -434,7 +435,8 @@ def add_boxes(
         reporter = replace(reporter, lines=lines)
     by_name = uses_names(lines)
     numbers = np.minimum(lines.trailing_numbers(), lines.count - 1) if by_name else lines.count - 1
-    columns = _settle_columns(draft, lines, numbers, file_sizes[lines.file], by_name=by_name)
+    choice = _settle_columns(draft, lines, numbers, file_sizes[lines.file], by_name=by_name)
+    columns = choice.columns
     good = check_columns(reporter, columns, numbers, by_name=by_name)
     if by_name and columns.shape == "box":
         numbers = np.minimum(numbers, columns.box_width)  # the rest ends the name
@@ -442,7 +444,13 @@ def add_boxes(
     if columns.shape == "polygon" and columns.sibling is not None and not columns.accepts(numbers[rows]).all():
         columns = columns.sibling  # boxes among polygons are polygons among boxes: the former have an encoding
     label_set = _Set(
-        draft=draft, reporter=reporter, columns=columns, numbers=numbers, by_name=by_name, difficult=difficult
+        draft=draft,
+        reporter=reporter,
+        columns=columns,
+        encoding=draft.options.box or choice.encoding,
+        numbers=numbers,
+        by_name=by_name,
+        difficult=difficult,
     )
     if not by_name:
         rows = rows[check_indices(reporter, rows, known.names, known.origin)]
@@ -452,18 +460,20 @@ def add_boxes(
     _add_rows(label_set, rows, keys, file_sizes, labels)
 
 
-def _settle_columns(draft: Draft, lines: LabelLines, numbers: IntArray, sizes: FloatArray, *, by_name: bool) -> Columns:
+def _settle_columns(
+    draft: Draft, lines: LabelLines, numbers: IntArray, sizes: FloatArray, *, by_name: bool
+) -> ColumnChoice:
     """Take the layout that the user named, else the one that the set supports; say what was assumed."""
     options = draft.options
     if options.columns is not None:
-        return named_columns(options.columns)
+        return ColumnChoice(named_columns(options.columns))
     choice = choose_columns(lines, numbers, sizes, by_name=by_name, options=options)
     fix = choice.fix or f"Name the layout with --{options.role}-columns (box-conf, conf-box, box-track, ...)."
     if choice.is_undecided:
         draft.findings.error("columns-ambiguous", Where(draft.path), choice.assumption, fix=fix)
     elif choice.assumption:
         draft.findings.note("columns-assumed", Where(draft.path), choice.assumption, fix=fix)
-    return choice.columns
+    return choice
 
 
 def _add_indexed_classes(label_set: _Set, rows: IntArray, known: KnownNames) -> IntArray:
@@ -567,9 +577,10 @@ def _settle_encoding(label_set: _Set, coords: FloatArray, sizes: FloatArray) -> 
             draft.findings.error("outline-encoding", Where(draft.path), f"{what} have no box encoding", fix=fix)
         draft.details.append(f"{label_set.columns.fields()}, {_UNITS[units]}")
         return units, "xyxy"
-    choice = choose_encoding(coords, Frame.of(coords, units, sizes), is_scored="conf" in label_set.columns.order)
-    encoding = options.box or choice.encoding
-    if options.box is None:
+    encoding = label_set.encoding
+    if not encoding:
+        choice = choose_encoding(coords, Frame.of(coords, units, sizes), is_scored="conf" in label_set.columns.order)
+        encoding = choice.encoding
         _mention_encoding(label_set, choice, len(coords))
     draft.details.append(f"{label_set.columns.fields(spelled(encoding))}, {_UNITS[units]}")
     return units, encoding
@@ -580,9 +591,9 @@ def _mention_encoding(label_set: _Set, choice: EncodingChoice, n: int) -> None:
     findings, role = label_set.draft.findings, label_set.draft.options.role
     where = Where(label_set.draft.path)
     if choice.severity is not Severity.ERROR:
-        add = findings.warning if choice.severity is Severity.WARNING else findings.note
         if choice.assumption:
-            add("box-assumed", where, choice.assumption, fix=f"Settle it with --{role}-box.")
+            fix = f"Settle it with --{role}-box."
+            findings.add_one(choice.severity, "box-assumed", where, choice.assumption, fix=fix)
     elif not findings.has("columns-ambiguous"):  # which names the encodings as well
         readings = (choice.encoding, *choice.rivals)
         looks = " and as ".join(map(spelled, readings))
