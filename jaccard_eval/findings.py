@@ -280,6 +280,7 @@ STOPS = (
 CODES = frozenset(
     {
         "annotation-id-duplicate",
+        "annotation-id-zero",
         "annotations-unused",
         "area-missing",
         "area-negative",

@@ -92,6 +92,8 @@ class Dataset:
         How the input was read, for the report ("class cx cy w h, normalised").
     has_no_class : bool
         Whether the input names no class: the one that its boxes have stands in for none.
+    zero_id : int, optional
+        Row of the one annotation with id 0, which some tools take for none.
     ignored : mapping of str to int
         What was set aside while reading, counted by reason.
     findings : tuple of Finding
@@ -109,6 +111,7 @@ class Dataset:
     reading: Reading = Reading()
     details: tuple[str, ...] = ()
     has_no_class: bool = False
+    zero_id: int | None = None
     ignored: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 

@@ -264,6 +264,7 @@ class Draft:
         self.ignored: Counter[str] = Counter()
         self.details: list[str] = []
         self.has_no_class = False  # the one that boxes have stands in for none
+        self.zero_id: int | None = None
         self._images: _Images | None = None
         self._classes: tuple[list[Key], list[str], bool] | None = None
         self._boxes: list[RawBoxes] = []
@@ -373,6 +374,7 @@ class Draft:
             reading=reading,
             details=tuple(self.details),
             has_no_class=self.has_no_class,
+            zero_id=self.zero_id,
             ignored=dict(sorted(self.ignored.items())),
             findings=self.findings.findings(),
         )

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import peer
 import pytest
 
 from jaccard_eval import DataError, evaluate
@@ -37,6 +38,41 @@ def codes(result: Any) -> set[str]:
 
 def test_a_box_with_annotation_id_0_is_an_ordinary_box(tmp_path: Path) -> None:
     assert evaluate(*scene(tmp_path, annotations=[annotation(id=0)], detections=[detection()]))["AP"] > 0.999
+
+
+def test_a_note_says_what_pycocotools_prints_of_an_annotation_with_id_0(tmp_path: Path) -> None:
+    # Annotation 0 is found first, a false positive to pycocotools; 1 is found, 2 is not; the crowd 3 is none of it. The
+    # detections that match 0 and 1 are small ones of medium objects, which tells what is ignored from what is wrong.
+    annotations = [
+        annotation(id=0, bbox=[10, 10, 33, 33], area=1089),
+        annotation(id=1, bbox=[100, 10, 33, 33], area=1089),
+        annotation(id=2, bbox=[200, 10, 50, 50]),
+        annotation(id=3, bbox=[300, 10, 50, 50], iscrowd=1),
+    ]
+    detections = [
+        detection(bbox=[10, 10, 30, 30]),
+        detection(bbox=[100, 10, 30, 30], score=0.8),
+        detection(bbox=[300, 10, 40, 40], score=0.7),
+    ]
+    gt, pred = scene(tmp_path, annotations=annotations, detections=detections)
+    document = json.loads(gt.read_text())
+    printed, plain = (peer.evaluate(one, detections)["stats"] for one in (document, peer.with_plain_ids(document)))
+    result = evaluate(gt, pred)
+    assert result["AP"] == pytest.approx(plain[0], abs=1e-12)
+    (note,) = (finding for finding in result.findings if finding.code == "annotation-id-zero")
+    assert printed[0] < plain[0] - 0.1
+    assert f"it prints AP {printed[0]:.4f}, where this is {plain[0]:.4f}" in note.message
+    assert "annotations[0]" in note.message
+
+
+@pytest.mark.parametrize("unmatched", [{"id": 7}, {"iscrowd": 1}, {"bbox": [200, 200, 50, 50]}])
+def test_nothing_is_said_of_id_0_where_pycocotools_prints_the_same(tmp_path: Path, unmatched: dict[str, Any]) -> None:
+    annotations = [annotation(id=0) | unmatched, annotation(id=1, bbox=[100, 10, 50, 50])]
+    detections = [detection(), detection(bbox=[100, 10, 50, 50], score=0.95)]
+    gt, pred = scene(tmp_path, annotations=annotations, detections=detections)
+    result = evaluate(gt, pred)
+    assert peer.evaluate(json.loads(gt.read_text()), detections)["stats"][0] == pytest.approx(result["AP"], abs=1e-12)
+    assert "annotation-id-zero" not in codes(result)
 
 
 def test_boxes_that_share_an_id_are_ordinary_boxes_with_a_note(tmp_path: Path) -> None:

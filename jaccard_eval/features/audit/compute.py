@@ -16,7 +16,13 @@ from jaccard_eval.features.audit.box_encoding import DOUBTED, check_readings
 from jaccard_eval.features.audit.box_places import check_offsets, check_outside, check_rounding
 from jaccard_eval.features.audit.class_maps import Confusion, check_classes
 from jaccard_eval.features.audit.context import AuditContext
-from jaccard_eval.features.audit.duplicates import check_copies, check_difficult, check_repeats, check_rows
+from jaccard_eval.features.audit.duplicates import (
+    check_copies,
+    check_difficult,
+    check_repeats,
+    check_rows,
+    check_zero_id,
+)
 from jaccard_eval.features.audit.images import check_images
 from jaccard_eval.features.audit.scores import check_scores, check_ties
 from jaccard_eval.findings import Finding, FindingLog
@@ -33,6 +39,7 @@ CHECKS: tuple[Check, ...] = (
     check_rows,
     check_copies,
     check_difficult,
+    check_zero_id,
     check_offsets,
     check_classes,
     check_scores,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,12 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.signature import row_hashes
 from jaccard_eval.features.audit.agreement import unflagged
 from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.matching.greedy import NO_PAIR
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.matching.order import stable_order
 from jaccard_eval.metrics.detection import DetectionMetrics
@@ -250,6 +252,32 @@ def check_difficult(context: AuditContext, findings: FindingLog) -> None:
             Where(context.gt.path, field="difficult"),
             f"{n:,} of {len(gt):,} objects are marked difficult and count like all others by protocol {protocol.name}",
             fix="--difficult ignore takes them for neither found nor missed, --difficult count says so.",
+        )
+
+
+def check_zero_id(context: AuditContext, findings: FindingLog) -> None:
+    """Note what pycocotools prints where an annotation has the id 0, if that is another AP."""
+    table, row = context.metrics.table, context.gt.zero_id
+    if row is None or table.protocol.name != COCO.name:
+        return
+    # It keeps the id of what a detection matched, and asks whether that is true: who matched 0 has matched nothing.
+    # What is ignored is known before, and stays ignored.
+    matched = (context.aligned.gt.source == row)[table.pair_gt]
+    lost = np.append(matched, False)[table.choice]
+    lost &= ~np.stack([table.ignored_match(area) for area in range(len(lost))])
+    if not lost.any():
+        return
+    theirs = replace(table, choice=np.where(lost, NO_PAIR, table.choice))
+    names = ("all classes",) if table.protocol.class_agnostic else context.aligned.class_names
+    metrics = DetectionMetrics(theirs, names, context.aligned.image_names)
+    # Many exporters count from 0: of a thousand objects, one more or less is nothing that anybody would see.
+    printed, given = (f"{measured.value(MetricRef(name='AP')).value:.4f}" for measured in (metrics, context.metrics))
+    if printed != given:
+        findings.note(
+            "annotation-id-zero",
+            Where(context.gt.path, record=f"annotations[{row}]", field="id"),
+            f"is 0, which pycocotools takes for no match: it prints AP {printed}, where this is {given}",
+            fix="Number the annotations from 1 if other tools read the file.",
         )
 
 

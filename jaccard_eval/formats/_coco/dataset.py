@@ -286,7 +286,10 @@ def _note_boxes(draft: Draft, columns: TruthColumns, place: Places) -> None:
     ignored = np.flatnonzero(columns.ignore == 1)
     summary = f"ignore is 1 in {len(ignored):,} of {n:,} records: it depends on the protocol whether these boxes count"
     _note(draft, "ignore-flag", ignored, place, summary)
-    repeated = count_given(columns.ids) - len(set(columns.ids) - {UNSET})
+    distinct = set(columns.ids) - {UNSET}
+    repeated = count_given(columns.ids) - len(distinct)
+    if 0 in distinct and not repeated:
+        draft.zero_id = columns.ids.index(0)
     draft.findings.add_rows(
         Severity.WARNING,
         "annotation-id-duplicate",
