@@ -85,16 +85,16 @@ def write_inputs(folder: Path) -> None:
     (folder / "data.yaml").write_text(f"names:\n{names}")
     picture = io.BytesIO()
     Image.new("1", (int(WIDTH), int(HEIGHT))).save(picture, "PNG")
-    (folder / "images").mkdir()
+    (folder / "pictures").mkdir()  # not "images", which is read with the labels beside it
     for row in range(len(scene.images)):
-        (folder / "images" / scene.images.name(row)).write_bytes(picture.getvalue())
+        (folder / "pictures" / scene.images.name(row)).write_bytes(picture.getvalue())
 
 
 def row(rival: Rival, folder: Path, rounds: int) -> str:
     """Race against one rival and return the row of the table."""
 
     def read(path: Path) -> object:
-        return load(path, options=ReadOptions(images=ImageFolder(folder / "images") if rival.pictures else None))
+        return load(path, options=ReadOptions(images=ImageFolder(folder / "pictures") if rival.pictures else None))
 
     ours, theirs = race(read, rival.reader, folder / rival.file, rounds)
     what = f"{rival.format_name} with pictures" if rival.pictures else rival.format_name
@@ -164,7 +164,7 @@ def read_with_elementtree(folder: Path) -> object:
 def read_yolo_with_globox(folder: Path) -> object:
     from globox import AnnotationSet
 
-    return AnnotationSet.from_yolo_v5(folder, image_folder=folder.parent / "images", image_extension=".png")
+    return AnnotationSet.from_yolo_v5(folder, image_folder=folder.parent / "pictures", image_extension=".png")
 
 
 def read_voc_with_globox(folder: Path) -> object:
@@ -177,7 +177,7 @@ def read_yolo_with_supervision(folder: Path) -> object:
     with warnings.catch_warnings(action="ignore"):  # that OpenCV is not installed
         import supervision
 
-    pictures, description = str(folder.parent / "images"), str(folder.parent / "data.yaml")
+    pictures, description = str(folder.parent / "pictures"), str(folder.parent / "data.yaml")
     return supervision.DetectionDataset.from_yolo(pictures, str(folder), description)
 
 

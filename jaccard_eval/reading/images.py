@@ -87,12 +87,17 @@ class ImageFolder:
 
         Links that lie in the folder are followed, for the user put them there; a `name` that leads out is not.
         """
+        with _as_header_reader():
+            return self._size(name)
+
+    def _size(self, name: str) -> tuple[int, int]:
         path = self.root / name
         where = Where(str(path))
-        if PurePath(name).is_absolute() or ".." in PurePath(name).parts:
+        parts = PurePath(name)
+        if parts.is_absolute() or ".." in parts.parts:
             fix = "Pass the folder that holds the pictures themselves."
             raise DataError.single("image-outside", where, "is outside the folder of images; not opened", fix=fix)
-        with files.open_regular(path) as file, _as_header_reader():
+        with files.open_regular(path) as file:
             width, height = _read_header(file, where)
         if width * height > MAX_PIXELS:
             claim = f"its header claims a size of {width} x {height} pixels"
@@ -105,13 +110,14 @@ class ImageFolder:
         """Return sizes (n, 2) of images, NaN where there is none or it cannot be read; the latter are findings."""
         sizes = unknown_sizes(len(names))
         failures: list[DataError] = []
-        for row, name in enumerate(names):
-            if name is None:
-                continue
-            try:
-                sizes[row] = self.size(name)
-            except DataError as error:
-                failures.append(error)
+        with _as_header_reader():  # once for all of them: a tenth of the time, image by image
+            for row, name in enumerate(names):
+                if name is None:
+                    continue
+                try:
+                    sizes[row] = self._size(name)
+                except DataError as error:
+                    failures.append(error)
         files.record_failures(failures, findings, severity=severity)
         return sizes
 
