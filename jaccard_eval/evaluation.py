@@ -95,18 +95,6 @@ def load(
     return read_dataset(Path(source), replace(options or ReadOptions(), role=role), format_name)
 
 
-def load_both(gt: Input, pred: Input) -> tuple[Dataset, Dataset]:
-    """Read both sides of an evaluation; a DataError has every problem of both."""
-    read = read_both(gt, pred)
-    if read.gt is None or read.pred is None or read.errors:
-        raise DataError(read.errors)
-    if isinstance(gt.source, BoxTable) and isinstance(pred.source, BoxTable):
-        # Bare arrays have the same images: what only one side uses is an image without boxes on the other.
-        images = _counted_images(max(len(read.gt.images), len(read.pred.images)))
-        return replace(read.gt, images=images), replace(read.pred, images=images)
-    return read.gt, read.pred
-
-
 def read_both(gt: Input, pred: Input) -> Readings:
     """Read what can be read of both sides; sides that were given in the wrong order are read as what they are."""
     gt_side, gt_errors = gt.attempt("gt")
@@ -200,9 +188,16 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
 
     A DataError says that an input cannot be used, or that the two do not belong together.
     """
-    gt_side, pred_side = load_both(
+    read = read_both(
         Input(gt, options.gt_format, options.gt_options), Input(pred, options.pred_format, options.pred_options)
     )
+    gt_side, pred_side = read.gt, read.pred
+    if gt_side is None or pred_side is None or read.errors:
+        raise DataError(read.errors)
+    if isinstance(gt, BoxTable) and isinstance(pred, BoxTable):
+        # Bare arrays have the same images: what only one side uses is an image without boxes on the other.
+        images = _counted_images(max(len(gt_side.images), len(pred_side.images)))
+        gt_side, pred_side = replace(gt_side, images=images), replace(pred_side, images=images)
     if options.drop_duplicates:
         gt_side, pred_side = _without_repeats(gt_side), _without_repeats(pred_side)
     if options.score_min is not None:

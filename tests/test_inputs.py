@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from jaccard_eval import BoxTable
-from jaccard_eval.evaluation import Input, load_both, read_alone, read_both
+from jaccard_eval import BoxTable, Dataset
+from jaccard_eval.evaluation import Input, load_and_align, read_alone, read_both
 from jaccard_eval.findings import DataError
-from jaccard_eval.options import ReadOptions
+from jaccard_eval.options import ReadOptions, SideOptions
 
 BOX = [10, 10, 20, 20]
 TRUTH = {
@@ -31,19 +31,24 @@ def yolo(folder: Path, name: str, line: str) -> Input:
     return Input(folder / name)
 
 
-def codes(error: DataError) -> list[str]:
-    return [finding.code for finding in error.findings]
+def both(gt: Input, pred: Input) -> tuple[Dataset, Dataset]:
+    readings = read_both(gt, pred)
+    assert readings.gt is not None and readings.pred is not None and not readings.errors
+    return readings.gt, readings.pred
+
+
+def error_codes(gt: Input, pred: Input) -> list[str]:
+    return [error.code for error in read_both(gt, pred).errors]
 
 
 def test_both_sides_are_read_in_their_roles(tmp_path: Path) -> None:
-    ours, theirs = load_both(coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", RESULTS))
-    assert (ours.role, theirs.role) == ("gt", "pred")
+    gt, pred = both(coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", RESULTS))
+    assert (gt.role, pred.role) == ("gt", "pred")
 
 
 def test_problems_of_both_sides_are_told_at_once(tmp_path: Path) -> None:
-    with pytest.raises(DataError) as raised:
-        load_both(Input(tmp_path / "no.json"), coco(tmp_path, "pred.json", [{**RESULTS[0], "bbox": [1, 2, 3]}]))
-    assert codes(raised.value) == ["file-missing", "bbox-length"]
+    pred = coco(tmp_path, "pred.json", [{**RESULTS[0], "bbox": [1, 2, 3]}])
+    assert error_codes(Input(tmp_path / "no.json"), pred) == ["file-missing", "bbox-length"]
 
 
 @pytest.mark.parametrize("layout", ["coco", "yolo"])
@@ -51,45 +56,43 @@ def test_swapped_sides_are_recognised_with_the_repair(tmp_path: Path, layout: st
     if layout == "coco":
         truth, results = coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", RESULTS)
     else:
-        truth, results = yolo(tmp_path, "labels", "0 .5 .5 .2 .2"), yolo(tmp_path, "found", "0 .5 .5 .2 .2 .9")
+        truth, results = yolo(tmp_path, "labels", "0 .5 .5 .9 .2"), yolo(tmp_path, "found", "0 .5 .5 .9 .2 .9")
     readings = read_both(results, truth)  # the wrong way round
     assert readings.gt is not None and readings.pred is not None
     assert (readings.gt.path, readings.pred.path) == (str(truth.source), str(results.source))
     assert [(error.code, error.fix) for error in readings.errors] == [
         ("sides-swapped", f"Pass --gt {truth.source} --pred {results.source}.")
     ]
-    with pytest.raises(DataError):
-        load_both(results, truth)
+    with pytest.raises(DataError, match="sides-swapped"):
+        load_and_align(results.source, truth.source, SideOptions())
 
 
 def test_predictions_without_scores_are_not_taken_for_swapped(tmp_path: Path) -> None:
-    with pytest.raises(DataError) as raised:
-        load_both(coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", TRUTH))
-    assert codes(raised.value) == ["score-missing"]
+    assert error_codes(coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", TRUTH)) == ["score-missing"]
 
 
 def test_one_input_is_predictions_where_it_has_scores(tmp_path: Path) -> None:
     assert read_alone(coco(tmp_path, "gt.json", TRUTH)).role == "gt"
     assert read_alone(coco(tmp_path, "pred.json", RESULTS)).role == "pred"
-    assert read_alone(yolo(tmp_path, "labels", "0 .5 .5 .2 .2")).role == "gt"
-    assert read_alone(yolo(tmp_path, "found", "0 .5 .5 .2 .2 .9")).role == "pred"
+    assert read_alone(yolo(tmp_path, "labels", "0 .5 .5 .9 .2")).role == "gt"
+    assert read_alone(yolo(tmp_path, "found", "0 .5 .5 .9 .2 .9")).role == "pred"
     assert read_alone(Input(BoxTable.from_arrays([0], [0], [[0, 0, 1, 1]], score=[0.5]))).role == "pred"
 
 
 def test_the_role_of_one_input_can_be_forced(tmp_path: Path) -> None:
-    assert read_alone(yolo(tmp_path, "found", "0 .5 .5 .2 .2 .9"), "gt").boxes.score is None
+    assert read_alone(yolo(tmp_path, "found", "0 .5 .5 .9 .2 .9"), "gt").boxes.score is None
 
 
 def test_a_broken_list_of_results_is_told_as_such_and_not_as_broken_ground_truth(tmp_path: Path) -> None:
     with pytest.raises(DataError) as raised:
         read_alone(coco(tmp_path, "pred.json", [{**RESULTS[0], "bbox": [1, 2, 3]}]))
-    assert codes(raised.value) == ["bbox-length"]
+    assert [finding.code for finding in raised.value.findings] == ["bbox-length"]
 
 
 def test_broken_ground_truth_is_told_as_such(tmp_path: Path) -> None:
     with pytest.raises(DataError) as raised:
         read_alone(coco(tmp_path, "gt.json", {**TRUTH, "images": []}))
-    assert "section-empty" in codes(raised.value)
+    assert "section-empty" in [finding.code for finding in raised.value.findings]
 
 
 VOC = """<annotation><object><name>{}</name><bndbox><xmin>10</xmin><ymin>10</ymin><xmax>30</xmax><ymax>30</ymax>
@@ -110,7 +113,7 @@ def numbered_beside_named(folder: Path, **names: str) -> tuple[Input, Input]:
 @pytest.mark.parametrize("place", ["voc.names", "obj.names", "voc_classes.txt", "dets/classes.txt", "dets/data.yaml"])
 def test_classes_that_are_numbers_are_named_by_the_one_names_file_above(place: str, tmp_path: Path) -> None:
     text = "names: [cat, dog]\n" if place.endswith(".yaml") else "cat\ndog\n"
-    gt, pred = load_both(*numbered_beside_named(tmp_path / "r", **{place: text}))
+    gt, pred = both(*numbered_beside_named(tmp_path / "r", **{place: text}))
     assert pred.labels.names[int(pred.boxes.label[0])] == "dog"
     assert gt.labels.names == ("dog",)
     if not place.startswith("dets/"):  # what lies two levels above labels is found by their reader
@@ -135,24 +138,24 @@ def test_classes_that_are_numbers_are_named_by_the_one_names_file_above(place: s
 def test_a_names_file_above_that_may_be_of_other_data_is_not_used(
     names: dict[str, str], why: str, tmp_path: Path
 ) -> None:
-    _, pred = load_both(*numbered_beside_named(tmp_path / "r", **names))
+    _, pred = both(*numbered_beside_named(tmp_path / "r", **names))
     assert (pred.labels.keys, pred.labels.named) == ((1,), False), why
 
 
 def test_names_that_the_user_gives_go_before_a_names_file_above(tmp_path: Path) -> None:
     gt, pred = numbered_beside_named(tmp_path / "r", **{"voc.names": "cat\ndog\n"})
     given = Input(pred.source, options=ReadOptions(box="xyxy", units="px", names=("dog", "cat")))
-    assert load_both(gt, given)[1].labels.names == ("dog", "cat")
+    assert both(gt, given)[1].labels.names == ("dog", "cat")
 
 
 def test_an_index_that_is_no_id_of_the_other_side_is_named(tmp_path: Path) -> None:
     (tmp_path / "my.names").write_text("dog\ncat\n")
     results = [{**RESULTS[0], "category_id": 0}]
-    gt, pred = load_both(coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", results))
+    gt, pred = both(coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", results))
     assert (gt.labels.names, pred.labels.names[int(pred.boxes.label[0])]) == (("dog",), "dog")
 
 
 def test_ids_are_not_named_where_the_other_side_has_ids(tmp_path: Path) -> None:
     (tmp_path / "coco.names").write_text("cat\ndog\n")
-    _, pred = load_both(coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", RESULTS))
+    _, pred = both(coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", RESULTS))
     assert (pred.labels.keys, pred.labels.named) == ((1,), False)
