@@ -36,6 +36,12 @@ def looks_like(peek: Peek) -> Likeness | None:
     """Rate a text by its first lines: an image, a class and a box each."""
     if peek.is_folder or peek.kind is not Kind.TEXT or peek.suffix not in (".txt", ""):
         return None
+    from jaccard_eval.reading.tabular.columns import is_header  # only where a list is possible
+    from jaccard_eval.reading.tabular.rows import split_first_line
+
+    # The rows of a table with a header may be such lines as well, and its header says what they are.
+    if peek.lines and is_header(split_first_line(peek.lines[0])[1]):
+        return None
     found = [label for line in peek.lines if (label := _split(line)) is not None]
     if not found or len(found) * 2 <= len(peek.lines):
         return None
