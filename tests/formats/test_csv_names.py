@@ -86,8 +86,6 @@ def test_rarer_names_of_scores_are_known(load: Load, column: str) -> None:
         ("xmin=10,ymin=20,xmax=40,ymax=60", "x0=1,y0=2,x1=3,y1=4"),
         ("xmin=10,ymin=20,xmax=40,ymax=60", "width=100,height=90"),
         ("bbox=10 20 30 40", "bbox_x1=1,bbox_y1=2,bbox_x2=3,bbox_y2=4"),
-        # Neither class names this table's only class: it was read as a class 0 before.
-        ("image_id=7,bbox=10 20 30 40", "labels=cat"),
     ],
 )
 def test_a_rarer_name_changes_nothing_where_a_usual_one_is_there(load: Load, usual: str, rare: str) -> None:
@@ -100,7 +98,7 @@ def test_a_rarer_name_changes_nothing_where_a_usual_one_is_there(load: Load, usu
         base = {"image": "a.png", "class": "dog", "score": "0.5"}
     if "image_id" in own:
         del base["image"]
-    if "labels" in rare or "category_id" in own:
+    if "category_id" in own:
         del base["class"]
     added = dict(pair.split("=") for pair in rare.split(","))
     alone, beside = load(table(base | own), "pred"), load(table(added | base | own), "pred")
@@ -108,6 +106,13 @@ def test_a_rarer_name_changes_nothing_where_a_usual_one_is_there(load: Load, usu
     assert beside.labels.keys == alone.labels.keys
     assert beside.boxes.score is not None
     assert beside.boxes.score.tolist() == [0.5]
+
+
+def test_a_rarer_name_is_the_class_of_packed_boxes_and_none_of_strings(load: Load) -> None:
+    assert values(load("image_id,bbox,species\n7,10 20 30 40,cat\n"))[1] == ["cat"]
+    data = load("image_id,PredictionString,species\n7,0.5 10 20 30 40,cat\n", "pred")
+    assert values(data)[1] == ["0"]
+    assert "all boxes are of class 0" in message(data, "csv-one-class")
 
 
 @pytest.mark.parametrize("asked", ["xywh", "xyxy"])
@@ -284,3 +289,11 @@ def test_columns_of_typed_tables_are_named_alike(tmp_path: Path) -> None:
     pandas.DataFrame({"image_id": [7], "objects": objects}).to_parquet(tmp_path / "nested.parquet")
     data = read_dataset(tmp_path / "nested.parquet", ReadOptions(columns="class=palm_class"))
     assert values(data) == ([7], ["oil"], [[10, 20, 30, 40]])
+
+
+@pytest.mark.parametrize("header", ["image,class,xmin,ymin,xmax,ymax", "img_name,species,x0,y0,x1,y1"])
+def test_a_table_that_is_called_txt_is_read_by_its_header(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "boxes.txt"
+    path.write_text(f"{header}\n" + "a.png,3,10,20,40,60\n" * 3)
+    data = read_dataset(path, ReadOptions())
+    assert (data.format, values(data)[2][0]) == ("csv", [10, 20, 30, 40])

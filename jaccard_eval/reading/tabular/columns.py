@@ -200,7 +200,7 @@ def count_known(header: Sequence[str]) -> int:
 
 # What a user calls a column by its meaning, beside the usual names themselves.
 _MEANINGS = {"box": "bbox", "string": "prediction_string"}
-_UNNAMED = " (not used)"
+NOT_USED = " (not used)"  # behind the names of columns that do not count
 
 
 def read_naming(text: str | None) -> dict[str, str]:
@@ -231,7 +231,7 @@ def meant_header(header: Sequence[str], naming: Mapping[str, str]) -> tuple[str,
         return tuple(header)
     groups = (group for group in (IMAGE, CLASS, SCORE, AREA, *FLAGS.values()) if {*group} & {*naming})
     hidden = _compacted(naming, _other_boxes(naming), *groups)
-    meant = [f"{name}{_UNNAMED}" if _compact(name) in hidden else name for name in header]
+    meant = [f"{name}{NOT_USED}" if _compact(name) in hidden else name for name in header]
     for meaning, column in naming.items():
         position = _find_column(header, column)
         if position is not None:
@@ -350,7 +350,7 @@ def resolve_columns(header: Sequence[str], options: ReadOptions, findings: Findi
     if absent:
         return None
     lacks = {meaning: position for meaning, position in (("image", image), ("class", label)) if position is None}
-    unknown = [name for name in header if _compact(name) not in _KNOWN and not name.endswith(_UNNAMED)]
+    unknown = [name for name in header if _compact(name) not in _KNOWN and not name.endswith(NOT_USED)]
     choices = {meaning: [name for name in unknown if _is_like(name, meaning)] for meaning in lacks}
     for meaning, aliases in (("image", _USUAL_IMAGE), ("class", _USUAL_CLASS)):
         if meaning in lacks:
@@ -439,8 +439,8 @@ def _counted(header: tuple[str, ...]) -> dict[str, list[int]]:
             at.setdefault(name, []).append(position)
     usual = {name: positions for name, positions in at.items() if name in _USUAL}
     has_image, has_class = _pick(usual, _USUAL_IMAGE) is not None, _pick(usual, _USUAL_CLASS) is not None
-    # Packed boxes and strings of boxes need no class, so that these tables are read with the usual names alone.
-    has_class = has_class or (has_image and _pick(usual, (*PACKED, *STRINGS)) is not None)
+    # Strings of boxes have classes of their own, or one class: a column beside them speaks of the image.
+    has_class = has_class or _pick(usual, STRINGS) is not None
     has_box = bool(_whole_layouts(usual, LAYOUTS)) or _pick_all(usual, PACKED) is not None
     rare = _compacted(
         () if has_image else IMAGE,

@@ -12,9 +12,11 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.tabular.boxes import NO_CLASS, looks_normalised, note_no_class
 from jaccard_eval.reading.tabular.columns import (
     IMAGE,
+    NOT_USED,
     RowIndices,
     TextArray,
     lacks_class,
+    outdone_names,
     parse_numbers,
     position_of_strings,
 )
@@ -67,6 +69,8 @@ def _unfold(sheet: Sheet, at: int, draft: Draft) -> Sheet:
     others = [position for position in range(len(sheet.header)) if position != at]
     # A single other column can only be the image, whatever it is called.
     beside = [IMAGE[0]] if len(others) == 1 else [sheet.header[position] for position in others]
+    # What did not count beside the strings does not count because they are gone.
+    beside = [f"{name}{NOT_USED}" if name in outdone_names(sheet.header) else name for name in beside]
     titles = beside if len(others) == 1 else [sheet.titles[position] for position in others]
     taken = sheet.take(rows[order])
     return replace(
