@@ -276,7 +276,7 @@ def check_zero_id(context: AuditContext, findings: FindingLog) -> None:
         findings.note(
             "annotation-id-zero",
             Where(context.gt.path, record=f"annotations[{row}]", field="id"),
-            f"is 0, which pycocotools takes for no match: it prints AP {printed}, where this is {given}",
+            f"is 0, which pycocotools takes for no match: it prints AP {printed} in place of {given}",
             fix="Number the annotations from 1 if other tools read the file.",
         )
 
