@@ -23,7 +23,7 @@ PairChoice = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Contest:
+class MatchProblem:
     """What detections compete for."""
 
     # Sorted by detection; a detection's row says when it is served, within its image and class.
@@ -37,7 +37,7 @@ class Contest:
     last_wins: bool
 
 
-def assign_best_free(contest: Contest) -> tuple[IntArray, PairChoice]:
+def assign_best_free(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
     """Let each detection, by score, take the best ground truth that is still free (COCO).
 
     Ground truth that counts comes before ignored, then the highest overlap, then the later one in the file. Returns
@@ -45,32 +45,32 @@ def assign_best_free(contest: Contest) -> tuple[IntArray, PairChoice]:
 
     Source: pycocotools 2.0.11 ``cocoeval.py``, ``COCOeval.evaluateImg``.
     """
-    segments = _Segments.of(contest.pairs)
-    n_areas, n_gt = contest.ignored.shape
+    segments = _Segments.of(problem.pairs)
+    n_areas, n_gt = problem.ignored.shape
     # Most detections have one candidate that is wanted only by others with one candidate. They need no rounds: whoever
     # comes first takes it, at each threshold, and in all area ranges alike, as there is nothing to prefer.
     single = segments.stop - segments.start == 1
     pairs, _ = segments.take(~single).expand()
     wanted_by_others = np.zeros(n_gt, dtype=np.bool_)
-    wanted_by_others[contest.pairs.gt[pairs]] = True
-    alone = single & ~wanted_by_others[contest.pairs.gt[segments.start]]
+    wanted_by_others[problem.pairs.gt[pairs]] = True
+    alone = single & ~wanted_by_others[problem.pairs.gt[segments.start]]
     settled, waiting = segments.take(alone), segments.take(~alone)
-    first_come = np.full((len(contest.thresholds), len(segments)), NO_PAIR, dtype=np.int32)
-    first_come[:, settled.number] = _first_come(contest, settled.start)
+    first_come = np.full((len(problem.thresholds), len(segments)), NO_PAIR, dtype=np.int32)
+    first_come[:, settled.number] = _first_come(problem, settled.start)
     choice = np.repeat(first_come[None], n_areas, axis=0)
-    preferred = _by_preference(contest, waiting)
+    preferred = _by_preference(problem, waiting)
     # What is taken differs by area range and threshold, so that each has a memory of its own: (A, T, n_gt).
     taken = np.zeros((*choice.shape[:2], n_gt), dtype=np.bool_)
     # Each round decides at least the first detection of every group in which anybody waits, so the loop ends.
     while len(waiting):
-        ready = _ready(contest, waiting)
+        ready = _ready(problem, waiting)
         served = waiting.take(ready)
-        choice[..., served.number] = _choose(contest, served, preferred, taken)
+        choice[..., served.number] = _choose(problem, served, preferred, taken)
         waiting = waiting.take(~ready)
     return segments.detection, choice
 
 
-def assign_best_any(contest: Contest) -> tuple[IntArray, PairChoice]:
+def assign_best_any(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
     """Let each detection claim the ground truth it overlaps most, taken or not; the first claim wins (VOC).
 
     A detection whose best ground truth was claimed before stays unmatched even if another would do. Ignored ground
@@ -78,14 +78,14 @@ def assign_best_any(contest: Contest) -> tuple[IntArray, PairChoice]:
 
     Source: PASCAL VOC development kit, ``VOCevaldet.m``.
     """
-    segments = _Segments.of(contest.pairs)
+    segments = _Segments.of(problem.pairs)
     # (c,) The most preferred pair of each detection. Whether it counts plays no part: the kit takes the maximum over
     # all boxes of the image, difficult and taken ones too, before it looks at either.
-    best = _by_preference(contest, segments)[segments.stop - 1]
-    gt = contest.pairs.gt[best]
-    reaches = contest.pairs.overlap[best] >= contest.thresholds[:, None]  # (T, c)
-    choice = np.full((len(contest.ignored), *reaches.shape), NO_PAIR, dtype=np.int32)
-    for a, ignored in enumerate(contest.ignored):
+    best = _by_preference(problem, segments)[segments.stop - 1]
+    gt = problem.pairs.gt[best]
+    reaches = problem.pairs.overlap[best] >= problem.thresholds[:, None]  # (T, c)
+    choice = np.full((len(problem.ignored), *reaches.shape), NO_PAIR, dtype=np.int32)
+    for a, ignored in enumerate(problem.ignored):
         for t, reached in enumerate(reaches):
             # By descending score, as detections of a class stand in that order: the first claim is the best one.
             claims = np.flatnonzero(reached)
@@ -129,64 +129,64 @@ class _Segments:
         return np.arange(int(sizes.sum())) + np.repeat(self.start - offset, sizes), offset
 
 
-def _first_come(contest: Contest, pairs: IntArray) -> PairChoice:
+def _first_come(problem: MatchProblem, pairs: IntArray) -> PairChoice:
     """Give each ground truth to the first detection that reaches the threshold; shape (T, p)."""
     # `reduceat` refuses to reduce nothing.
     if len(pairs) == 0:
-        return np.zeros((len(contest.thresholds), 0), dtype=np.int32)
+        return np.zeros((len(problem.thresholds), 0), dtype=np.int32)
     # Pairs come by detection, so that a stable sort by ground truth leaves those of each in the order of their scores.
-    order = stable_order(contest.pairs.gt[pairs])
-    gt, pair = contest.pairs.gt[pairs][order], pairs[order].astype(np.int32)
+    order = stable_order(problem.pairs.gt[pairs])
+    gt, pair = problem.pairs.gt[pairs][order], pairs[order].astype(np.int32)
     new = starts_of_runs(gt)
     place = np.arange(len(order), dtype=np.int32)
-    reaches = contest.pairs.overlap[pair] >= contest.thresholds[:, None]  # (T, p)
+    reaches = problem.pairs.overlap[pair] >= problem.thresholds[:, None]  # (T, p)
     # Where nobody reaches a threshold, the first place is one that does not exist.
     first = np.minimum.reduceat(np.where(reaches, place, len(order)), np.flatnonzero(new), axis=1)
-    wins = reaches & ((first[:, np.cumsum(new) - 1] == place) | contest.reusable[gt])
+    wins = reaches & ((first[:, np.cumsum(new) - 1] == place) | problem.reusable[gt])
     choice = np.full(wins.shape, NO_PAIR, dtype=np.int32)
     choice[:, order] = np.where(wins, pair, NO_PAIR)
     return choice
 
 
-def _by_preference(contest: Contest, segments: _Segments) -> IntArray:
+def _by_preference(problem: MatchProblem, segments: _Segments) -> IntArray:
     """Return the pairs of each segment, in its place, the most preferred last: by overlap, then place in the file."""
     # `lexsort` sorts by its last key first; detections keep their places, as they come in ascending order already.
     pairs, _ = segments.expand()
-    det, gt, overlap = contest.pairs.det[pairs], contest.pairs.gt[pairs], contest.pairs.overlap[pairs]
-    preferred = np.arange(len(contest.pairs))
-    preferred[pairs] = pairs[np.lexsort((gt if contest.last_wins else -gt, overlap, det))]
+    det, gt, overlap = problem.pairs.det[pairs], problem.pairs.gt[pairs], problem.pairs.overlap[pairs]
+    preferred = np.arange(len(problem.pairs))
+    preferred[pairs] = pairs[np.lexsort((gt if problem.last_wins else -gt, overlap, det))]
     return preferred
 
 
-def _ready(contest: Contest, waiting: _Segments) -> BoolArray:
+def _ready(problem: MatchProblem, waiting: _Segments) -> BoolArray:
     """Mark the detections that are first in line at all ground truth they compete for; nobody competes for a crowd."""
     pairs, starts = waiting.expand()
-    gt = contest.pairs.gt[pairs]
-    det = contest.pairs.det[pairs]
+    gt = problem.pairs.gt[pairs]
+    det = problem.pairs.det[pairs]
     # Empty, not zeros: only entries that are written on the next line are read.
-    first = np.empty(contest.ignored.shape[1], dtype=np.int64)
+    first = np.empty(problem.ignored.shape[1], dtype=np.int64)
     # Of several assignments the last one stays. Backwards, that is the smallest detection, as pairs ascend.
     first[gt[::-1]] = det[::-1]
-    return np.logical_and.reduceat((first[gt] == det) | contest.reusable[gt], starts)
+    return np.logical_and.reduceat((first[gt] == det) | problem.reusable[gt], starts)
 
 
-def _choose(contest: Contest, served: _Segments, preferred: IntArray, taken: BoolArray) -> PairChoice:
+def _choose(problem: MatchProblem, served: _Segments, preferred: IntArray, taken: BoolArray) -> PairChoice:
     """Decide for detections that do not compete with each other; marks what they take. Returns shape (A, T, s)."""
     position, starts = served.expand()
     pair = preferred[position]
-    gt = contest.pairs.gt[pair]
+    gt = problem.pairs.gt[pair]
     rank = position - np.repeat(served.start, served.stop - served.start) + 1  # 1 is the least preferred
     # More than any rank, so that the worst ground truth that counts comes before the best that is ignored. Ranks in
     # place of overlaps make one integer of both, whose maximum is found for all area ranges and thresholds at once.
     bonus = int(rank.max()) + 1
-    worth = rank + np.where(contest.ignored[:, gt], 0, bonus)  # (A, p)
-    within = contest.pairs.overlap[pair] >= contest.thresholds[:, None]  # (T, p)
+    worth = rank + np.where(problem.ignored[:, gt], 0, bonus)  # (A, p)
+    within = problem.pairs.overlap[pair] >= problem.thresholds[:, None]  # (T, p)
     usable = within & ~taken[:, :, gt]  # (A, T, p)
     best = np.maximum.reduceat(np.where(usable, worth[:, None, :].astype(np.int32), 0), starts, axis=2)
     # Back from worth to rank, from rank to the pair; valid where best > 0, which is where anything was usable.
     chosen = preferred[served.start + np.where(best > bonus, best - bonus, best) - 1]
     a, t, s = np.nonzero(best)
-    won = contest.pairs.gt[chosen[a, t, s]]
+    won = problem.pairs.gt[chosen[a, t, s]]
     # No two of those served want one ground truth, but a crowd, which is never taken: no assignment is lost.
-    taken[a, t, won] = ~contest.reusable[won]
+    taken[a, t, won] = ~problem.reusable[won]
     return np.where(best > 0, chosen, NO_PAIR).astype(np.int32)

@@ -13,7 +13,7 @@ from jaccard_eval.matching.candidates import Pairs, candidate_pairs
 from jaccard_eval.matching.greedy import (
     LARGEST_THRESHOLD,
     NO_PAIR,
-    Contest,
+    MatchProblem,
     PairChoice,
     assign_best_any,
     assign_best_free,
@@ -143,7 +143,7 @@ def match_boxes(
     ignored = np.stack([flagged | (gt.area < area.low) | (gt.area > area.high) for area in protocol.areas])
     assign = assign_best_free if protocol.assignment == "best_free" else assign_best_any
     candidate, choice = assign(
-        Contest(
+        MatchProblem(
             pairs=pairs,
             thresholds=thresholds,
             ignored=ignored[:, order],

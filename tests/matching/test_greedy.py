@@ -11,25 +11,25 @@ from hypothesis import strategies as st
 
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.matching.candidates import Pairs
-from jaccard_eval.matching.greedy import NO_PAIR, Contest, assign_best_any, assign_best_free
+from jaccard_eval.matching.greedy import NO_PAIR, MatchProblem, assign_best_any, assign_best_free
 from jaccard_eval.matching.order import IntArray
 
 THRESHOLDS = np.array([0.3, 0.5, 0.7])
 
 
-def contest(
+def problem(
     overlap: list[list[float]],
     *,
     thresholds: tuple[float, ...] = (0.5,),
     ignored: list[int] | None = None,
     reusable: list[int] | None = None,
     last_wins: bool = True,
-) -> Contest:
-    """Draw a contest as a matrix: rows are detections by score, columns ground truth; 0 is no candidate."""
+) -> MatchProblem:
+    """Draw a problem as a matrix: rows are detections by score, columns ground truth; 0 is no candidate."""
     matrix = np.array(overlap, dtype=np.float64).reshape(len(overlap), -1)
     det, gt = np.nonzero(matrix)
     n = matrix.shape[1]
-    return Contest(
+    return MatchProblem(
         pairs=Pairs(det, gt, matrix[det, gt]),
         thresholds=np.array(thresholds),
         ignored=np.array([ignored or [0] * n], dtype=np.bool_),
@@ -38,28 +38,28 @@ def contest(
     )
 
 
-def taken(given_contest: Contest, assign: object = assign_best_free, t: int = 0) -> dict[int, int]:
+def taken(given_problem: MatchProblem, assign: object = assign_best_free, t: int = 0) -> dict[int, int]:
     """Which ground truth each detection takes at a threshold."""
-    detections, choice = assign(given_contest)  # type: ignore[operator]
-    gt = given_contest.pairs.gt
+    detections, choice = assign(given_problem)  # type: ignore[operator]
+    gt = given_problem.pairs.gt
     return {int(d): int(gt[pair]) for d, pair in zip(detections, choice[0, t], strict=True) if pair != NO_PAIR}
 
 
 def test_the_best_free_box_is_taken_when_the_best_is_gone() -> None:
-    assert taken(contest([[0.9, 0.6], [0.8, 0.7]])) == {0: 0, 1: 1}
+    assert taken(problem([[0.9, 0.6], [0.8, 0.7]])) == {0: 0, 1: 1}
 
 
 def test_only_the_best_box_counts_under_the_rule_of_voc() -> None:
-    assert taken(contest([[0.9, 0.6], [0.8, 0.7]], last_wins=False), assign_best_any) == {0: 0}
+    assert taken(problem([[0.9, 0.6], [0.8, 0.7]], last_wins=False), assign_best_any) == {0: 0}
 
 
 def test_a_box_is_claimed_by_score_even_where_a_later_detection_fits_better() -> None:
-    assert taken(contest([[0.55], [0.95]])) == {0: 0}
-    assert taken(contest([[0.55], [0.95]]), assign_best_any) == {0: 0}
+    assert taken(problem([[0.55], [0.95]])) == {0: 0}
+    assert taken(problem([[0.55], [0.95]]), assign_best_any) == {0: 0}
 
 
 def test_a_claim_below_the_threshold_is_no_claim() -> None:
-    low_then_high = contest([[0.55], [0.95]], thresholds=(0.5, 0.6))
+    low_then_high = problem([[0.55], [0.95]], thresholds=(0.5, 0.6))
     assert [taken(low_then_high, t=t) for t in (0, 1)] == [{0: 0}, {1: 0}]
     assert [taken(low_then_high, assign_best_any, t=t) for t in (0, 1)] == [{0: 0}, {1: 0}]
 
@@ -67,75 +67,75 @@ def test_a_claim_below_the_threshold_is_no_claim() -> None:
 @pytest.mark.parametrize(("last_wins", "winner"), [(True, 1), (False, 0)])
 def test_of_equal_overlaps_the_protocol_says_which_wins(last_wins: bool, winner: int) -> None:
     for assign in (assign_best_free, assign_best_any):
-        assert taken(contest([[0.6, 0.6]], last_wins=last_wins), assign) == {0: winner}
+        assert taken(problem([[0.6, 0.6]], last_wins=last_wins), assign) == {0: winner}
 
 
 def test_a_box_that_counts_is_preferred_to_an_ignored_one_of_higher_overlap() -> None:
-    assert taken(contest([[0.6, 0.9]], ignored=[0, 1])) == {0: 0}
+    assert taken(problem([[0.6, 0.9]], ignored=[0, 1])) == {0: 0}
 
 
 def test_an_ignored_box_is_taken_where_the_one_that_counts_is_below_the_threshold() -> None:
-    assert taken(contest([[0.4, 0.9]], ignored=[0, 1])) == {0: 1}
+    assert taken(problem([[0.4, 0.9]], ignored=[0, 1])) == {0: 1}
 
 
 def test_an_ignored_box_that_is_no_crowd_is_taken_once() -> None:
-    assert taken(contest([[0.9], [0.8]], ignored=[1])) == {0: 0}
+    assert taken(problem([[0.9], [0.8]], ignored=[1])) == {0: 0}
 
 
 def test_a_crowd_is_taken_any_number_of_times() -> None:
-    assert taken(contest([[0.9], [0.8], [0.7]], ignored=[1], reusable=[1])) == {0: 0, 1: 0, 2: 0}
+    assert taken(problem([[0.9], [0.8], [0.7]], ignored=[1], reusable=[1])) == {0: 0, 1: 0, 2: 0}
 
 
 def test_an_ignored_box_absorbs_any_number_under_the_rule_of_voc() -> None:
-    assert taken(contest([[0.9], [0.8]], ignored=[1], reusable=[1], last_wins=False), assign_best_any) == {0: 0, 1: 0}
+    assert taken(problem([[0.9], [0.8]], ignored=[1], reusable=[1], last_wins=False), assign_best_any) == {0: 0, 1: 0}
 
 
 def test_a_chain_of_detections_each_pushing_the_next_is_served_in_order() -> None:
     # Detection i prefers box i - 1, which detection i - 1 took: each moves on to box i.
     n = 12
     chain = [[0.9 if g == d - 1 else 0.6 if g == d else 0.0 for g in range(n)] for d in range(n)]
-    assert taken(contest(chain)) == {d: d for d in range(n)}
+    assert taken(problem(chain)) == {d: d for d in range(n)}
 
 
 def test_nothing_is_assigned_without_pairs() -> None:
     for assign in (assign_best_free, assign_best_any):
-        detections, choice = assign(contest([[0.0, 0.0]]))
+        detections, choice = assign(problem([[0.0, 0.0]]))
         assert (len(detections), choice.shape) == (0, (1, 1, 0))
 
 
 @st.composite
-def contests(draw: st.DrawFn) -> Contest:
-    """Small contests full of ties: overlaps on a coarse grid, some ground truth ignored, some of that reusable."""
+def problems(draw: st.DrawFn) -> MatchProblem:
+    """Small problems full of ties: overlaps on a coarse grid, some ground truth ignored, some of that reusable."""
     n_det, n_gt = draw(st.integers(1, 7)), draw(st.integers(1, 5))
     level = st.sampled_from([0.0, 0.3, 0.5, 0.6, 0.7, 0.9])
     rows = draw(st.lists(st.lists(level, min_size=n_gt, max_size=n_gt), min_size=n_det, max_size=n_det))
     flags = st.lists(st.booleans(), min_size=n_gt, max_size=n_gt)
     crowd = np.array(draw(flags))
-    one = contest(rows, last_wins=draw(st.booleans()))
+    one = problem(rows, last_wins=draw(st.booleans()))
     ignored = np.stack([crowd | np.array(draw(flags)) for _ in range(2)])
-    return Contest(one.pairs, THRESHOLDS, ignored, crowd, one.last_wins)
+    return MatchProblem(one.pairs, THRESHOLDS, ignored, crowd, one.last_wins)
 
 
-@given(contests())
-def test_rounds_agree_with_the_loop_that_serves_one_detection_after_the_other(drawn: Contest) -> None:
+@given(problems())
+def test_rounds_agree_with_the_loop_that_serves_one_detection_after_the_other(drawn: MatchProblem) -> None:
     _require_equal(drawn, *assign_best_free(drawn), dict(_serial_best_free(drawn)))
 
 
-@given(contests())
-def test_claims_agree_with_the_loop_that_serves_one_detection_after_the_other(drawn: Contest) -> None:
+@given(problems())
+def test_claims_agree_with_the_loop_that_serves_one_detection_after_the_other(drawn: MatchProblem) -> None:
     _require_equal(drawn, *assign_best_any(drawn), dict(_serial_best_any(drawn)))
 
 
 Served = tuple[tuple[int, int, int], int]  # (area, threshold, detection), pair
 
 
-def _require_equal(drawn: Contest, detections: IntArray, choice: IntArray, expected: dict[object, int]) -> None:
+def _require_equal(drawn: MatchProblem, detections: IntArray, choice: IntArray, expected: dict[object, int]) -> None:
     found = {(a, t, int(detections[c])): int(choice[a, t, c]) for a, t, c in np.argwhere(choice != NO_PAIR).tolist()}
     assert detections.tolist() == np.unique(drawn.pairs.det).tolist()
     assert found == expected
 
 
-def _serial_best_free(drawn: Contest) -> Iterator[Served]:
+def _serial_best_free(drawn: MatchProblem) -> Iterator[Served]:
     """Serve detections as ``COCOeval.evaluateImg`` does, with its two passes written out."""
     for a, ignored in enumerate(drawn.ignored):
         for t, threshold in enumerate(drawn.thresholds):
@@ -148,7 +148,7 @@ def _serial_best_free(drawn: Contest) -> Iterator[Served]:
                     yield (a, t, d), pair
 
 
-def _serial_best_any(drawn: Contest) -> Iterator[Served]:
+def _serial_best_any(drawn: MatchProblem) -> Iterator[Served]:
     """Serve detections as ``VOCevaldet.m`` does."""
     anything = np.ones(len(drawn.reusable), dtype=np.bool_)
     for a, ignored in enumerate(drawn.ignored):
@@ -162,7 +162,7 @@ def _serial_best_any(drawn: Contest) -> Iterator[Served]:
                 yield (a, t, d), pair
 
 
-def _best(drawn: Contest, det: int, threshold: float, usable: BoolArray) -> int | None:
+def _best(drawn: MatchProblem, det: int, threshold: float, usable: BoolArray) -> int | None:
     best, found = threshold, None
     for pair in np.flatnonzero(drawn.pairs.det == det).tolist():
         overlap = drawn.pairs.overlap[pair]

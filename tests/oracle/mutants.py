@@ -243,7 +243,7 @@ MUTANTS = (
     ),
     Mutant("R9", "ignored boxes not scanned last", "_choose", "np.where(A.ignored[:, B], 0, C)", "0 * A.ignored[:, B]"),
     Mutant("R10", "thresholds exclusive for lone pairs", "_first_come", "A.overlap[B] >= C", "A.overlap[B] > C"),
-    Mutant("R10", "thresholds exclusive in contests", "_choose", "A.overlap[B] >= C", "A.overlap[B] > C"),
+    Mutant("R10", "thresholds exclusive in problems", "_choose", "A.overlap[B] >= C", "A.overlap[B] > C"),
     Mutant("R10", "the first of equal overlaps", "_by_preference", "A if B.last_wins else C", "C"),
     Mutant(
         "R10",
@@ -254,7 +254,7 @@ MUTANTS = (
     ),
     Mutant("R10", "boxes are never taken", "_choose", "A & ~taken[:, :, B]", "A & (taken[:, :, B] | True)"),
     Mutant("R10", "the best box only", "_COCO", "assignment=...", "'best_any'"),
-    Mutant("R10", "a crowd is taken once in contests", "_choose", "~A.reusable[B]", "True"),
+    Mutant("R10", "a crowd is taken once in problems", "_choose", "~A.reusable[B]", "True"),
     Mutant("R10", "a crowd is taken once alone", "_first_come", "(A == B) | C.reusable[D]", "A == B"),
     Mutant("R10", "a crowd is not reusable", "_COCO", "reusable_flags=...", "()"),
     Mutant("R10", "a box of another size absorbs again and again", "_choose", "~A.reusable[B]", "~A.ignored[a, B]"),
