@@ -139,7 +139,7 @@ GIVEN: dict[str, Any] = {
     "extra_images": "ignore",
     "gt_format": "coco",
     "pred_format": "csv",
-    "gt_options": ReadOptions(box="xyxy", names=("dog", "cat"), images="images", origin=1),
+    "gt_options": ReadOptions(box="xyxy", names=("dog", "cat"), images="images", columns="class=a,score=b", origin=1),
     "pred_options": ReadOptions(
         units="px", resized="letterbox:640", assume_score=0.5, split="test", columns="class x y w h"
     ),

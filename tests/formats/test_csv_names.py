@@ -1,9 +1,12 @@
 """Names of columns: rarer ones than usual, what they never change, and what is said where no name is known."""
 
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_line import run_here
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
@@ -297,3 +300,19 @@ def test_a_table_that_is_called_txt_is_read_by_its_header(tmp_path: Path, header
     path.write_text(f"{header}\n" + "a.png,3,10,20,40,60\n" * 3)
     data = read_dataset(path, ReadOptions())
     assert (data.format, values(data)[2][0]) == ("csv", [10, 20, 30, 40])
+
+
+def test_what_the_message_proposes_can_be_pasted(tmp_path: Path) -> None:
+    gt, pred = tmp_path / "gt.csv", tmp_path / "pred.csv"
+    gt.write_text('photo no,"tree, type",x,y,w,h\n1.png,oil,10,20,30,40\n')
+    pred.write_text('photo no,"tree, type",p %,x,y,w,h\n1.png,oil,0.25,10,20,30,40\n')
+    argv = ["evaluate", str(gt), str(pred)]
+    for _ in range(2):  # first images and classes, then the scores
+        done = run_here(*argv)
+        assert done.returncode == 3
+        for option in re.findall(r"Pass (--(?:gt|pred)-columns '.+')[.:]", done.stderr):
+            argv += shlex.split(option)  # of an option that is given twice the last one counts
+    done = run_here(*argv, "--json")
+    assert done.returncode == 0
+    # The one object is found: precision 1 at every recall.
+    assert re.search(r'"AP50": (1\.0|0\.9999999)', done.stdout)
