@@ -251,7 +251,7 @@ def check_difficult(context: AuditContext, findings: FindingLog) -> None:
             "difficult-counted",
             Where(context.gt.path, field="difficult"),
             f"{n:,} of {len(gt):,} objects are marked difficult and count like all others by protocol {protocol.name}",
-            fix="--difficult ignore takes them for neither found nor missed, --difficult count says so.",
+            fix="To take them for neither found nor missed, add --difficult ignore.",
         )
 
 
