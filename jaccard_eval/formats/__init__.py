@@ -127,18 +127,20 @@ def find_input(path: Path) -> tuple[Path, str]:
     require_readable(path)
     peek = Peek(path)
     matches = surest_formats(peek)
+    if not matches:
+        from jaccard_eval.formats._unrecognised import explain_unknown, look_inside, unwrapped
+
+        peek = unwrapped(peek)
+        matches = surest_formats(peek) if peek.path != path else []
     if len(matches) == 1:
-        return path, matches[0]
-    where = Where(str(path))
+        return peek.path, matches[0]
     if matches:
         raise DataError.single(
             "format-ambiguous",
-            where,
+            Where(str(peek.path)),
             f"looks like {' and like '.join(matches)}",
             fix="Name it with --gt-format or --pred-format.",
         )
-    from jaccard_eval.formats._unrecognised import explain_unknown, look_inside
-
     inputs, is_all = look_inside(peek, surest_formats)
     if len(inputs) == 1 and is_all:
         found, name = inputs[0]

@@ -10,11 +10,12 @@ from pathlib import Path
 from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.findings import DataError, FindingLog, Where, reason_of
 from jaccard_eval.reading.files import SNIFF_BYTES, decode, read_bytes, record_failures
-from jaccard_eval.reading.peek import Peek
+from jaccard_eval.reading.peek import LEVELS, Peek
 from jaccard_eval.text import printable, quoted_value
 
 MAX_ENTRIES = 20  # of a folder that are looked into
 MAX_KINDS = 5  # of files and folders that a message lists
+_OF_ARCHIVES = frozenset({"__MACOSX"})  # which macOS adds to what it packs
 _UNKNOWN = "not recognised as any known format"
 _LIST = "'jaccard-eval formats' lists what is read."
 
@@ -30,6 +31,17 @@ def look_inside(peek: Peek, recognise: Callable[[Peek], list[str]]) -> tuple[lis
     rated = [(peek.path / name, recognise(peek.at(peek.path / name))) for name in entries[:MAX_ENTRIES]]
     is_all = len(files) + len(peek.folders) <= MAX_ENTRIES and all(len(formats) < 2 for _, formats in rated)
     return [(path, formats[0]) for path, formats in rated if len(formats) == 1], is_all
+
+
+def unwrapped(peek: Peek) -> Peek:
+    """Return the folder in a folder that holds nothing else, as archives are unpacked to; else the folder itself."""
+    for _ in range(LEVELS):  # links may lead in circles
+        files = [name for name in peek.files if not name.startswith(".")]
+        folders = [name for name in peek.folders if name not in _OF_ARCHIVES]
+        if files or len(folders) != 1:
+            break
+        peek = peek.at(peek.path / folders[0])
+    return peek
 
 
 def explain_unknown(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError:

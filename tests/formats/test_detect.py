@@ -11,7 +11,7 @@ import pytest
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError
-from jaccard_eval.formats import detect_format, format_module, format_names, read_dataset
+from jaccard_eval.formats import detect_format, find_input, format_module, format_names, read_dataset
 from jaccard_eval.options import ReadOptions
 
 COCO = {"images": [{"id": 1}], "annotations": [], "categories": [{"id": 1, "name": "dog"}]}
@@ -237,6 +237,16 @@ def test_the_only_input_in_a_folder_is_read_and_a_note_says_which(name: str, tmp
     if dataset.path != str(tmp_path / "data"):  # some formats read a folder of such files
         (note,) = (finding for finding in dataset.findings if finding.code == "input-found")
         assert note.message == f"{tmp_path}/data: {file} ({name}) is read: nothing else in the folder holds boxes"
+
+
+def test_folders_that_an_archive_was_unpacked_to_are_gone_into(tmp_path: Path) -> None:
+    _write(tmp_path / "set/set/gt.json", json.dumps({**COCO, "annotations": []}))
+    _write(tmp_path / "set/.DS_Store", "")
+    _write(tmp_path / "__MACOSX/set/._gt.json", "")
+    assert find_input(tmp_path) == (tmp_path / "set/set/gt.json", "coco")
+    _write(tmp_path / "set/set/dt.json", "[]")
+    place = tmp_path / "set/set"
+    assert f"Pass what holds the boxes: {place}/dt.json (coco), {place}/gt.json (coco)." in _error(tmp_path)
 
 
 def test_the_only_data_set_in_a_folder_may_be_a_folder(tmp_path: Path) -> None:
