@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment, Sides, align, align_images, in_own_pixels, place
+from jaccard_eval.data.alignment import (
+    Alignment,
+    Sides,
+    align,
+    align_images,
+    in_own_pixels,
+    left_out,
+    only_images,
+    place,
+)
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import AUTO, fold_name
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.document import Part, Rows
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.signature import quoted, row_hashes
+from jaccard_eval.data.signature import digest_names, quoted, row_hashes
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.class_maps import applied_counting, best_class_map
 from jaccard_eval.features.audit.compute import audit, is_doubtful
@@ -215,6 +224,9 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
     for side in (gt_side, pred_side):
         if side.reading.resized is not None:
             rules[f"{side.role}_resized"] = quoted(str(side.reading.resized))
+    if options.images_in_common:
+        # The fingerprints know no images without boxes; which of these count depends on what the other side lists.
+        rules["images_in_common"] = digest_names(aligned.image_names)
     selection = _selection(options, {**rules, **aligned.applied})
     return Sides(gt_side, pred_side, aligned, selection, (gt_rows, pred_rows))
 
@@ -298,6 +310,21 @@ def align_datasets(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignmen
     return replace(aligned, applied=applied, findings=(*aligned.findings, *notes.findings()))
 
 
+def in_every(gt: Dataset, preds: Sequence[Source], options: SideOptions) -> Dataset:
+    """Cut ground truth to the images that all predictions list, so that all are compared on the same ones."""
+    kept = np.ones(len(gt.images), dtype=np.bool_)
+    for pred in preds:
+        # Read again for the evaluation: what is loaded here would pass for data whose reading nobody doubts.
+        kept &= load_and_align(gt, pred, options).aligned.placement.images.gt_rows >= 0
+    lost = left_out(gt, np.flatnonzero(~kept), "object")
+    if not lost:
+        return gt
+    findings = FindingLog()
+    detail = f"not all predictions list all images. Left out: {lost}"
+    findings.warning("images-in-common", Where(gt.path, field="image"), detail)
+    return replace(only_images(gt, kept), findings=(*gt.findings, *findings.findings()))
+
+
 def _above(pred: Dataset, score_min: float) -> Dataset:
     """Leave out predictions below a score, counted."""
     if pred.boxes.score is None:
@@ -336,6 +363,7 @@ def _selection(options: SideOptions, rules: dict[str, str]) -> tuple[str, ...]:
         **lists,
         "score_min": "" if options.score_min is None else repr(float(options.score_min)),
         "extra_images": "" if options.extra_images == "error" else options.extra_images,
+        "images_in_common": rules.get("images_in_common", ""),
         "class_map": rules.get("class_map", ""),
         "match_images": rules.get("match_images", ""),
         "gt_resized": rules.get("gt_resized", ""),

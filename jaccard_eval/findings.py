@@ -405,6 +405,7 @@ CODES = frozenset(
         "image-unreadable",
         "image-without-label",
         "images-beside",
+        "images-in-common",
         "images-mismatch",
         "input-changed",
         "input-found",

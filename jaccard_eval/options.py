@@ -130,6 +130,8 @@ class SideOptions:
     match_images: str | None = None
     # Images that only the predictions have: "error", "ignore", or "empty" to count them as images without objects.
     extra_images: str = "error"
+    # Whether only images that both sides list are evaluated.
+    images_in_common: bool = False
     # Prediction class to ground-truth class, or the name of a rule that `data.classmaps` knows.
     class_map: Mapping[str, str] | str | None = None
     classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate these classes only."})
@@ -160,6 +162,8 @@ class SideOptions:
                 hint = did_you_mean(str(code), CODES) or " docs/findings.md lists all."
                 raise UsageError(f"allow: {quoted_value(code)} is not the code of a finding.{hint}")
         require_numbers(score_min=self.score_min, nms=self.nms)
+        if self.images_in_common and self.extra_images == "empty":
+            raise UsageError("images_in_common leaves extra images out, extra_images='empty' counts them: give one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

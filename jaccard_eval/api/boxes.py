@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jaccard_eval import __version__
 from jaccard_eval.data.protocol import AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import Input, align_datasets, evaluate_inputs, load, load_and_trust, read_alone, read_both
+from jaccard_eval.evaluation import (
+    Input,
+    align_datasets,
+    evaluate_inputs,
+    in_every,
+    load,
+    load_and_trust,
+    read_alone,
+    read_both,
+)
 from jaccard_eval.findings import DataError
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, SideOptions, changed
 from jaccard_eval.text import quoted_value
@@ -49,6 +58,7 @@ def evaluate(
     class_map: Mapping[str, str] | str | None = None,
     match_images: str | None = None,
     extra_images: str = "error",
+    images_in_common: bool = False,
     gt_format: str | None = None,
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
@@ -95,6 +105,8 @@ def evaluate(
         How images correspond; found by trying when left out.
     extra_images : {"error", "ignore", "empty"}
         What to do with prediction images that the ground truth does not have.
+    images_in_common : bool
+        Evaluate only the images that both sides list; refused where one side does not list its images.
     gt_format, pred_format, gt_options, pred_options : str and ReadOptions, optional
     allow : sequence of str
         Codes of findings that do not stop the evaluation of files, such as "box-encoding".
@@ -137,6 +149,7 @@ def compare(
     class_map: Mapping[str, str] | str | None = None,
     match_images: str | None = None,
     extra_images: str = "error",
+    images_in_common: bool = False,
     gt_format: str | None = None,
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
@@ -155,8 +168,10 @@ def compare(
         How boxes are compared, slices of the images, and the bootstrap for intervals.
     protocol, iou, max_dets, areas, class_agnostic, difficult
         As in `evaluate`.
-    classes, exclude_classes, score_min, nms, drop_duplicates, class_map, match_images, extra_images
-        What is chosen from both sides, and how they are brought together, as in `evaluate`.
+    classes, exclude_classes, score_min, nms, drop_duplicates
+        What is chosen from both sides, as in `evaluate`.
+    class_map, match_images, extra_images, images_in_common
+        How both sides are brought together, as in `evaluate`.
     gt_format, pred_format, gt_options, pred_options, allow
         How they are read, and what does not stop, as in `evaluate`.
 
@@ -194,6 +209,8 @@ def compare(
     # Bare arrays are read already, and each of the predictions may bring images that they do not have.
     if gt is not None and not isinstance(gt, BoxTable):
         gt = load(gt, format_name=gt_format, options=gt_options)
+        if images_in_common:
+            gt = in_every(gt, [pred for pred in preds if saved_run_of(pred) is None], how)
     results = []
     for pred in preds:
         saved = saved_run_of(pred)
@@ -214,6 +231,7 @@ def inspect(
     class_map: Mapping[str, str] | str | None = None,
     match_images: str | None = None,
     extra_images: str = "error",
+    images_in_common: bool = False,
     gt_format: str | None = None,
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
@@ -229,7 +247,7 @@ def inspect(
         Ground truth and predictions, or either side alone.
     role : {"gt", "pred"}, optional
         What `path` is where it is alone; found by looking for scores when left out.
-    class_map, match_images, extra_images, gt_format, pred_format, gt_options, pred_options
+    class_map, match_images, extra_images, images_in_common, gt_format, pred_format, gt_options, pred_options
         As for `evaluate`.
 
     Raises
@@ -239,6 +257,7 @@ def inspect(
     UsageError
         When an option names what does not exist.
     """
+    keywords = locals()
     from jaccard_eval.features.inspect.compute import inspect_sides
 
     if pred is None:
@@ -251,7 +270,7 @@ def inspect(
         raise DataError(read.errors)
     aligned, errors = None, read.errors
     if read.gt is not None and read.pred is not None:
-        options = SideOptions(match_images=match_images, extra_images=extra_images, class_map=class_map)
+        options = _asked(SideOptions, keywords)
         try:
             aligned = align_datasets(read.gt, read.pred, options)
         except DataError as error:
@@ -277,6 +296,7 @@ def sensitivity(
     class_map: Mapping[str, str] | str | None = None,
     match_images: str | None = None,
     extra_images: str = "error",
+    images_in_common: bool = False,
     gt_format: str | None = None,
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
@@ -293,8 +313,10 @@ def sensitivity(
         Size bins, distances in pixels, annotation noise and its seed.
     protocol, iou, max_dets, class_agnostic, difficult
         As in `evaluate`; area ranges give way to the size bins.
-    classes, exclude_classes, score_min, nms, drop_duplicates, class_map, match_images, extra_images
-        What is chosen from both sides, and how they are brought together, as in `evaluate`.
+    classes, exclude_classes, score_min, nms, drop_duplicates
+        What is chosen from both sides, as in `evaluate`.
+    class_map, match_images, extra_images, images_in_common
+        How both sides are brought together, as in `evaluate`.
     gt_format, pred_format, gt_options, pred_options, allow
         How they are read, and what does not stop, as in `evaluate`.
 
@@ -344,6 +366,7 @@ def explain(
     class_map: Mapping[str, str] | str | None = None,
     match_images: str | None = None,
     extra_images: str = "error",
+    images_in_common: bool = False,
     gt_format: str | None = None,
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
@@ -369,8 +392,10 @@ def explain(
         the metric names stays.
     boxes : int
         How many boxes are named at most.
-    classes, exclude_classes, score_min, nms, drop_duplicates, class_map, match_images, extra_images
-        What is chosen from both sides, and how they are brought together, as in `evaluate`.
+    classes, exclude_classes, score_min, nms, drop_duplicates
+        What is chosen from both sides, as in `evaluate`.
+    class_map, match_images, extra_images, images_in_common
+        How both sides are brought together, as in `evaluate`.
     gt_format, pred_format, gt_options, pred_options, allow
         How they are read, and what does not stop, as in `evaluate`.
 

@@ -243,6 +243,11 @@ PAIR_OPTIONS: list[click.Parameter] = [
         " error where the ground truth lists its images, else empty.",
     ),
     _pair(
+        "--images-in-common",
+        is_flag=True,
+        help="Evaluate only the images that both sides list; what is left out is counted in a warning.",
+    ),
+    _pair(
         "--class-map",
         type=InputText(is_map_file),
         metavar="PRED=GT,...|FILE|RULE|auto",

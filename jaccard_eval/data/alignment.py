@@ -28,7 +28,10 @@ EXPLAINED = 0.95  # share of the prediction images that a strategy other than eq
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommonImages:
-    """The common images: the ground truth's, in their order, with extra images of the predictions where accepted."""
+    """The common images: the ground truth's, in their order, with extra images of the predictions where accepted.
+
+    Rows of either side are -1 where an image is left out.
+    """
 
     table: ImageTable
     gt_rows: RowArray
@@ -40,14 +43,18 @@ def align_images(gt: Dataset, pred: Dataset, options: SideOptions, findings: Fin
     """Find the common images.
 
     A DataError is raised when too few images correspond, or not one to one, or predictions are on images that the
-    ground truth lacks.
+    ground truth lacks; a UsageError when only common images are asked for and a side does not list its images.
     """
     _require_known("deal with extra images", options.extra_images, EXTRA_IMAGES)
+    if options.images_in_common:
+        _require_listed(gt, pred)
     used = np.zeros(len(pred.images), dtype=np.bool_)
     used[pred.boxes.image] = True
     match = _choose_strategy(gt, pred, used, options)
     if match.strategy in OVERLOOKED and options.match_images is None:
         _note_adapted(gt, pred, match, findings)
+    if options.images_in_common:
+        return _only_common(gt, pred, match, used, findings)
     extra = np.flatnonzero((match.rows < 0) & used).astype(np.int64)
     gt_rows = np.arange(len(gt.images), dtype=np.int32)
     if not len(extra) or not _keep_extra(_Extra.of(gt, pred, match, extra), options, findings):
@@ -70,6 +77,9 @@ def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: SideO
             continue
         match = match_by(strategy, gt.images, pred.images)
         share = _explained(match, used)
+        if options.images_in_common:
+            # What either side has beyond the other is left out, so that all images of the smaller one will do.
+            share = max(share, np.count_nonzero(match.rows >= 0) / max(1, len(gt.images)))
         if match.one_to_one and share >= EXPLAINED:
             return match
         tried.append((share, match))
@@ -209,6 +219,54 @@ def _with_extra(gt: ImageTable, pred: ImageTable, match: ImageMatch, extra: IntA
     rows = match.rows.copy()
     rows[extra] = np.arange(n, len(keys))
     return CommonImages(table, place[:n], np.where(rows >= 0, place[rows], -1).astype(np.int32), match.strategy)
+
+
+def _require_listed(gt: Dataset, pred: Dataset) -> None:
+    """Refuse a side that names only images with boxes: what was missed on the others would not count."""
+    sides = {"ground truth": gt, "predictions": pred}
+    are_arrays = all(side.format == "arrays" for side in sides.values())
+    for what, side in sides.items():
+        # Arrays on both sides have the same images; beside a file, they end with the last image that has a box.
+        if not side.images.listed or (side.format == "arrays" and not are_arrays):
+            raise UsageError(
+                f"{side.path}: --images-in-common needs all images, and this {side.format} lists only those with boxes;"
+                f" those without would drop out, and AP would rise. Pass {what} that list them: COCO with 'images', or"
+                f" YOLO labels with --{side.role}-images DIR."
+            )
+
+
+def _only_common(gt: Dataset, pred: Dataset, match: ImageMatch, used: BoolArray, findings: FindingLog) -> CommonImages:
+    """Keep the images that both sides have; warn of what either side loses."""
+    is_common = match.rows >= 0
+    if not is_common.any():
+        raise _no_correspondence(gt, pred, used, match, 0.0)
+    kept = np.unique(match.rows[is_common])
+    lost = (
+        left_out(gt, np.setdiff1d(np.arange(len(gt.images)), kept), "object"),
+        left_out(pred, np.flatnonzero(~is_common), "prediction"),
+    )
+    if any(lost):
+        what = pluralise(len(kept), "image is", "images are")
+        detail = f"{what} on both sides. Left out: {'; '.join(filter(None, lost))}"
+        findings.warning("images-in-common", Where(pred.path, field="image"), detail)
+    gt_rows = np.full(len(gt.images) + 1, -1, dtype=np.int32)  # the last: no image
+    gt_rows[kept] = np.arange(len(kept))
+    return CommonImages(gt.images.take(kept.tolist()), gt_rows[:-1], gt_rows[match.rows], match.strategy)
+
+
+def left_out(side: Dataset, rows: IntArray, what: str) -> str:
+    """Say which images of a side are left out, with how many boxes; empty where none are."""
+    if not len(rows):
+        return ""
+    boxes = int(np.isin(side.boxes.image, rows).sum())
+    names = example_keys(side.images.name(int(row)) for row in rows)
+    return f"{pluralise(len(rows), 'image')} of {side.path} with {pluralise(boxes, what)} ({names})"
+
+
+def only_images(side: Dataset, kept: BoolArray) -> Dataset:
+    """Return a side with some of its images and the boxes on these."""
+    rows = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    return replace(side, images=side.images.take(np.flatnonzero(kept).tolist()), boxes=_move(side.boxes, rows))
 
 
 LISTED_NAMES = 10  # names of leftover images and classes that a correspondence keeps
@@ -435,8 +493,8 @@ def _chosen_classes(labels: LabelMap, options: SideOptions) -> RowArray:
 def _describe(
     gt: Dataset, pred: Dataset, images: CommonImages, classes: ClassMatch, chosen: RowArray
 ) -> Correspondence:
-    matched = np.isin(images.gt_rows, images.pred_rows)
-    known = np.isin(images.pred_rows, images.gt_rows)
+    matched = np.isin(images.gt_rows, images.pred_rows) & (images.gt_rows >= 0)
+    known = np.isin(images.pred_rows, images.gt_rows) & (images.pred_rows >= 0)
     gt_only = [gt.images.name(int(row)) for row in np.flatnonzero(~matched)]
     pred_only = [pred.images.name(int(row)) for row in np.flatnonzero(~known)]
     pairs = [(gt.labels.names[row], pred.labels.names[i]) for i, row in enumerate(classes.rows) if row >= 0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,6 +37,11 @@ class ImageTable:
     def name(self, row: int) -> str:
         """Return the file name of an image, else its key as text."""
         return self.file_names[row] or str(self.keys[row])
+
+    def take(self, rows: Sequence[int]) -> ImageTable:
+        """Return some of the images; ascending rows stay sorted by key."""
+        keys, names = tuple(self.keys[row] for row in rows), tuple(self.file_names[row] for row in rows)
+        return ImageTable(keys, names, self.sizes[list(rows)], self.listed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,12 @@ def row_hashes(boxes: BoxTable, image_names: Sequence[str], class_names: Sequenc
     return state if boxes.shapes is None else _mix(state ^ boxes.shapes.hashes())
 
 
+def digest_names(names: Sequence[str]) -> str:
+    """Return a short digest of the names of images, in any order."""
+    text = "\0".join(sorted(bare_names(names)))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:RULES_DIGITS]
+
+
 def digest_rows(hashes: Words, kind: str, units: str) -> str:
     """Return the digest of hashed rows, in any order; `kind` is "gt" or "pred"."""
     # Neither depends on the order of rows; by xor alone a row and its copy would cancel.

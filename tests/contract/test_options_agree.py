@@ -137,6 +137,7 @@ GIVEN: dict[str, Any] = {
     "class_map": {"a": "dog"},
     "match_images": "stem",
     "extra_images": "ignore",
+    "images_in_common": True,
     "gt_format": "coco",
     "pred_format": "csv",
     "gt_options": ReadOptions(box="xyxy", names=("dog", "cat"), images="images", columns="class=a,score=b", origin=1),

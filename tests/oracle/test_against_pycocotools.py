@@ -84,7 +84,23 @@ def test_ground_truth_of_some_images_is_the_image_ids_of_pycocotools(kind: cocos
         _require_equal(_ours(tmp_path, fewer, detections, extra_images="ignore"), expected, seed)
 
 
-def _ours(folder: Path, document: peer.Document, detections: peer.Records, **options: Any) -> Any:
+@pytest.mark.parametrize("kind", MIXED, ids=lambda kind: kind.name)
+def test_images_in_common_are_the_image_ids_of_pycocotools(kind: cocoscenes.Kind, tmp_path: Path) -> None:
+    for seed in range(4):
+        document, detections = cocoscenes.draw(kind, seed)
+        first, *rest = document["images"]
+        seen = [*rest, {**first, "id": 10**6, "file_name": "elsewhere.png"}]
+        elsewhere = [{**one, "image_id": 10**6} for one in detections if one["image_id"] == first["id"]]
+        found = [one for one in detections if one["image_id"] != first["id"]]
+        expected = peer.evaluate(document, found, imgIds=[one["id"] for one in rest])
+        categories = document["categories"]
+        listed = {"images": seen, "annotations": [*elsewhere, *found], "categories": categories}
+        result = _ours(tmp_path, document, listed, images_in_common=True)
+        assert [one.code for one in result.findings if "in-common" in one.code] == ["images-in-common"]
+        _require_equal(result, expected, seed)
+
+
+def _ours(folder: Path, document: peer.Document, detections: peer.Records | dict[str, Any], **options: Any) -> Any:
     gt, dt = folder / "gt.json", folder / "dt.json"
     gt.write_text(json.dumps(document))
     dt.write_text(json.dumps(detections))

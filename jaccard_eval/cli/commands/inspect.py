@@ -24,7 +24,8 @@ from jaccard_eval.cli.reading import ROLES, side_arguments, with_findings
 from jaccard_eval.cli.run import as_errors
 from jaccard_eval.findings import DataError, FindingLog, Severity
 
-PAIRED = ("class_map", "match_images", "extra_images", "gt_format", "pred_format", "gt_options", "pred_options")
+PAIRED = ("class_map", "match_images", "extra_images", "images_in_common")
+READ = ("gt_format", "pred_format", "gt_options", "pred_options")
 EPILOG = f"""\b
 Examples:
   jaccard-eval inspect gt.json
@@ -56,7 +57,7 @@ def inspect(options: RunOptions, *, paths: tuple[Path, ...]) -> None:
         first,
         *(path for _, path in others),
         role=None if len(paths) == len(named) == 1 else role,
-        **{name: sides[name] for name in PAIRED},
+        **{name: sides[name] for name in (*PAIRED, *READ)},
     )
     result = with_findings(log, result)
     # A report of an inspection has its notes in it, so that these are left out here rather than when they are said.
