@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -266,7 +267,9 @@ def left_out(side: Dataset, rows: IntArray, what: str) -> str:
 def only_images(side: Dataset, kept: BoolArray) -> Dataset:
     """Return a side with some of its images and the boxes on these."""
     rows = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-    return replace(side, images=side.images.take(np.flatnonzero(kept).tolist()), boxes=_move(side.boxes, rows))
+    return replace(
+        side, images=side.images.take(np.flatnonzero(kept).tolist()), boxes=_renumber(side.boxes, "image", rows)
+    )
 
 
 LISTED_NAMES = 10  # names of leftover images and classes that a correspondence keeps
@@ -316,8 +319,8 @@ def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
     chosen = _chosen_classes(gt.labels, options)
     table = placed.images.table
     return Alignment(
-        gt=_relabel(placed.gt, chosen),
-        pred=_relabel(placed.pred, np.append(chosen, np.int32(-1))[classes.rows]),
+        gt=_renumber(placed.gt, "label", chosen),
+        pred=_renumber(placed.pred, "label", np.append(chosen, np.int32(-1))[classes.rows]),
         placement=placed,
         classes=classes,
         image_names=tuple(table.name(row) for row in range(len(table))),
@@ -332,8 +335,8 @@ def place(gt: Dataset, pred: Dataset, options: SideOptions, findings: FindingLog
     images = align_images(gt, pred, options, findings)
     sizes = common_sizes(pred, images)
     boxes = (
-        _unresized(gt, _move(gt.boxes, images.gt_rows), sizes, images.table.name),
-        _unresized(pred, _move(pred.boxes, images.pred_rows), sizes, images.table.name),
+        _unresized(gt, _renumber(gt.boxes, "image", images.gt_rows), sizes, images.table.name),
+        _unresized(pred, _renumber(pred.boxes, "image", images.pred_rows), sizes, images.table.name),
     )
     return Placement(*_common_units(gt, pred, boxes, images, findings), images)
 
@@ -408,20 +411,12 @@ def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: Fi
         findings.warning("class-unknown", where, detail)
 
 
-def _move(boxes: BoxTable, rows: RowArray) -> BoxTable:
-    """Move boxes to common images; those whose image has none are left out."""
-    image = rows[boxes.image]
-    return _kept(replace(boxes, image=image), image >= 0)
-
-
-def _relabel(boxes: BoxTable, rows: RowArray) -> BoxTable:
-    """Give boxes common classes; those whose class has none are left out."""
-    label = rows[boxes.label]
-    return _kept(replace(boxes, label=label), label >= 0)
-
-
-def _kept(boxes: BoxTable, known: BoolArray) -> BoxTable:
-    return freeze(boxes) if known.all() else boxes.take(known)
+def _renumber(boxes: BoxTable, column: Literal["image", "label"], rows: RowArray) -> BoxTable:
+    """Give boxes common images or classes; those whose own has none (-1) are left out."""
+    numbers = rows[getattr(boxes, column)]
+    known = numbers >= 0
+    renumbered = replace(boxes, **{column: numbers})
+    return freeze(renumbered) if known.all() else renumbered.take(known)
 
 
 def _common_units(
