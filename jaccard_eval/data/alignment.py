@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, Words, freeze
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, Words, find_too_large, freeze
 from jaccard_eval.data.classmaps import NOWHERE, ClassMatch, match_classes
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, key_order
 from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, WAYS, ImageMatch, match_by
@@ -385,7 +385,15 @@ def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable
             f" {pluralise(len(unknown), 'image')} are not known: {names}",
             fix="Give the pictures with --images DIR.",
         )
-    return resizing.mapped_back(boxes, sizes)
+    with np.errstate(over="ignore"):
+        mapped = resizing.mapped_back(boxes, sizes)
+    large = find_too_large(mapped.xywh)
+    if len(large):
+        image = quoted_value(name(int(boxes.image[large[0]])))
+        detail = f"mapped back from {resizing.called}, {pluralise(len(large), 'box is', 'boxes are')} too large"
+        fix = f"Check --{side.role}-resized."
+        raise DataError.single("box-too-large", Where(side.path, record=f"image {image}"), detail, fix=fix)
+    return mapped
 
 
 def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: FindingLog) -> None:

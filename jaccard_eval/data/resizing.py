@@ -13,10 +13,9 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.text import quoted_value
 
 # Few digits: a fraction of "1e999999" would be a number of a million.
-_GRAMMAR = re.compile(
-    r"(?:(?P<kind>letterbox|stretch):(?P<x>[1-9]\d{0,5})(?:x(?P<y>[1-9]\d{0,5}))?"
-    r"|(?P<scale>scale):(?P<a>\d{1,4}/[1-9]\d{0,3}|\d{1,4}(?:\.\d{1,9})?)(?:x(?P<b>\d{1,4}/[1-9]\d{0,3}|\d{1,4}(?:\.\d{1,9})?))?)"
-)
+_SIDE = re.compile(r"[1-9]\d{0,5}", re.ASCII)
+_FACTOR = re.compile(r"\d{1,4}(/[1-9]\d{0,3}|\.\d{1,9})?", re.ASCII)
+_KINDS = {"letterbox": _SIDE, "stretch": _SIDE, "scale": _FACTOR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +33,12 @@ class Resizing:
     @classmethod
     def parse(cls, text: str) -> Resizing:
         """Read "letterbox:640", "stretch:640x512" or "scale:1/2"; raise a UsageError for anything else."""
-        given = _GRAMMAR.fullmatch(text.strip())
-        if given is not None:
-            x, y = (
-                Fraction(side)
-                for side in (given["x"] or given["a"], given["y"] or given["b"] or given["x"] or given["a"])
-            )
+        kind, _, rest = text.strip().partition(":")
+        sides, number = rest.split("x"), _KINDS.get(kind)
+        if number is not None and len(sides) <= 2 and all(number.fullmatch(side) for side in sides):
+            x, y = Fraction(sides[0]), Fraction(sides[-1])
             if x and y:
-                return cls(given["kind"] or given["scale"], x, y)
+                return cls(kind, x, y)
         raise UsageError(
             f"resized: got {quoted_value(text)}; expected letterbox:640, letterbox:640x512 (width x height),"
             " stretch:640x512, or a factor such as scale:0.5 or scale:1/3"

@@ -38,6 +38,7 @@ OPTIONS = (  # of evaluate
         ["--gt-units", "px"],
         ["--pred-units", "norm"],
         ["--gt-origin", "1"],
+        ["--pred-resized", "letterbox:640"],
     ),
     *(["--pred-columns", "conf-box"], ["--names", "{sample}/yolo/data.yaml"], ["--classes", "dog"], ["--errors"]),
     *([["--images", "{sample}/yolo/images"]] * 4),

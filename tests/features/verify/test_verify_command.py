@@ -99,6 +99,7 @@ def test_another_version_alone_is_a_warning_and_with_strict_an_error(pair: tuple
         ["--match-images", "id", "--extra-images", "ignore"],
         ["--gt-format", "coco", "--pred-format", "coco", "--pred-box", "xyxy", "--gt-units", "px"],
         ["--gt-origin", "1", "--pred-origin", "1"],
+        ["--pred-resized", "scale:0.99"],
     ],
     ids=" ".join,
 )
