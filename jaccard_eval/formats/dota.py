@@ -100,7 +100,7 @@ def _split(line: str) -> list[str]:
 
 def _read_labels(folder: Path, draft: Draft) -> tuple[TextBoxes, list[bool]]:
     """Return the lines of label files, and which objects are difficult."""
-    from jaccard_eval.formats._yolo.reader import add_label_images
+    from jaccard_eval.formats._yolo.images import add_label_images
     from jaccard_eval.reading.lines import TextBoxes, split_files
 
     lines, difficult = TextBoxes(_NAMES), list[bool]()

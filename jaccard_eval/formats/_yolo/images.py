@@ -1,9 +1,8 @@
-"""Which images the labels of text files belong to, how large these are, and which have no label file."""
+"""The images of label files: those that the user or the data set names, or those that lie beside the labels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -11,108 +10,96 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.formats._yolo.sources import LabelSource
+from jaccard_eval.formats._yolo.sources import LabelSource, folder_source, require_labels
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.images import ImageFolder
+from jaccard_eval.reading.lines import mention_other_files
 from jaccard_eval.text import quoted_value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageList:
-    """Images by key, their file names and sizes (n, 2) where known, and whether these are all there are."""
-
-    keys: list[str]
-    file_names: list[str | None]
-    sizes: FloatArray
-    is_complete: bool
-
-    def sizes_of(self, keys: Sequence[str]) -> FloatArray:
-        """Return the sizes (n, 2) of images by key, NaN where unknown."""
-        rows = {key: row for row, key in enumerate(self.keys)}
-        known = np.vstack((self.sizes, unknown_sizes(1)))
-        return np.asarray(known[[rows.get(key, -1) for key in keys]]).reshape(-1, 2)
+def add_label_images(path: Path, draft: Draft) -> dict[str, Path]:
+    """Add the images that the label files of a folder are of to the draft; return these files by key."""
+    source = folder_source(path, draft.findings)
+    require_labels(source, draft.options.role, draft.findings)
+    add_images(source, draft)
+    mention_other_files(source.root, source.other_files, draft)
+    return source.files
 
 
-def list_images(source: LabelSource, draft: Draft) -> ImageList:
-    """Return the images that belong to the labels of `source`.
+def add_images(source: LabelSource, draft: Draft) -> FloatArray:
+    """Add the images of `source` to the draft; return the size of that of each label file (n_files, 2), NaN if unknown.
 
     The images that the user named go before those of the source. One that cannot be read is an error in the former,
     and a warning in the latter: nobody asked for their sizes.
     """
-    findings, folder = draft.findings, draft.pictures or source.folder
-    if folder is not None:
+    findings, labels, is_complete = draft.findings, list(source.files), True
+    named = draft.pictures or source.folder
+    if named is not None:
         by_stem: dict[str, list[str]] = {}
-        for name in folder.names:
+        for name in named.names:
             by_stem.setdefault(without_suffix(name), []).append(name)
-        shared = [alike for alike in by_stem.values() if len(alike) > 1]
+        shared = [f"{' and '.join(alike)} share a label file" for alike in by_stem.values() if len(alike) > 1]
+        where = Where(str(named.root))
         findings.add_rows(
             Severity.WARNING,
             "image-ambiguous",
             range(len(shared)),
-            lambda row: (Where(str(folder.root)), f"{' and '.join(shared[row])} share a label file; the first is used"),
+            lambda row: (where, f"{shared[row]}; the first is used"),
         )
+    folder = named or _folder_beside(source, draft)
+    images: dict[str, str | None]
     if source.images is not None:
-        keys, names = list(source.images), list(source.images.values())
-        found: list[str | None] = [None] * len(keys) if folder is None else folder.match(names)
-    elif folder is not None:
-        images = _pair(list(source.files), folder, draft.options.role, findings)
-        keys, names = list(images), list(images.values())
-        found = [*names]
+        images = {**source.images}
+        found = [None] * len(images) if folder is None else folder.match(list(source.images.values()))
+    elif folder is None or (named is None and draft.options.role == "pred"):
+        # Predictions say nothing of images that lie there by chance; ground truth has no objects in them.
+        found = [None] * len(labels) if folder is None else folder.match(labels)
+        images, is_complete = dict(zip(labels, found, strict=True)), False
     else:
-        return _list_beside(source, draft)
+        images = _pair(labels, folder, draft.options.role, findings)
+        found = list(images.values())
     severity = Severity.WARNING if draft.pictures is None else Severity.ERROR
-    sizes = unknown_sizes(len(keys)) if folder is None else folder.read_sizes(found, findings, severity=severity)
-    return ImageList(keys=keys, file_names=[*names], sizes=sizes, is_complete=True)
+    sizes = unknown_sizes(len(images)) if folder is None else folder.read_sizes(found, findings, severity=severity)
+    draft.set_images(list(images), file_names=list(images.values()), sizes=sizes, listed=is_complete)
+    rows = {key: row for row, key in enumerate(images)}
+    known = np.vstack((sizes, unknown_sizes(1)))  # the last row is that of labels without their image
+    return np.asarray(known[[rows.get(key, -1) for key in labels]]).reshape(-1, 2)
 
 
-def _list_beside(source: LabelSource, draft: Draft) -> ImageList:
-    """Return the images of the label files, with those that lie beside them where these are clearly meant.
+def _folder_beside(source: LabelSource, draft: Draft) -> ImageFolder | None:
+    """Return the images that lie beside the labels where they are clearly meant; where they are not, say so.
 
-    Clearly: one place holds an image for each label file, by its relative path. Of ground truth, further images there
-    have no objects; predictions say nothing of them.
+    Clearly: one place holds an image for each label file, by its relative path.
     """
-    keys = list(source.files)
-    plain = ImageList(keys=keys, file_names=[None] * len(keys), sizes=unknown_sizes(len(keys)), is_complete=False)
-    if not source.beside or not keys:
-        return plain
-    findings, where = draft.findings, Where(str(source.root))
+    if not source.beside or not source.files or source.images is not None:
+        return None
+    keys, where = list(source.files), Where(str(source.root))
     fix = "Pass the folder of images with --images."
     if len(source.beside) > 1:
-        places = " and ".join(map(str, source.beside))
-        findings.note("images-beside", where, f"images lie in {places}; none of them is used", fix=fix)
-        return plain
+        detail = f"images lie in {' and '.join(map(str, source.beside))}; none of them is used"
+        draft.findings.note("images-beside", where, detail, fix=fix)
+        return None
     # Labels that lie in folders of splits must not bring along the images of other splits.
     firsts = {key.partition("/")[0] for key in keys} if all("/" in key for key in keys) else set()
     folder = ImageFolder(source.beside[0], within=firsts)
-    names = folder.match(keys)
-    missing = [key for key, name in zip(keys, names, strict=True) if name is None or without_suffix(name) != key]
+    found = zip(keys, folder.match(keys), strict=True)
+    missing = [key for key, name in found if name is None or without_suffix(name) != key]
     if missing:
         detail = f"{folder.root} has no image for {len(missing):,} of {len(keys):,} label files; it is not used"
-        findings.note("images-beside", where, f"{detail}. First: {quoted_value(missing[0])}", fix=fix)
-        return plain
-    sizes = folder.read_sizes(names, findings, severity=Severity.WARNING)
+        draft.findings.note("images-beside", where, f"{detail}. First: {quoted_value(missing[0])}", fix=fix)
+        return None
     draft.details.append(f"images from {folder.root.joinpath(*firsts) if len(firsts) == 1 else folder.root}")
-    if draft.options.role == "pred":
-        return replace(plain, file_names=names, sizes=sizes)
-    images = _pair(keys, folder, draft.options.role, findings)
-    free = [key for key in images if key not in source.files]
-    free_sizes = folder.read_sizes([images[key] for key in free], findings, severity=Severity.WARNING)
-    return ImageList(
-        keys=[*keys, *free],
-        file_names=[*names, *(images[key] for key in free)],
-        sizes=np.vstack((sizes, free_sizes)),
-        is_complete=True,
-    )
+    return folder
 
 
-def _pair(labels: list[str], folder: ImageFolder, role: str, findings: FindingLog) -> dict[str, str]:
+def _pair(labels: list[str], folder: ImageFolder, role: str, findings: FindingLog) -> dict[str, str | None]:
     """Return images by key: those of label files, and those without one, which are images without objects."""
     found = zip(labels, folder.match(labels), strict=True)
-    paired = {key: name for key, name in found if name is not None}
+    paired: dict[str, str | None] = {key: name for key, name in found if name is not None}
     if labels and not paired:
         detail = f"none of the {len(labels):,} label files has a picture here; first: {quoted_value(labels[0])}"
         findings.error("images-mismatch", Where(str(folder.root)), detail, fix="Pass the images of these labels.")
-    claimed = {without_suffix(name) for name in paired.values()}
+    claimed = {without_suffix(name) for name in paired.values() if name}
     free = [name for name in folder.names if without_suffix(name) not in claimed]
     if role == "gt":
         findings.add_rows(
