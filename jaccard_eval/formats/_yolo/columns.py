@@ -146,27 +146,13 @@ def uses_names(lines: LabelLines) -> bool:
 def choose_columns(
     lines: LabelLines, numbers: IntArray, sizes: FloatArray, *, by_name: bool, options: ReadOptions
 ) -> ColumnChoice:
-    """Return the layout that the whole set supports.
+    """Return the layout that the whole set supports; `numbers` (n_lines,) are those behind the class of each line.
 
-    Parameters
-    ----------
-    lines : LabelLines
-    numbers : ndarray of int64, shape (n_lines,)
-        How many numbers follow the class in each line.
-    sizes : ndarray of float64, shape (n_lines, 2)
-        Width and height of the image of each line, NaN where unknown.
-    by_name : bool
-        Whether classes are given by name.
-    options : ReadOptions
-        The role, and the encoding and units that the user named.
-
-    Notes
-    -----
     Five columns are a box. Six have the confidence last or second: whichever makes better boxes of the other four, in
     the encoding that suits them best; whole numbers above 1 behind a normalised box are track ids. Seven are box,
     confidence and track id when the sixth lies in 0..1 and the seventh is a whole number throughout, else a triangle.
     Longer lines are polygons, of predictions with a confidence if the number of columns is even. (Columns count the
-    class.)
+    class.) `sizes` (n_lines, 2) are those of the image of each line, NaN where unknown.
     """
     if by_name:
         return _choose_behind_names(lines, numbers, sizes, options)
@@ -200,16 +186,13 @@ def _choose_six(six: FloatArray, sizes: FloatArray, options: ReadOptions) -> Col
     units = options.units or ("norm" if is_mostly_normalised(six[:, :4]) else "px")
     if units == "norm":
         if _are_track_ids(last):
-            return ColumnChoice(
-                COLUMNS["box-track"], "column 6 holds whole numbers above 1: taken for track ids, not for confidences"
-            )
+            assumption = "column 6 holds whole numbers above 1: taken for track ids, not for confidences"
+            return ColumnChoice(COLUMNS["box-track"], assumption)
         if outside_last * 2 > len(six):
             return ColumnChoice(COLUMNS["box-conf"])
     elif min(outside_second, outside_last) * 2 > len(six):
         if _are_track_ids(last):
-            assumption = (
-                "columns 2 and 6 are no confidences in 0..1; the whole numbers in column 6 are taken for track ids"
-            )
+            assumption = "column 2 is no confidence in 0..1, and the whole numbers in column 6 are taken for track ids"
             return ColumnChoice(COLUMNS["box-track"], assumption)
         assumption = "neither column 2 nor column 6 is a confidence in 0..1"
         return ColumnChoice(COLUMNS["box-conf"], assumption, is_undecided=True)
@@ -244,23 +227,18 @@ def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnC
     usual = ("box-conf", options.box or "cxcywh")
     if frame.units == "norm" and usual in near:
         # Nearly all files of fractions are written so: to ask in every small set would help nobody.
-        others = ", ".join(_fields_of(reading) for reading in near if reading != usual)
+        fields = {reading: COLUMNS[reading[0]].fields(spelled(reading[1])) for reading in near}
         fit_too = pluralise(len(six), "box also fits", "boxes also fit")
-        text = f"read as {_fields_of(usual)}, as YOLO writes it, but {fit_too} as {others}"
+        text = f"read as {fields.pop(usual)}, as YOLO writes it, but {fit_too} as {', '.join(fields.values())}"
         flags = f"--{options.role}-columns" + ("" if options.box else f" and --{options.role}-box")
         return ColumnChoice(COLUMNS[usual[0]], text, fix=f"Settle it with {flags}.", encoding=usual[1])
     best_of = list({reading[0]: reading for reading in reversed(near)}.values())[::-1]
-    looks = " and as ".join(map(_fields_of, best_of))
+    looks = " and as ".join((COLUMNS[name].fields(spelled(encoding)) for name, encoding in best_of))
     flags = " or ".join(
         f"--{options.role}-columns {name} --{options.role}-box {encoding}" for name, encoding in best_of
     )
     text = f"{pluralise(len(six), 'box fits', 'boxes fit')} as {looks}: column 2 or column 6 can be the confidence"
     return ColumnChoice(columns, text, is_undecided=True, fix=f"Pass {flags}.")
-
-
-def _fields_of(reading: tuple[str, str]) -> str:
-    name, encoding = reading
-    return COLUMNS[name].fields(spelled(encoding))
 
 
 def _choose_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice:

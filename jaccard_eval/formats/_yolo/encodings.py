@@ -7,7 +7,6 @@ lie anywhere in their image, often touch its border, and now and then one is sim
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,39 +137,33 @@ def choose_encoding(coords: FloatArray, frame: Frame, *, is_scored: bool) -> Enc
     against = {encoding: int(contradictions(coords, encoding, frame).sum()) for encoding in USUAL}
     best = max(USUAL, key=lambda encoding: fits[encoding])
     rivals = tuple(encoding for encoding in USUAL if encoding != best and fits[best] - fits[encoding] < CLEAR)
-    is_foreign = not rivals and against["cxcywh"] > _FOREIGN_SHARE * len(coords)
-    if not is_scored and frame.units == "norm" and (best == "cxcywh" or not is_foreign):
-        return EncodingChoice("cxcywh")  # a set of labels as large as YOLO's has strays of many kinds
-    if rivals and frame.units == "norm" and "cxcywh" in (best, *rivals):
-        others = ", ".join(spelled(encoding) for encoding in (best, *rivals) if encoding != "cxcywh")
+    is_normalised_set = frame.units == "norm"
+    if is_normalised_set and not is_scored:
+        # A set of labels as large as YOLO's has strays of many kinds.
+        is_foreign = best != "cxcywh" and not rivals and against["cxcywh"] > _FOREIGN_SHARE * len(coords)
+        if not is_foreign:
+            return EncodingChoice("cxcywh")
+    if not rivals:
+        return EncodingChoice(best, _minority(best, against, len(coords), frame.units))
+    near = (best, *rivals)
+    if is_normalised_set and "cxcywh" in near:
+        others = ", ".join(spelled(encoding) for encoding in near if encoding != "cxcywh")
         return EncodingChoice("cxcywh", f"read as cx cy w h, as YOLO writes it, but the boxes also fit as {others}")
-    if "xyxy" in (best, *rivals) and rivals:
-        return _corners_or_sizes(len(coords), best, rivals, against, is_scored=is_scored)
-    if rivals:  # centre-size and left-top-size differ at the borders alone, where small sets have no box
-        usual = "cxcywh" if frame.units == "norm" else "xywh"
-        text = f"read as {spelled(best)}, but the boxes also fit as {spelled(rivals[0])}"
-        if best != usual:
-            return EncodingChoice(best, text, Severity.ERROR if is_scored else Severity.WARNING, rivals)
-        return EncodingChoice(best, text, Severity.NOTE if frame.units == "norm" else Severity.WARNING, rivals)
-    return EncodingChoice(best, _minority(best, against, len(coords), frame.units))
+    # Centre-size and left-top-size differ at the borders alone, where small sets have no box; nobody writes the former.
+    if is_scored and near != ("xywh", "cxcywh"):
+        return EncodingChoice(best, "", Severity.ERROR, rivals)
+    if "xyxy" in near and against["xyxy"] == 0:
+        text = (
+            f"only {len(coords):,} boxes, all with x2 >= x1 and y2 >= y1: read as x1 y1 x2 y2, but x y w h is possible"
+        )
+        return EncodingChoice("xyxy", text, Severity.WARNING)
+    text = f"read as {spelled(best)}, but the boxes also fit as {spelled(rivals[0])}"
+    return EncodingChoice(best, text, Severity.WARNING, rivals)
 
 
 def spelled(encoding: str) -> str:
     """Return an encoding as messages name it: "cx cy w h"."""
     return " ".join(FIELDS[encoding])
-
-
-def _corners_or_sizes(
-    n: int, best: str, rivals: Sequence[str], against: dict[str, int], *, is_scored: bool
-) -> EncodingChoice:
-    """Settle what can be corners as well as left-top-size: an error beside a score, else what contradicts nothing."""
-    if is_scored:
-        return EncodingChoice(best, "", Severity.ERROR, tuple(rivals))
-    if against["xyxy"] == 0:
-        text = f"only {n:,} boxes, all with x2 >= x1 and y2 >= y1: read as x1 y1 x2 y2, but x y w h is possible"
-        return EncodingChoice("xyxy", text, Severity.WARNING)
-    other = next(encoding for encoding in rivals)
-    return EncodingChoice(best, f"read as {spelled(best)}, but {spelled(other)} is possible", Severity.WARNING)
 
 
 def _minority(best: str, against: dict[str, int], n: int, units: str) -> str:

@@ -34,26 +34,14 @@ _NUMBER = re.compile(rb"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelLines:
-    """All lines of a set of label files that are not blank.
+    """All lines of a set of label files that are not blank, in flat arrays: a set may have millions."""
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_tokens,)
-        Every field of every line; NaN where it is not a number.
-    first, count : ndarray of int64, shape (n_lines,)
-        Where a line's fields start in `values`, and how many it has.
-    file, number : ndarray of int64, shape (n_lines,)
-        Row of the line's file, and the line's number in it, from 1.
-    text : mapping of int to str
-        The fields of each line that has a word, separated by single blanks.
-    """
-
-    values: FloatArray
-    first: IntArray
-    count: IntArray
-    file: IntArray
-    number: IntArray
-    text: dict[int, str]
+    values: FloatArray  # every field of every line; NaN where it is not a number
+    first: IntArray  # (n_lines,), where the fields of a line start in `values`
+    count: IntArray  # (n_lines,), how many it has
+    file: IntArray  # (n_lines,), row of its file
+    number: IntArray  # (n_lines,), its number in the file, from 1
+    text: dict[int, str]  # the fields of each line that has a word, separated by single blanks
 
     def __len__(self) -> int:
         return len(self.first)
@@ -186,18 +174,14 @@ def _parse_plain(text: bytes, token_at: IntArray) -> FloatArray | None:
 
 
 def _concatenate(parts: list[LabelLines]) -> LabelLines:
-    token_offsets = np.cumsum([0, *(len(part.values) for part in parts)])
-    line_offsets = np.cumsum([0, *(len(part) for part in parts)]).tolist()
-    text = {
-        line + offset: text
-        for part, offset in zip(parts, line_offsets, strict=False)
-        for line, text in part.text.items()
-    }
+    n_tokens = np.cumsum([0, *(len(part.values) for part in parts)])
+    n_lines = np.cumsum([0, *map(len, parts)]).tolist()
+    pairs = list(zip(parts, n_tokens.tolist(), n_lines, strict=False))  # with what stands before each part
     return LabelLines(
         values=np.concatenate([part.values for part in parts]),
-        first=np.concatenate([part.first + offset for part, offset in zip(parts, token_offsets, strict=False)]),
+        first=np.concatenate([part.first + tokens for part, tokens, _ in pairs]),
         count=np.concatenate([part.count for part in parts]),
         file=np.concatenate([part.file for part in parts]),
         number=np.concatenate([part.number for part in parts]),
-        text=text,
+        text={line + before: text for part, _, before in pairs for line, text in part.text.items()},
     )

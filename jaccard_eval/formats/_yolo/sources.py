@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from jaccard_eval.data.imagekeys import is_image_name, without_suffix
 from jaccard_eval.errors import JaccardEvalError, UsageError
@@ -91,12 +90,7 @@ def image_places(labels: Path) -> list[Path]:
     A data.yaml above the labels has nothing to add: it names images, whose labels are found by the same rule.
     """
     there = Path(os.path.abspath(labels))  # noqa: PTH100 - "labels" may be the folder that we are in; links stay
-    parts = list(there.parts)
-    places = [there]
-    if "labels" in parts:
-        last = len(parts) - 1 - parts[::-1].index("labels")
-        places.append(Path(*parts[:last], "images", *parts[last + 1 :]))
-    return list(dict.fromkeys(places))
+    return list(dict.fromkeys((there, _twin(there, "labels", "images"))))
 
 
 def _holds_images(place: Path) -> bool:
@@ -131,10 +125,8 @@ def _of_split(source: LabelSource, split: str, findings: FindingLog) -> LabelSou
     chosen = choose_split(split, there, Where(str(source.root)), findings)
     files = {key: path for key, path in source.files.items() if split_of(splits[key]) == chosen}
     n_others = len(source.files) - len(files)
-    detail = (
-        f"split {quoted_value(chosen)} is read: {len(files):,} label files; {n_others:,} of other "
-        "splits are passed over"
-    )
+    what = f"split {quoted_value(chosen)} is read: {len(files):,} label files"
+    detail = f"{what}; {n_others:,} of other splits are passed over"
     findings.note("split-chosen", Where(str(source.root)), detail, fix="Name another with --split.")
     return replace(source, files=files)
 
@@ -214,9 +206,8 @@ def described_paths(path: Path, split: str) -> list[Path]:
 def _described(path: Path, split: str, findings: FindingLog) -> tuple[_Description, list[str]]:
     split = split_of(split)
     if split not in SPLITS:
-        raise UsageError(
-            f"unknown split {quoted_value(split)}; known are {', '.join(SPLITS)}.{did_you_mean(split, SPLITS)}"
-        )
+        known = f"known are {', '.join(SPLITS)}.{did_you_mean(split, SPLITS)}"
+        raise UsageError(f"unknown split {quoted_value(split)}; {known}")
     read = _read_darknet if path.suffix.lower() == ".data" else _read_yaml
     description = read(path, findings)
     return description, _places(description, split, findings)
@@ -224,27 +215,28 @@ def _described(path: Path, split: str, findings: FindingLog) -> tuple[_Descripti
 
 def _read_yaml(path: Path, findings: FindingLog) -> _Description:
     content = read_yaml_mapping(path)
-    splits = {split_of(key): _texts(path, key, value) for key, value in content.items() if key in SPLIT_NAMES}
+    base, written = path.parent, content.get("path")
+    if isinstance(written, str) and written:
+        base = path.parent / written
+        if not files.is_folder(base):  # what the file says to download is left alone
+            detail = f"there is no folder {quoted_value(written)}; paths start from the file's folder"
+            findings.warning("path-missing", Where(str(path), field="path"), detail)
+            base = path.parent
+    splits = {}
+    for key in filter(SPLIT_NAMES.__contains__, content):
+        places = content[key] if isinstance(content[key], list) else [content[key]]
+        if not all(isinstance(place, str) for place in places):
+            fix = "Give a folder of images, a list file, or a list of those."
+            detail = f"{quoted_value(content[key])} names no images"
+            raise DataError.single("split-invalid", Where(str(path), field=key), detail, fix=fix)
+        splits[split_of(key)] = [place for place in places if place not in ("", "null", "~")]
     return _Description(
         path=path,
-        base=_base_of_yaml(path, content.get("path"), findings),
+        base=base,
         splits={name: places for name, places in splits.items() if places},
         names=names_of_yaml(path, content, findings),
         names_from=str(path),
     )
-
-
-def _base_of_yaml(path: Path, written: Any, findings: FindingLog) -> Path:
-    """Return the folder that `path:` names, else that of the file; what it says to download is left alone."""
-    if not isinstance(written, str) or not written:
-        return path.parent
-    if files.is_folder(path.parent / written):
-        return path.parent / written
-    where = Where(str(path), field="path")
-    findings.warning(
-        "path-missing", where, f"there is no folder {quoted_value(written)}; paths start from the file's folder"
-    )
-    return path.parent
 
 
 def _read_darknet(path: Path, findings: FindingLog) -> _Description:
@@ -263,17 +255,6 @@ def _read_darknet(path: Path, findings: FindingLog) -> _Description:
     )
 
 
-def _texts(path: Path, key: str, value: Any) -> list[str]:
-    """Return the places of a split: one text or a list of them; nothing where the key is left empty."""
-    places = value if isinstance(value, list) else [value]
-    if all(isinstance(place, str) for place in places):
-        return [place for place in places if place not in ("", "null", "~")]
-    fix = "Give a folder of images, a list file, or a list of those."
-    raise DataError.single(
-        "split-invalid", Where(str(path), field=key), f"{quoted_value(value)} names no images", fix=fix
-    )
-
-
 def _places(description: _Description, split: str, findings: FindingLog) -> list[str]:
     """Return the places of the split; where there is only one, darknet's tools call it 'train'."""
     splits = description.splits
@@ -283,13 +264,8 @@ def _places(description: _Description, split: str, findings: FindingLog) -> list
     if description.path.suffix.lower() == ".data" and list(splits) == ["train"]:
         findings.note("split-train", where, f"there is no split {quoted_value(split)}; 'train', the only one, is read")
         return splits["train"]
-    known = ", ".join(splits) or "none"
-    raise DataError.single(
-        "split-missing",
-        where,
-        f"there is no split {quoted_value(split)}; there are: {known}",
-        fix="Name one with --split.",
-    )
+    detail = f"there is no split {quoted_value(split)}; there are: {', '.join(splits) or 'none'}"
+    raise DataError.single("split-missing", where, detail, fix="Name one with --split.")
 
 
 def _locate(description: _Description, places: list[str], findings: FindingLog) -> LabelSource:
@@ -298,25 +274,23 @@ def _locate(description: _Description, places: list[str], findings: FindingLog) 
     is_list = places[0].lower().endswith(".txt")
     if folder is None and len(places) == 1 and not is_list:
         folder = _moved(description.base, places[0]) or _moved(
-            description.base, str(_label_twin(Path(*_inner_parts(places[0]))))
+            description.base, str(_twin(Path(*_inner_parts(places[0]))))
         )
         if folder is not None:
             detail = f"there is no {quoted_value(places[0])}; {folder}, which its path ends in, is read"
             findings.note("path-moved", Where(str(description.path)), detail)
     if folder is not None and folder.is_dir():
-        labels = _label_twin(folder)
+        labels = _twin(folder)
         source = folder_source(labels if labels.is_dir() else folder, findings)
         images = ImageFolder(folder)
         return replace(source, folder=images) if images.names else source
     if len(places) == 1 and folder is None and not is_list:
         # A folder of images that was not copied along.
-        twin = _existing(description.base, str(_label_twin(Path(places[0]))))
+        twin = _existing(description.base, str(_twin(Path(places[0]))))
         if twin is not None and twin.is_dir():
             return folder_source(twin, findings)
-        detail, fix = (
-            f"there is no folder {quoted_value(places[0])} and no labels for it",
-            "Check 'path' and the split in the file.",
-        )
+        detail = f"there is no folder {quoted_value(places[0])} and no labels for it"
+        fix = "Check 'path' and the split in the file."
         raise DataError.single("split-missing", Where(str(description.path)), detail, fix=fix)
     listed = [image for place in places for image in _listed_images(description, place, findings)]
     return _source_of_list(description, listed, findings)
@@ -340,13 +314,12 @@ def _moved(base: Path, place: str) -> Path | None:
     return next((attempt for attempt in attempts if files.is_folder(attempt)), None)
 
 
-def _label_twin(images: Path) -> Path:
-    """Return the folder or file of labels for one of images: the last part "images" becomes "labels"."""
-    parts = list(images.parts)
-    if "images" not in parts:
-        return images
-    last = len(parts) - 1 - parts[::-1].index("images")
-    return Path(*parts[:last], "labels", *parts[last + 1 :])
+def _twin(path: Path, part: str = "images", other: str = "labels") -> Path:
+    """Return a path whose last folder `part` has the name `other`, as "labels" lie beside "images"."""
+    parts = list(path.parts)
+    if part in parts:
+        parts[len(parts) - 1 - parts[::-1].index(part)] = other
+    return Path(*parts)
 
 
 def _listed_images(description: _Description, place: str, findings: FindingLog) -> Iterator[str]:
@@ -378,21 +351,19 @@ def _source_of_list(description: _Description, listed: list[str], findings: Find
     """Return the label files of listed images; an image without one has no objects."""
     # Lists carry the folders of the machine that wrote them; only what is below the description is opened.
     paths = list(dict.fromkeys("/".join(_inner_parts(image)) for image in listed))
+    where = Where(str(description.path))
     if len(paths) < len(listed):
-        where = Where(str(description.path))
-        findings.warning(
-            "image-listed-twice", where, f"{len(listed) - len(paths):,} images are listed twice; read once"
-        )
+        detail = f"{len(listed) - len(paths):,} images are listed twice; read once"
+        findings.warning("image-listed-twice", where, detail)
     # Keys begin where the paths part, as those of a folder begin at its root.
     shared = os.path.commonpath([os.path.dirname(path) for path in paths]) if paths else ""  # noqa: PTH120
     keys = [without_suffix(path[len(shared) :].lstrip("/")) for path in paths]
     if len(set(keys)) < len(keys):
-        where = Where(str(description.path))
         findings.warning("image-ambiguous", where, "images that differ in their suffix only share a label file")
     found: dict[str, Path | None] = {}
     for key, path in zip(keys, paths, strict=True):  # in "labels" for "images", or beside it as darknet has it
         beside = without_suffix(path) + ".txt"
-        twin = _label_twin(Path(beside)).as_posix()
+        twin = _twin(Path(beside)).as_posix()
         found[key] = _find_below(description.base, twin) or _find_below(description.base, beside)
     return LabelSource(
         root=description.base,
