@@ -233,7 +233,7 @@ def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnC
         flags = f"--{options.role}-columns" + ("" if options.box else f" and --{options.role}-box")
         return ColumnChoice(COLUMNS[usual[0]], text, fix=f"Settle it with {flags}.", encoding=usual[1])
     best_of = list({reading[0]: reading for reading in reversed(near)}.values())[::-1]
-    looks = " and as ".join((COLUMNS[name].fields(spelled(encoding)) for name, encoding in best_of))
+    looks = " and as ".join(COLUMNS[name].fields(spelled(encoding)) for name, encoding in best_of)
     flags = " or ".join(
         f"--{options.role}-columns {name} --{options.role}-box {encoding}" for name, encoding in best_of
     )

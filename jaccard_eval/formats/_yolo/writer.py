@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -35,13 +33,17 @@ def write_folder(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     """
     report_losses(dataset, path, findings, CARRIED)
     files = _file_names(dataset, path, findings)
-    classes = _classes(dataset, path, findings)
+    numbers, names = _classes(dataset, path, findings)
     findings.raise_errors()
     coords = _coords(dataset, path, findings)
-    lines = _lines(dataset, classes.numbers, coords)
-    labels = {f"{name}.txt": "".join(lines[row]) for row, name in enumerate(files)}
-    names = "".join(f"{name}\n" for name in classes.names)
-    contents = labels | ({CLASSES_FILE: names} if names else {})
+    boxes = dataset.boxes
+    lines: list[list[str]] = [[] for _ in files]
+    fields = coords if boxes.score is None else np.column_stack((coords, boxes.score))
+    for image, label, row in zip(boxes.image.tolist(), boxes.label.tolist(), fields.tolist(), strict=True):
+        lines[image].append(f"{numbers[label]} {' '.join(map(repr, row))}\n")  # repr has all digits, and no more
+    contents = {f"{name}.txt": "".join(lines[row]) for row, name in enumerate(files)}
+    if names:
+        contents[CLASSES_FILE] = "".join(f"{name}\n" for name in names)
     replace_folder(path, {name: text.encode() for name, text in contents.items()})
 
 
@@ -54,21 +56,16 @@ def _file_names(dataset: Dataset, path: Path, findings: FindingLog) -> list[str]
     return names
 
 
-@dataclass(frozen=True, slots=True)
-class _Classes:
-    """The number that stands in a label line for each class, and the lines of classes.txt (none: no names)."""
+def _classes(dataset: Dataset, path: Path, findings: FindingLog) -> tuple[list[int], tuple[str, ...]]:
+    """Return the number of each class in label lines, and the lines of classes.txt: none where keys are indices.
 
-    numbers: list[int]
-    names: tuple[str, ...]
-
-
-def _classes(dataset: Dataset, path: Path, findings: FindingLog) -> _Classes:
-    """Keep indices; where keys are no indices from 0, number the classes in their order and name them."""
+    Where keys are no indices from 0, classes are numbered in their order, and named.
+    """
     labels = dataset.labels
     indices = [key for key in labels.keys if isinstance(key, int) and key >= 0]
     where = Where(str(path), field="class")
     if not labels.named and len(indices) == len(labels):
-        return _Classes(indices, ())
+        return indices, ()
     if indices != list(range(len(labels))):
         detail = f"classes are numbered 0 to {len(labels) - 1} in the order of their keys; {CLASSES_FILE} names them"
         findings.note("write-loss", where, detail)
@@ -83,7 +80,7 @@ def _classes(dataset: Dataset, path: Path, findings: FindingLog) -> _Classes:
         ),
         fix="Rename the class: one line, no blanks at its ends.",
     )
-    return _Classes(list(range(len(labels))), labels.names)
+    return list(range(len(labels))), labels.names
 
 
 def _coords(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
@@ -101,13 +98,3 @@ def _coords(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
         findings.note("write-pixels", Where(str(path)), f"boxes are written in pixels, as {encoding}", fix=fix)
     report_rounded(exact, path, findings)
     return coords
-
-
-def _lines(dataset: Dataset, numbers: Sequence[int], coords: FloatArray) -> list[list[str]]:
-    """Return the lines of each image."""
-    boxes = dataset.boxes
-    lines: list[list[str]] = [[] for _ in range(len(dataset.images))]
-    fields = coords if boxes.score is None else np.column_stack((coords, boxes.score))
-    for image, label, row in zip(boxes.image.tolist(), boxes.label.tolist(), fields.tolist(), strict=True):
-        lines[image].append(f"{numbers[label]} {' '.join(map(repr, row))}\n")
-    return lines
