@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray
-from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats._yolo.columns import MIN_POINTS, Columns
 from jaccard_eval.formats._yolo.encodings import FIELDS, HIGH, LOW, PIXEL_LOOK, is_normalised
 from jaccard_eval.formats._yolo.lines import IntArray, LabelLines
+from jaccard_eval.reading.draft import Draft
 from jaccard_eval.text import pluralise, quoted_value
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "pipes"}
@@ -20,12 +21,11 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "|": "pipes"}
 
 @dataclass(frozen=True, slots=True)
 class LineReporter:
-    """Reports problems of lines with their file and number; `role` ("gt", "pred") names the flags that settle them."""
+    """Reports problems of lines in a draft, with their file and number."""
 
     lines: LabelLines
     paths: Sequence[Path]
-    role: str
-    findings: FindingLog
+    draft: Draft
 
     def place(self, line: int) -> Where:
         """Return file and line number of a line."""
@@ -42,7 +42,7 @@ class LineReporter:
         summary: str = "",
     ) -> None:
         """Record one finding about the lines `rows`."""
-        self.findings.add_rows(
+        self.draft.findings.add_rows(
             severity, code, rows, lambda line: (self.place(line), detail(line)), fix=fix, summary=summary
         )
 
@@ -66,6 +66,7 @@ def check_columns(reporter: LineReporter, columns: Columns, numbers: IntArray, *
         numbers[spare[np.array(in_name, dtype=np.bool_)]] = columns.box_width
     good: BoolArray = columns.accepts(numbers)
     if columns.sibling is not None and not by_name:
+        # As many numbers in pixels are rather a damaged line than a polygon: no tool is known to write those in text.
         good |= columns.sibling.accepts(numbers) & _are_fractions(lines)
 
     def detail(line: int) -> str:
@@ -80,7 +81,8 @@ def check_columns(reporter: LineReporter, columns: Columns, numbers: IntArray, *
             why = " (a polygon beside boxes needs pairs of fractions)"
         return f"expected {columns.describe()}, got {pluralise(int(lines.count[line]), 'column')}{why}"
 
-    fix = f"Give every line the same columns; where all have others, name them with --{reporter.role}-columns."
+    flag = f"--{reporter.draft.options.role}-columns"
+    fix = f"Give every line the same columns; where all have others, name them with {flag}."
     reporter.report("columns", np.flatnonzero(~good), detail, fix)
     return good
 
@@ -154,7 +156,7 @@ def check_units(reporter: LineReporter, rows: IntArray, coords: FloatArray, unit
     negative = (coords[:, 2:] < LOW).any(axis=1) & (encoding not in CORNER_ORDER)
     # A detector may draw a box beyond the image: up to the size of the image that is a warning. Ground truth is not
     # drawn so, and Ultralytics refuses it.
-    far = outside & ((reporter.role == "gt") | negative | (np.abs(coords) > PIXEL_LOOK).any(axis=1))
+    far = outside & ((reporter.draft.options.role == "gt") | negative | (np.abs(coords) > PIXEL_LOOK).any(axis=1))
 
     def describe(line: int) -> str:
         numbers = box(line)
@@ -164,7 +166,7 @@ def check_units(reporter: LineReporter, rows: IntArray, coords: FloatArray, unit
             return f"{'width' if name == 'w' else 'height'} is {value:g}; it cannot be negative"
         return f"{name} is {value:g}, outside 0..1" + (" (looks like pixels)" if value > PIXEL_LOOK else "")
 
-    fix = f"Mend the line, or pass --{reporter.role}-units px if the whole set is in pixels."
+    fix = f"Mend the line, or pass --{reporter.draft.options.role}-units px if the whole set is in pixels."
     reporter.report("coordinate-range", rows[far], describe, fix)
     near = rows[outside & ~far]
     summary = f"{pluralise(len(near), 'box leaves its image', 'boxes leave their images')}; kept as written"

@@ -222,7 +222,8 @@ def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnC
     columns = COLUMNS[best[0]]
     if all(name == best[0] for name, _ in near):
         return ColumnChoice(columns)
-    if fits[best] <= IMPOSSIBLE:  # the boxes are broken, whatever is read: the checks of each line tell how
+    # The boxes are broken, whatever is read: the checks of each line tell how.
+    if fits[best] <= IMPOSSIBLE:
         return ColumnChoice(COLUMNS["box-conf"])
     usual = ("box-conf", options.box or "cxcywh")
     if frame.units == "norm" and usual in near:
@@ -244,9 +245,8 @@ def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnC
 def _choose_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice:
     seven, _ = _block(lines, numbers, 6)
     if len(seven) * 2 > len(numbers) and _has_score_and_track(seven):
-        return ColumnChoice(
-            COLUMNS["box-conf-track"], "7 columns: the sixth is taken for the confidence, the seventh for a track id"
-        )
+        assumption = "7 columns: the sixth is taken for the confidence, the seventh for a track id"
+        return ColumnChoice(COLUMNS["box-conf-track"], assumption)
     long = numbers[numbers >= MIN_POINTS]
     ends = (lines.first + lines.count - 1)[numbers >= MIN_POINTS + 2]
     is_tracked = len(ends) > 0 and _are_track_ids(lines.values[ends]) and not _count_outside(lines.values[ends - 1])

@@ -52,11 +52,11 @@ def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:
         draft.findings.extend(error.findings)
         raise DataError(draft.findings.findings()) from None
     paths = list(source.files.values())
-    reporter = LineReporter(read_label_files(paths, draft.findings), paths, options.role, draft.findings)
+    reporter = LineReporter(read_label_files(paths, draft.findings), paths, draft)
     sizes = add_images(source, draft)
     source = _with_names(source, draft, options, search=not uses_names(reporter.lines))
     if len(reporter.lines):
-        _add_lines(draft, reporter, list(source.files), sizes, source)
+        _add_lines(reporter, list(source.files), sizes, source)
     elif source.names is not None:
         draft.set_classes(range(len(source.names)), source.names)
     mention_other_files(source.root, source.other_files, draft)
@@ -69,13 +69,14 @@ def add_listed_lines(
     keys = list(dict.fromkeys(images))
     at = {key: row for row, key in enumerate(keys)}
     lines = split_lines(labels, np.array([at[image] for image in images], dtype=np.int64))
-    reporter = LineReporter(lines, [path] * len(keys), options.role, draft.findings)
+    reporter = LineReporter(lines, [path] * len(keys), draft)
     sizes = unknown_sizes(len(keys))
     draft.fill_sizes(sizes, keys)
     draft.set_images(keys, file_names=keys, sizes=sizes, listed=False)
     if len(lines):
+        # Without label files: all that it says is where a file of names may lie, beside the text.
         source = LabelSource(root=path.parent, files={})
-        _add_lines(draft, reporter, keys, sizes, _with_names(source, draft, options, search=not uses_names(lines)))
+        _add_lines(reporter, keys, sizes, _with_names(source, draft, options, search=not uses_names(lines)))
 
 
 def _with_names(source: LabelSource, draft: Draft, options: ReadOptions, *, search: bool) -> LabelSource:
@@ -98,7 +99,6 @@ def _with_names(source: LabelSource, draft: Draft, options: ReadOptions, *, sear
 class _Set:
     """How the lines of a set are read."""
 
-    draft: Draft
     reporter: LineReporter
     columns: Columns
     encoding: str  # empty: still to be found
@@ -106,18 +106,17 @@ class _Set:
     difficult: BoolArray  # (n_lines,)
 
 
-def _add_lines(
-    draft: Draft, reporter: LineReporter, keys: Sequence[str], file_sizes: FloatArray, source: LabelSource
-) -> None:
+def _add_lines(reporter: LineReporter, keys: Sequence[str], file_sizes: FloatArray, source: LabelSource) -> None:
     """Add the classes and boxes of label lines to the draft.
 
     `keys` are the image of each file, `file_sizes` (n_files, 2) its width and height in pixels, NaN where unknown.
     """
-    lines, difficult = reporter.lines, np.zeros(len(reporter.lines), dtype=np.bool_)
+    draft, lines, difficult = reporter.draft, reporter.lines, np.zeros(len(reporter.lines), dtype=np.bool_)
     if draft.options.role == "gt":
         lines, difficult = take_difficult(lines)
         reporter = replace(reporter, lines=lines)
     by_name = uses_names(lines)
+    # Behind names only the numbers at the end count, and the first field is a name, even one such as "7".
     numbers = np.minimum(lines.trailing_numbers(), lines.count - 1) if by_name else lines.count - 1
     choice = _settle_columns(draft, lines, numbers, file_sizes[lines.file], by_name=by_name)
     columns = choice.columns
@@ -142,7 +141,6 @@ def _add_lines(
             used = np.unique(labels).tolist()
             draft.set_classes(used, [str(index) for index in used], named=False)
     label_set = _Set(
-        draft=draft,
         reporter=reporter,
         columns=columns,
         encoding=draft.options.box or choice.encoding,
@@ -192,7 +190,7 @@ def _add_named_classes(
 def _add_rows(
     label_set: _Set, rows: IntArray, keys: Sequence[str], file_sizes: FloatArray, labels: IntArray | list[Key]
 ) -> None:
-    draft, lines = label_set.draft, label_set.reporter.lines
+    draft, lines = label_set.reporter.draft, label_set.reporter.lines
     numbers = label_set.numbers[rows]
     start = lines.first[rows] + lines.count[rows] - numbers
     offset = label_set.columns.score_offset(numbers)
@@ -235,6 +233,7 @@ def _coordinates(label_set: _Set, start: IntArray, numbers: IntArray) -> FloatAr
     coords[~outlined] = values[start[~outlined, np.newaxis] + np.arange(4)]
     if outlined.any():
         n_points = (numbers[outlined] - columns.head - columns.tail) // 2
+        # All points in one array, a polygon behind the other: a segmentation set has millions of them.
         offsets = np.cumsum(n_points) - n_points
         at = np.repeat(start[outlined] - 2 * offsets, n_points) + 2 * np.arange(int(n_points.sum()))
         points = np.stack((values[at], values[at + 1]), axis=1)  # (n_points of all, 2)
@@ -244,8 +243,8 @@ def _coordinates(label_set: _Set, start: IntArray, numbers: IntArray) -> FloatAr
 
 def _settle_encoding(label_set: _Set, coords: FloatArray, sizes: FloatArray) -> tuple[str, str]:
     """Return units and encoding: what the user named, else what the set supports; say what was assumed."""
-    draft, options, columns = label_set.draft, label_set.draft.options, label_set.columns
-    where, findings = Where(draft.path), draft.findings
+    draft, columns = label_set.reporter.draft, label_set.columns
+    options, where, findings = draft.options, Where(draft.path), draft.findings
     units = options.units or ("norm" if is_mostly_normalised(coords) else "px")
     if columns.shape != "box":
         what = "oriented boxes" if columns.shape == "obb" else "polygons"
