@@ -356,13 +356,7 @@ def _only_class(gt: Dataset, pred: Dataset, findings: FindingLog) -> ClassMatch:
 
 
 def in_own_pixels(side: Dataset) -> Dataset:
-    """Map boxes of resized images back by the sizes that their side knows itself, where it is used without another.
-
-    Raises
-    ------
-    DataError
-        When it does not know them.
-    """
+    """Map boxes of resized images back by the sizes that their side knows itself, where it is used without another."""
     if side.reading.resized is None:
         return side
     boxes = _unresized(side, side.boxes, side.images.sizes, side.images.name)

@@ -27,26 +27,16 @@ SAME_PLACE = 0.5  # IoU from which two boxes are taken to mean the same object, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Boxes of a sample of the common images, and which of them lie in the same place.
+    """Boxes of a sample of the common images, and which of them lie in the same place."""
 
-    Parameters
-    ----------
-    gt, pred : BoxTable
-        The boxes of the sampled images, with the rows of images and classes of the tables they come from.
-    pred_row, gt_row : ndarray of int64, shape (p,)
-        Pairs of rows in `pred` and `gt` of one image that overlap by at least `SAME_PLACE`, whatever their classes.
-    overlap : ndarray of float64, shape (p,)
-        Their IoU.
-    share : float
-        Share of the images that was sampled.
-    """
-
+    # With the rows of images and classes of the tables that they come from.
     gt: BoxTable
     pred: BoxTable
+    # Pairs of rows (p,) of one image that overlap by at least `SAME_PLACE`, whatever their classes; and their IoU.
     pred_row: IntArray
     gt_row: IntArray
     overlap: FloatArray
-    share: float
+    share: float  # of the images that was sampled
 
     def located(self) -> tuple[int, int]:
         """Count the ground-truth boxes that share their place with some prediction, and all that could.
@@ -77,18 +67,10 @@ class Sample:
 
 
 def take_sample(gt: BoxTable, pred: BoxTable, n_images: int, limit: int = SAMPLE_BOXES) -> Sample:
-    """Pair the boxes of evenly spread images by place alone.
+    """Pair the boxes of evenly spread images by place alone, of either side at most about `limit`.
 
     Where images are so crowded that too many pairs remain, evenly spread objects stand for all: each is still compared
-    with every prediction of its image.
-
-    Parameters
-    ----------
-    gt, pred : BoxTable
-        With common image rows and in common units; class rows may be of different maps.
-    n_images : int
-    limit : int
-        Boxes of either side, at most about.
+    with every prediction of its image. Classes may be rows of different maps.
     """
     step = max(1, -(-len(pred) // limit), -(-len(gt) // limit))
     if step > 1:
@@ -117,21 +99,11 @@ ROTATIONS = 3  # times that predictions are moved to other images to see what ch
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How many objects share their place (IoU >= 0.5) with some prediction.
+    """How many objects share their place (IoU >= 0.5) with some prediction."""
 
-    Parameters
-    ----------
-    found : int
-        Objects in the place of a prediction.
-    possible : int
-        Objects that could be: at most as many as an image has predictions.
-    images : int
-        Images on which both sides have boxes.
-    """
-
-    found: int
-    possible: int
-    images: int
+    found: int  # objects in the place of a prediction
+    possible: int  # objects that could be: at most as many as an image has predictions
+    images: int  # on which both sides have boxes
 
     @property
     def share(self) -> float:
@@ -141,25 +113,14 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageMatchTrial:
-    """One way to match images, and what it achieves.
+    """One way to match images, and what it achieves."""
 
-    Parameters
-    ----------
-    name : str
-        One of `imagekeys.WAYS`.
-    rows : ndarray of int32
-        Ground-truth row of each prediction image, -1 for none.
-    matched, total : int
-        Prediction images with boxes that are matched, and all of them.
-    agreement : Agreement
-        Of the boxes on matched images.
-    """
-
-    name: str
-    rows: RowArray
+    name: str  # one of `imagekeys.WAYS`
+    rows: RowArray  # ground-truth row of each prediction image, -1 for none
+    # Prediction images with boxes that are matched, and all of them.
     matched: int
     total: int
-    agreement: Agreement
+    agreement: Agreement  # of the boxes on matched images
 
     @property
     def flag(self) -> str:

@@ -50,15 +50,9 @@ def image_sizes(context: AuditContext) -> FloatArray:
 
 
 def leaving(xywh: FloatArray, size: FloatArray, units: str) -> BoolArray:
-    """Return whether boxes leave their image at the left, top, right and bottom, shape (n, 4).
+    """Return whether boxes (n, 4) leave their image at the left, top, right and bottom, shape (n, 4).
 
-    Parameters
-    ----------
-    xywh : ndarray of float64, shape (n, 4)
-    size : ndarray of float64, shape (n, 2)
-        Width and height of each box's image; no box leaves an image of unknown size.
-    units : {"px", "norm"}
-        Pixels may be left by one; a hundredth of the side always.
+    No box leaves an image of unknown size (NaN). Pixels may leave by one, and all by a hundredth of the side.
     """
     slack = np.maximum(SLACK_SHARE * size, SLACK_PIXELS if units == "px" else 0.0)
     near, far = xywh[:, :2], xywh[:, :2] + xywh[:, 2:]
@@ -280,7 +274,7 @@ def check_rounding(context: AuditContext, findings: FindingLog) -> None:
 
 
 def least_iou(sides: FloatArray, step: npt.ArrayLike) -> FloatArray:
-    """Return the lowest IoU that a box can have with itself rounded to multiples of a step.
+    """Return the lowest IoU that a box of these sides (n, 2) can have with itself rounded to multiples of a step.
 
     Rounding moves each edge by at most half a step s. Along one axis the edges that move inward take p off the side w,
     those that move outward add q, with p + q <= s; an edge does one of both. With ``o = w - p`` in common per axis,
@@ -288,20 +282,8 @@ def least_iou(sides: FloatArray, step: npt.ArrayLike) -> FloatArray:
         1 / IoU = w h / (o_x o_y) + (1 + q_x / o_x) (1 + q_y / o_y) - 1.
 
     This is linear in each ``1 / o``, so the extremes are at p = 0 and p = s; of the four combinations all edges inward
-    is the lowest: ``IoU >= (1 - s / w) (1 - s / h)``. Cutting off instead of rounding moves edges by up to a whole
-    step: pass twice the step for it.
-
-    Parameters
-    ----------
-    sides : ndarray of float64, shape (n, 2)
-        Width and height.
-    step : array_like, shape () or (2,)
-        In the same units.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        0 where a side is no longer than a step.
+    is the lowest: ``IoU >= (1 - s / w) (1 - s / h)``, or 0 where a side is no longer than a step. Cutting off instead
+    of rounding moves edges by up to a whole step: pass twice the step for it.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         kept = np.where(sides > 0, 1 - np.asarray(step) / sides, 0.0)

@@ -215,15 +215,7 @@ def _is_told_apart(confusion: Confusion, given: RowArray, rule: RowArray) -> boo
 
 
 def judge(gt: LabelMap, pred: LabelMap, confusion: Confusion, given: RowArray) -> Verdict:
-    """Score all candidates against the map in use.
-
-    Parameters
-    ----------
-    gt, pred : LabelMap
-    confusion : Confusion
-    given : ndarray of int32, shape (n_pred_classes,)
-        Ground-truth row of each prediction class as things are, -1 for none.
-    """
+    """Score all candidates against the map in use: the ground-truth row `given` to each prediction class, or -1."""
     as_given = confusion.agreement(given)
     renumbered = Verdict(confusion.pairs, as_given, (), None)
     if as_given <= 1 - CLEAR_GAIN:
@@ -231,7 +223,7 @@ def judge(gt: LabelMap, pred: LabelMap, confusion: Confusion, given: RowArray) -
     if renumbered.better is not None:
         return renumbered
     swapped = _swapped(confusion, given, gt, pred)
-    candidates = tuple(sorted((*renumbered.candidates, *swapped), key=lambda one: -one.agreement))
+    candidates = tuple(sorted((*renumbered.candidates, *swapped), key=lambda candidate: -candidate.agreement))
     return replace(renumbered, candidates=candidates, better=swapped[0] if swapped else None)
 
 
@@ -244,7 +236,7 @@ def _renumbered(gt: LabelMap, pred: LabelMap, confusion: Confusion, given: RowAr
     gain = (_supported(confusion, best) if best is free else best.agreement) - as_given
     clear = gain >= CLEAR_GAIN and gain * confusion.pairs >= CLEAR_PAIRS and best.agreement >= CONVINCING
     shown = [*named[: LISTED - 1], *([free] if clear and best is free else [])]
-    ranked = sorted(shown, key=lambda one: -one.agreement)
+    ranked = sorted(shown, key=lambda candidate: -candidate.agreement)
     return Verdict(confusion.pairs, as_given, tuple(ranked), best if clear else None)
 
 
@@ -261,7 +253,7 @@ def _named_candidates(gt: LabelMap, pred: LabelMap, confusion: Confusion, given:
         if (rows >= 0).any() and rows.tobytes() not in known:
             known.add(rows.tobytes())
             candidates.append(Candidate(name, rows, confusion.agreement(rows)))
-    return sorted(candidates, key=lambda one: (-one.agreement, -int((one.rows >= 0).sum())))
+    return sorted(candidates, key=lambda named: (-named.agreement, -int((named.rows >= 0).sum())))
 
 
 def _free_candidate(gt: LabelMap, pred: LabelMap, confusion: Confusion) -> Candidate:

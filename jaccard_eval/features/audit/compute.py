@@ -60,14 +60,8 @@ def audit(
 ) -> tuple[Finding, ...]:
     """Run all checks on an evaluation; findings in the order of their weight.
 
-    What is beyond doubt read wrongly is an error if `options` are given, else a warning.
-
-    Parameters
-    ----------
-    gt, pred, aligned, metrics, options
-        See `AuditContext`.
-    hashes : pair of ndarray of uint64
-        Hashes of the rows of the aligned ground truth and predictions.
+    What is beyond doubt read wrongly is an error if `options` are given, else a warning. The `hashes` are of the rows
+    of the aligned ground truth and predictions.
     """
     placed = aligned.placement
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table))

@@ -23,31 +23,16 @@ MISREAD = (
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AuditContext:
-    """What the checks look at.
-
-    Parameters
-    ----------
-    gt, pred : Dataset
-        Both sides as read.
-    aligned : Alignment
-        Both sides in common rows and units.
-    metrics : DetectionMetrics
-        Of this evaluation.
-    sample : Sample
-        Boxes of some images, paired by place alone, each side with its own classes.
-    gt_hashes, pred_hashes : ndarray of uint64, shape (n,)
-        Hash of each row of the aligned tables; equal rows have equal hashes.
-    options : SideOptions, optional
-        What the caller named and allows, where files may stop the run; None where everything is a warning at most.
-    """
+    """What the checks look at."""
 
     gt: Dataset
     pred: Dataset
     aligned: Alignment
     metrics: DetectionMetrics
-    sample: Sample
-    gt_hashes: Words
+    sample: Sample  # boxes of some images, paired by place alone, each side with its own classes
+    gt_hashes: Words  # of the rows of the aligned tables; equal rows have equal hashes
     pred_hashes: Words
+    # What the caller named and allows, where files may stop the run; None where everything is a warning at most.
     options: SideOptions | None = None
 
     def stops(self, code: str, *, named: bool) -> bool:
@@ -63,17 +48,9 @@ def going_on(code: str) -> str:
 def average_precision(
     context: AuditContext, gt: BoxTable, pred: BoxTable, *, iou: float, pooled: bool = False
 ) -> float:
-    """Match again at one threshold and return AP; NaN without ground truth.
+    """Match boxes, in the rows of the alignment, again at one threshold and return AP; NaN without ground truth.
 
-    Parameters
-    ----------
-    context : AuditContext
-        Whose protocol, images and classes hold.
-    gt, pred : BoxTable
-        In the rows of its alignment.
-    iou : float
-    pooled : bool
-        Whether boxes of different classes may match.
+    Where they are `pooled`, boxes of different classes may match.
     """
     rules, aligned = context.metrics.protocol, context.aligned
     rules = rules.with_options(

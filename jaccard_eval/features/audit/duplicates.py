@@ -40,29 +40,14 @@ ADVICE = "Evaluate with --drop-duplicates, and mend the export that wrote them."
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repeats:
-    """Rows of one table that occur more than once.
+    """Rows of one table that occur more than once."""
 
-    Parameters
-    ----------
-    rows : ndarray of int64, shape (r,)
-        The rows that repeat an earlier one, ascending.
-    times : int
-        How many times every row occurs, if all occur equally often or a multiple of that; else 1.
-    """
-
-    rows: IntArray
-    times: int
+    rows: IntArray  # those that repeat an earlier one, ascending
+    times: int  # how often every row occurs, if all occur equally often or a multiple of that; else 1
 
     @classmethod
     def of(cls, boxes: BoxTable, hashes: Words) -> Repeats:
-        """Find the rows that equal an earlier one in image, class, box, score, area and flags.
-
-        Parameters
-        ----------
-        boxes : BoxTable
-        hashes : ndarray of uint64, shape (len(boxes),)
-            See `data.signature.row_hashes`.
-        """
+        """Find the rows that equal an earlier one in image, class, box, score, area and flags, by `row_hashes`."""
         ordered = np.sort(hashes)
         if not (ordered[1:] == ordered[:-1]).any():
             return cls(np.zeros(0, dtype=np.int64), 1)
@@ -186,21 +171,12 @@ def _check_near_duplicates(context: AuditContext, repeats: Repeats, findings: Fi
 
 
 def near_duplicates(boxes: BoxTable) -> IntArray:
-    """Return the rows that nearly coincide with another box of their image and class, one row of each pair.
+    """Return the rows that nearly coincide with another box of their image and class, one row of each pair, ascending.
 
     Boxes are sorted by image, class and left edge and compared with their next neighbours. That finds every pair with
     IoU t or more: as the intersection is no higher than either box, it is at least t times as wide as the wider one, so
     that the left edges lie at most (1 - t) times a width apart. Where more than `MAX_NEIGHBOURS` boxes begin so close
     to each other, pairs can be missed.
-
-    Parameters
-    ----------
-    boxes : BoxTable
-
-    Returns
-    -------
-    ndarray of int64, shape (r,)
-        Ascending.
     """
     # By image, class and left edge: a stable sort by each key, the last of them first.
     order = np.argsort(boxes.xywh[:, 0])

@@ -37,14 +37,6 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOp
 
     Where images were matched and only some are left over, another way is named only if the boxes speak for it: ids off
     by one match all but one image, and so do the right ids of an incomplete ground truth.
-
-    Parameters
-    ----------
-    finding : Finding
-        "image-unknown" or "image-ambiguous".
-    gt, pred : Dataset
-    options : SideOptions
-        What the alignment was asked for.
     """
     ways = ways_to_match(gt, pred, WAYS)
     taken = _taken_way(gt, pred, options)
@@ -58,7 +50,12 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOp
     if best is not None and _may_replace(best, present, gt, pred):
         return _with_repair(finding, best, present, gt, pred)
     groups = [*_shared_names(gt), *_shared_names(pred)]
-    return finding if taken or not groups else _with_shared_names(finding, groups)
+    if taken or not groups:
+        return finding
+    # No way tells such images apart: whoever wrote the files has to.
+    examples = "; ".join(" and ".join(map(quoted_value, group[:2])) for group in groups[:NAMED_GROUPS])
+    fix = "Write the folders into the names of both sides, as far as they tell images apart."
+    return _extended(finding, f"names in several folders are alike ({len(groups):,}): {examples}", fix)
 
 
 def _taken_way(gt: Dataset, pred: Dataset, options: SideOptions) -> str | None:
@@ -112,12 +109,6 @@ def _shared_names(side: Dataset) -> list[list[str]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _with_shared_names(finding: Finding, groups: Sequence[Sequence[str]]) -> Finding:
-    examples = "; ".join(" and ".join(map(quoted_value, group[:2])) for group in groups[:NAMED_GROUPS])
-    fix = "Write the folders into the names of both sides, as far as they tell images apart."
-    return _extended(finding, f"names in several folders are alike ({len(groups):,}): {examples}", fix)
-
-
 def _extended(finding: Finding, detail: str, fix: str) -> Finding:
     first = finding.examples[0]
     told = replace(first, detail=f"{first.detail}; {detail}")
@@ -130,16 +121,7 @@ FEWEST_PAIRS = 3  # objects in one place from which a map is suggested where not
 def explain_failure(
     findings: Sequence[Finding], gt: Dataset, pred: Dataset, options: SideOptions
 ) -> tuple[Finding, ...]:
-    """Return the findings of a failed alignment, those that the boxes can explain with evidence and the flag to add.
-
-    Parameters
-    ----------
-    findings : sequence of Finding
-        Of the error.
-    gt, pred : Dataset
-    options : SideOptions
-        What the alignment was asked for.
-    """
+    """Return the findings of a failed alignment, those that the boxes can explain with evidence and the flag to add."""
     return tuple(
         _EXPLAINERS[finding.code](finding, gt, pred, options) if finding.code in _EXPLAINERS else finding
         for finding in findings

@@ -24,14 +24,9 @@ NEAR_RATIO = 1.5
 
 
 def plausible_resizings(gt: FloatArray, pred: FloatArray, *, sized: bool) -> Iterator[Resizing]:
-    """Yield what images may have been resized to, the simplest first.
+    """Yield what images may have been resized to, the simplest first; boxes (n, 4) are x, y, w, h.
 
-    Parameters
-    ----------
-    gt, pred : ndarray of float64, shape (n, 4)
-        Boxes x y w h; those of the predictions on the resized images.
-    sized : bool
-        Whether the sizes of the images are known; without them only factors can be undone.
+    Where the sizes of the images are not known, only factors can be undone.
     """
     if not len(gt) or not len(pred):
         return

@@ -132,16 +132,8 @@ def highest_reachable_ap(curves: Curves) -> float:
 
     After n detections with tp hits of P objects, AP is highest when the next P - tp detections are hits: they end at
     recall 1 with precision P / (n + P - tp), which is the highest precision of any such continuation. Interpolated
-    precision is then the larger of this and what it was, at every recall. A cap on detections can only lower it.
-
-    Parameters
-    ----------
-    curves : Curves
-
-    Returns
-    -------
-    float
-        Mean over thresholds and classes with ground truth; NaN without any.
+    precision is then the larger of this and what it was, at every recall. A cap on detections can only lower it. The
+    mean is over thresholds and classes with ground truth; NaN without any.
     """
     last = len(curves.caps) - 1
     positives = curves.positives[0]  # (K,)
