@@ -105,6 +105,8 @@ class ReadOptions:
     resized : str, optional
         What was done to the images that boxes in pixels are of: "letterbox:640", "letterbox:640x512" (width, height),
         "stretch:640x512" or a factor, "scale:0.5". They are mapped back when both sides meet.
+    drop_inverted : bool
+        Leave out boxes of negative width or height, such as corners in the wrong order.
     """
 
     role: str = "gt"
@@ -117,6 +119,7 @@ class ReadOptions:
     assume_score: float | None = None
     origin: int = 0
     resized: str | None = None
+    drop_inverted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

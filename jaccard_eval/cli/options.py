@@ -188,6 +188,10 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
             callback=parsed_by(_resized),
             help="Map boxes back from resized images: letterbox:640, stretch:640x512 (width, height), scale:0.5.",
         ),
+        # Not False: what reads one input takes any option of a side that is given for a word on which side it is.
+        option(
+            f"--{side}-drop-inverted", is_flag=True, default=None, help="Leave out boxes of negative width or height."
+        ),
         option(f"--{side}-names", **NAMES, help="Class names by index, for this side."),
         option(
             f"--{side}-images", type=InputPath(IMAGES), metavar="DIR", help="Folder of the pictures, for this side."

@@ -42,6 +42,7 @@ class RunOptions(SideOptions):
     gt_units: str | None = None
     gt_origin: str | None = None
     gt_resized: str | None = None
+    gt_drop_inverted: bool = False
     gt_names: str | None = None
     gt_images: Path | None = None
     gt_columns: str | None = None
@@ -49,6 +50,7 @@ class RunOptions(SideOptions):
     pred_units: str | None = None
     pred_origin: str | None = None
     pred_resized: str | None = None
+    pred_drop_inverted: bool = False
     pred_names: str | None = None
     pred_images: Path | None = None
     pred_columns: str | None = None

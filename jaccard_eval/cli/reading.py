@@ -94,6 +94,7 @@ def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, Rea
             assume_score=options.assume_score if role == "pred" else None,
             origin=int(getattr(options, f"{role}_origin") or 0),
             resized=getattr(options, f"{role}_resized"),
+            drop_inverted=getattr(options, f"{role}_drop_inverted"),
         )
         for role in ROLES
     )

@@ -12,15 +12,11 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import (
     FLAGS,
-    MAX_AREA,
-    MAX_COORDINATE,
-    MAX_SCORE,
     BoolArray,
     BoxTable,
     FloatArray,
     RowArray,
     Shapes,
-    find_too_large,
     freeze,
     to_xywh,
 )
@@ -29,6 +25,7 @@ from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading.boxchecks import check_areas, check_numbers, check_sizes, inverted
 from jaccard_eval.text import pluralise, quoted_value
 
 if TYPE_CHECKING:
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
 
 PLACEHOLDER_SIDE = 8.0  # pixels; no image with objects is smaller, and COCO requires a size of every image
 _DENSE_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
-MOST_INVERTED = 0.1  # share of boxes of negative size from which the order of their numbers is in doubt
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,78 +167,6 @@ class RawBoxes:
     no_score: tuple[str, str] | None = None
 
 
-def _check_numbers(raw: RawBoxes, findings: FindingLog) -> None:
-    """Report coordinates, scores and areas that are not finite, and scores and areas that overflow in a sum."""
-    # Which coordinates overflow depends on the encoding: that is told when they are converted.
-    columns = [("bbox", raw.coords, float(np.finfo(np.float64).max)), ("score", raw.score, MAX_SCORE)]
-    if raw.area is not None:
-        # NaN stands for no area, and is none of the numbers that are checked.
-        given = np.nan_to_num(raw.area, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        columns.append(("area", given, MAX_AREA))
-    for name, column, most in columns:
-        if column is None:
-            continue
-        good = np.abs(column) <= most  # NaN is not
-        if good.all():
-            continue
-
-        def describe(row: int, name: str = name, column: FloatArray = column, most: float = most) -> tuple[Where, str]:
-            why = f"numbers above {most:g} overflow" if np.isfinite(column[row]).all() else "numbers must be finite"
-            where = replace(raw.place(row), field=name)
-            return where, f"is {quoted_value(np.asarray(column[row]).tolist())}; {why}"
-
-        rows = np.flatnonzero(~(good.all(axis=1) if good.ndim == 2 else good))
-        fix = "Fix the exporter or drop the record."
-        findings.add_rows(Severity.ERROR, "number-not-finite", rows, describe, fix=fix)
-
-
-def _check_sizes(raw: RawBoxes, xywh: FloatArray, findings: FindingLog) -> None:
-    """Report boxes of negative or zero size, and those with numbers that overflow."""
-
-    def describe_numbers(row: int) -> tuple[Where, str]:
-        numbers = ", ".join(f"{number:g}" for number in xywh[row])
-        return replace(raw.place(row), field="bbox"), f"is too large: left, top, width and height are {numbers}"
-
-    fix = f"Numbers above {MAX_COORDINATE:g} overflow when areas are computed; fix the exporter or drop the record."
-    findings.add_rows(Severity.ERROR, "box-too-large", find_too_large(xywh), describe_numbers, fix=fix)
-    width, height = xywh[:, 2], xywh[:, 3]
-    with np.errstate(over="ignore"):
-        product = width * height
-    # Sides so small that their product is zero are empty too: such a box has no area to overlap with.
-    if len(xywh) == 0 or (width.min() > 0 and height.min() > 0 and product.min() > 0):
-        return
-
-    def describe(row: int) -> tuple[Where, str]:
-        return raw.place(row), f"bbox has width {width[row]:g} and height {height[row]:g}"
-
-    def summary(count: int, what: str) -> str:
-        boxes = pluralise(count, "degenerate box has", "degenerate boxes have")
-        return f"{boxes} {what} width or height and can match nothing; kept, as pycocotools does"
-
-    negative = np.flatnonzero((width < 0) | (height < 0))
-    empty = np.flatnonzero((product == 0) & (width >= 0) & (height >= 0))
-    order = "Check the order of the coordinates (--gt-box, --pred-box: xywh, xyxy, cxcywh, xxyy or yxyx)."
-    # Detectors emit a few such boxes, which match nothing in pycocotools; of many the four numbers are something else.
-    by_share = Severity.ERROR if len(negative) > MOST_INVERTED * len(xywh) else Severity.WARNING
-    severity = raw.negative_size or by_share
-    kept = "" if severity is Severity.ERROR else summary(len(negative), "a negative")
-    findings.add_rows(severity, "box-negative", negative, describe, fix=order, summary=kept)
-    findings.add_rows(Severity.WARNING, "box-empty", empty, describe, summary=summary(len(empty), "zero"))
-
-
-def _check_areas(area: FloatArray, place: Callable[[int], Where], findings: FindingLog) -> None:
-    """Warn about negative areas: they lie in no size range, so that their boxes are ignored as in pycocotools."""
-    negative = np.flatnonzero(area < 0)
-    findings.add_rows(
-        Severity.WARNING,
-        "area-negative",
-        negative,
-        lambda row: (replace(place(row), field="area"), f"is {area[row]:g}"),
-        summary=f"area is negative, in no size range, in {pluralise(len(negative), 'record')}: such boxes are ignored",
-        fix="Write the area in square pixels, or leave it out.",
-    )
-
-
 _Universe = tuple[list[Key], RowArray]  # keys of images or classes in their order, and the row of each box among them
 
 
@@ -321,7 +245,7 @@ class Draft:
         self.findings.raise_errors()
         options = self.options
         raw = _joined(self._boxes, self.path)
-        _check_numbers(raw, self.findings)
+        check_numbers(raw, self.findings)
         if options.role == "pred":
             self._check_scores(raw)
         images, image_rows = self._build_images(raw)
@@ -345,9 +269,9 @@ class Draft:
             area = xywh[:, 2] * xywh[:, 3]
         if raw.area is not None and reading.units == "px":
             area = np.where(np.isnan(raw.area), area, raw.area)
-        _check_sizes(raw, xywh, self.findings)
+        check_sizes(raw, xywh, options, self.findings)
         if raw.area is not None:
-            _check_areas(raw.area, raw.place, self.findings)
+            check_areas(raw.area, raw.place, self.findings)
         # The format may have said so in words of its own.
         if not len(raw.coords) and not self.findings.has("gt-empty", "pred-empty"):
             is_gt = options.role == "gt"
@@ -361,14 +285,14 @@ class Draft:
             shapes = shapes.scaled(images.sizes[image_rows])
         boxes = _make_table(raw, options, image_rows, label_rows, xywh=xywh, area=area, shapes=shapes)
         # Rows without an image or class are those of ground truth that were set aside, with a warning.
-        known = (image_rows >= 0) & (label_rows >= 0)
+        kept = (image_rows >= 0) & (label_rows >= 0) & ~self._dropped(xywh)
         return Dataset(
             path=self.path,
             format=self.format_name,
             role=options.role,
             images=images,
             labels=labels,
-            boxes=boxes if known.all() else boxes.take(known),
+            boxes=boxes if kept.all() else boxes.take(kept),
             units=units,
             units_guessed=raw.units_guessed and options.units is None,
             reading=reading,
@@ -378,6 +302,13 @@ class Draft:
             ignored=dict(sorted(self.ignored.items())),
             findings=self.findings.findings(),
         )
+
+    def _dropped(self, xywh: FloatArray) -> BoolArray:
+        """Return which boxes are left out for their negative size, and count them."""
+        dropped = inverted(xywh) & self.options.drop_inverted
+        if dropped.any():
+            self.ignored["inverted"] += int(np.count_nonzero(dropped))
+        return dropped
 
     def _from_origin(self, xywh: FloatArray, reading: Reading) -> FloatArray:
         """Count pixels from 0."""

@@ -92,7 +92,7 @@ def test_the_docstring_of_a_verb_explains_every_option(verb: str) -> None:
 def test_evaluate_on_the_command_line_has_every_option_of_the_library() -> None:
     given = parameters(commands()["evaluate"])
     assert (names(EvaluateOptions) | names(ProtocolOptions)) - READING <= given
-    each = ("box", "units", "origin", "resized", "names", "images", "columns")
+    each = ("box", "units", "origin", "resized", "drop_inverted", "names", "images", "columns")
     per_side = {f"{side}_{name}" for side in SIDES for name in each}
     assert per_side <= given
     # What both sides share, and which side it is.
@@ -142,7 +142,7 @@ GIVEN: dict[str, Any] = {
     "pred_format": "csv",
     "gt_options": ReadOptions(box="xyxy", names=("dog", "cat"), images="images", columns="class=a,score=b", origin=1),
     "pred_options": ReadOptions(
-        units="px", resized="letterbox:640", assume_score=0.5, split="test", columns="class x y w h"
+        units="px", resized="letterbox:640", assume_score=0.5, split="test", columns="class x y w h", drop_inverted=True
     ),
     "score": "best-f1",
     "errors": True,

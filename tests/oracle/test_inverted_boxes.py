@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from adapter import stats
+from command_line import run_here
 
 import jaccard_eval
 from jaccard_eval.findings import DataError
+from jaccard_eval.options import ReadOptions
 
 pytest.importorskip("pycocotools")
 
@@ -74,6 +76,63 @@ def test_a_few_inverted_boxes_of_a_table_give_the_numbers_of_pycocotools(
     result = jaccard_eval.evaluate(write_csv(tmp_path / "gt.csv", gt), write_csv(tmp_path / "pred.csv", pred))
     assert stats(result) == pytest.approx(by_pycocotools(tmp_path, gt, pred), abs=1e-12)
     assert [one.count for one in result.findings if one.code == "box-negative"] == [4]
+
+
+def write_labels(folder: Path, boxes: Rows, *, has_score: bool) -> Path:
+    folder.mkdir()
+    for image in range(N_IMAGES):
+        lines = [
+            " ".join(["dog", *([f"{score}"] if has_score else []), *map(str, (x, y, x + w, y + h))])
+            for at, (x, y, w, h), score in boxes
+            if at == image
+        ]
+        (folder / f"{image}.txt").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("side", ["gt", "pred"])
+@pytest.mark.parametrize("form", ["csv", "labels"])
+def test_the_advice_to_drop_them_gives_the_numbers_of_a_file_without_them(tmp_path: Path, side: str, form: str) -> None:
+    # 1 of 40 boxes is 2.5 %.
+    flipped = {17: (0, 1)}
+    sides = {
+        "gt": rows(np.random.default_rng(1), inverted=flipped if side == "gt" else {}),
+        "pred": rows(np.random.default_rng(2), inverted=flipped if side == "pred" else {}),
+    }
+    if form == "csv":
+        paths = [write_csv(tmp_path / f"{name}.csv", boxes) for name, boxes in sides.items()]
+    else:
+        paths = [write_labels(tmp_path / name, boxes, has_score=name == "pred") for name, boxes in sides.items()]
+    as_given = jaccard_eval.evaluate(*paths)
+    (warning,) = (one for one in as_given.findings if one.code == "box-negative")
+    # Labels leave open what their numbers are: that most boxes decided against some is said. A header leaves nothing.
+    decided = [one.message for one in as_given.findings if "inside out" in one.message]
+    assert len(decided) == (form == "labels")
+    flag = f"--{side}-drop-inverted"
+    assert f"Rerun with {flag}" in warning.fix
+    done = run_here("evaluate", *paths, flag, "--isolated", "-o", tmp_path / "result.json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads((tmp_path / "result.json").read_text())
+    cut = {name: [row for at, row in enumerate(boxes) if name != side or at != 17] for name, boxes in sides.items()}
+    expected = by_pycocotools(tmp_path, cut["gt"], cut["pred"])
+    names = ("AP", "AP50", "AP75")
+    assert [document["metrics"][name] for name in names] == pytest.approx(expected[:3].tolist(), abs=1e-12)
+    assert document["inputs"][side]["ignored"]["inverted"] == 1
+    assert document["inputs"][side]["boxes"] == N_BOXES - 1
+    assert "1 box has a negative width or height: left out, of 40" in done.stderr
+    assert document["options"] == {f"{side}_options": {"drop_inverted": True}}
+
+
+def test_dropping_many_is_a_warning(tmp_path: Path) -> None:
+    """A file that is read in a wrong order must not come out as one with few boxes, in silence."""
+    pred = rows(np.random.default_rng(2), inverted=dict.fromkeys((3, 11, 20, 30, 39), (0,)))
+    path = write_csv(tmp_path / "pred.csv", pred)
+    data = jaccard_eval.load(path, role="pred", options=ReadOptions(drop_inverted=True))
+    assert (len(data.boxes), data.ignored["inverted"]) == (35, 5)
+    assert [one.severity for one in data.findings if one.code == "box-negative"] == ["warning"]
+    few = write_csv(tmp_path / "few.csv", rows(np.random.default_rng(2), inverted={3: (1,)}))
+    data = jaccard_eval.load(few, role="pred", options=ReadOptions(drop_inverted=True))
+    assert [one.severity for one in data.findings if one.code == "box-negative"] == ["note"]
 
 
 def test_many_inverted_boxes_doubt_the_order_of_coordinates(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from jaccard_eval.cli.reading import read_options
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
 
-GT_OPTIONS = ("gt_format", "gt_box", "gt_units", "gt_origin", "gt_resized", "gt_names", "gt_images", "gt_columns")
 EPILOG = f"""\b
 Examples:
   jaccard-eval nms detections.json -o suppressed.json --iou 0.6
@@ -120,7 +119,7 @@ COMMAND = SectionedCommand(
             **NUMBER,
             help="Leave out boxes with a lower score; of decayed scores, 0.001 when not given.",
         ),
-        *(option for option in INPUT_OPTIONS if option.name not in GT_OPTIONS),
+        *(option for option in INPUT_OPTIONS if not str(option.name).startswith("gt_")),
         _show(
             "-o",
             "--output",

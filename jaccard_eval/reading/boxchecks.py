@@ -1,0 +1,104 @@
+"""What is wrong with the numbers of boxes: those that overflow, and sizes and areas that nothing has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import MAX_AREA, MAX_COORDINATE, MAX_SCORE, BoolArray, FloatArray, find_too_large
+from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.text import pluralise, quoted_value
+
+if TYPE_CHECKING:
+    from jaccard_eval.reading.draft import RawBoxes
+
+MOST_INVERTED = 0.1  # share of boxes of negative size from which the order of their numbers is in doubt
+
+
+def inverted(xywh: FloatArray) -> BoolArray:
+    """Return which boxes (n, 4) have a negative width or height."""
+    return np.logical_or(xywh[:, 2] < 0, xywh[:, 3] < 0)
+
+
+def check_numbers(raw: RawBoxes, findings: FindingLog) -> None:
+    """Report coordinates, scores and areas that are not finite, and scores and areas that overflow in a sum."""
+    # Which coordinates overflow depends on the encoding: that is told when they are converted.
+    columns = [("bbox", raw.coords, float(np.finfo(np.float64).max)), ("score", raw.score, MAX_SCORE)]
+    if raw.area is not None:
+        # NaN stands for no area, and is none of the numbers that are checked.
+        given = np.nan_to_num(raw.area, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        columns.append(("area", given, MAX_AREA))
+    for name, column, most in columns:
+        if column is None:
+            continue
+        good = np.abs(column) <= most  # NaN is not
+        if good.all():
+            continue
+
+        def describe(row: int, name: str = name, column: FloatArray = column, most: float = most) -> tuple[Where, str]:
+            why = f"numbers above {most:g} overflow" if np.isfinite(column[row]).all() else "numbers must be finite"
+            where = replace(raw.place(row), field=name)
+            return where, f"is {quoted_value(np.asarray(column[row]).tolist())}; {why}"
+
+        rows = np.flatnonzero(~(good.all(axis=1) if good.ndim == 2 else good))
+        fix = "Fix the exporter or drop the record."
+        findings.add_rows(Severity.ERROR, "number-not-finite", rows, describe, fix=fix)
+
+
+def check_sizes(raw: RawBoxes, xywh: FloatArray, options: ReadOptions, findings: FindingLog) -> None:
+    """Report boxes of negative or zero size, and those with numbers that overflow."""
+
+    def describe_numbers(row: int) -> tuple[Where, str]:
+        numbers = ", ".join(f"{number:g}" for number in xywh[row])
+        return replace(raw.place(row), field="bbox"), f"is too large: left, top, width and height are {numbers}"
+
+    fix = f"Numbers above {MAX_COORDINATE:g} overflow when areas are computed; fix the exporter or drop the record."
+    findings.add_rows(Severity.ERROR, "box-too-large", find_too_large(xywh), describe_numbers, fix=fix)
+    width, height = xywh[:, 2], xywh[:, 3]
+    with np.errstate(over="ignore"):
+        product = width * height
+    # Sides so small that their product is zero are empty too: such a box has no area to overlap with.
+    if len(xywh) == 0 or (width.min() > 0 and height.min() > 0 and product.min() > 0):
+        return
+
+    def describe(row: int) -> tuple[Where, str]:
+        return raw.place(row), f"bbox has width {width[row]:g} and height {height[row]:g}"
+
+    def summary(count: int, what: str) -> str:
+        boxes = pluralise(count, "degenerate box has", "degenerate boxes have")
+        return f"{boxes} {what} width or height and can match nothing; kept, as pycocotools does"
+
+    negative = np.flatnonzero(inverted(xywh))
+    empty = np.flatnonzero((product == 0) & (width >= 0) & (height >= 0))
+    fix = "Check the order of the coordinates (--gt-box, --pred-box: xywh, xyxy, cxcywh, xxyy or yxyx)."
+    # Detectors emit a few such boxes, which match nothing in pycocotools; of many the four numbers are something else.
+    by_share = Severity.ERROR if len(negative) > MOST_INVERTED * len(xywh) else Severity.WARNING
+    severity, told = raw.negative_size or by_share, ""
+    if options.drop_inverted:
+        # Many may be a wrong reading, which the option must not hide.
+        severity = Severity.NOTE if by_share is Severity.WARNING else Severity.WARNING
+        boxes = pluralise(len(negative), "box has", "boxes have")
+        told = f"{boxes} a negative width or height: left out, of {len(xywh):,}"
+    elif severity is Severity.WARNING:
+        told = summary(len(negative), "a negative")
+    if not options.drop_inverted and by_share is Severity.WARNING:
+        fix += f" Rerun with --{options.role}-drop-inverted to leave them out."
+    findings.add_rows(severity, "box-negative", negative, describe, fix=fix, summary=told)
+    findings.add_rows(Severity.WARNING, "box-empty", empty, describe, summary=summary(len(empty), "zero"))
+
+
+def check_areas(area: FloatArray, place: Callable[[int], Where], findings: FindingLog) -> None:
+    """Warn about negative areas: they lie in no size range, so that their boxes are ignored as in pycocotools."""
+    negative = np.flatnonzero(area < 0)
+    findings.add_rows(
+        Severity.WARNING,
+        "area-negative",
+        negative,
+        lambda row: (replace(place(row), field="area"), f"is {area[row]:g}"),
+        summary=f"area is negative, in no size range, in {pluralise(len(negative), 'record')}: such boxes are ignored",
+        fix="Write the area in square pixels, or leave it out.",
+    )
