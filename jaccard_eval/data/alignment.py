@@ -230,9 +230,9 @@ def _require_listed(gt: Dataset, pred: Dataset) -> None:
         # Arrays on both sides have the same images; beside a file, they end with the last image that has a box.
         if not side.images.listed or (side.format == "arrays" and not are_arrays):
             raise UsageError(
-                f"{side.path}: --images-in-common needs all images, and this {side.format} lists only those with boxes;"
-                f" those without would drop out, and AP would rise. Pass {what} that list them: COCO with 'images', or"
-                f" YOLO labels with --{side.role}-images DIR."
+                f"{side.path}: --images-in-common needs all images, and only those with boxes are named here. Leaving out"
+                f" the others would raise AP. Pass {what} with all images: COCO with 'images', or YOLO labels with"
+                f" --{side.role}-images DIR."
             )
 
 

@@ -1,5 +1,7 @@
 """`images_in_common`: only images that both sides list, counted, and refused where a side does not list its images."""
 
+from dataclasses import replace
+
 import pytest
 from two_sides import classes, gt, images, pred
 
@@ -61,6 +63,13 @@ def test_a_side_that_does_not_list_its_images_is_refused(side: str) -> None:
     theirs = pred(["a dog 0 0 9 9"], images=images("a b", listed=side != "pred"))
     with pytest.raises(UsageError, match=rf"^{side}.file: --images-in-common needs all images.* --{side}-images DIR"):
         _align(ours, theirs)
+
+
+def test_arrays_beside_a_file_end_with_the_last_image_that_has_a_box() -> None:
+    arrays = replace(THEIRS, format="arrays")
+    with pytest.raises(UsageError, match="only those with boxes are named here"):
+        _align(OURS, arrays)
+    assert _align(replace(OURS, format="arrays"), arrays).image_names == ("b", "c", "d")
 
 
 def test_no_image_in_common_is_an_error() -> None:
