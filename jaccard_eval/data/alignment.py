@@ -230,9 +230,9 @@ def _require_listed(gt: Dataset, pred: Dataset) -> None:
         # Arrays on both sides have the same images; beside a file, they end with the last image that has a box.
         if not side.images.listed or (side.format == "arrays" and not are_arrays):
             raise UsageError(
-                f"{side.path}: --images-in-common needs all images, and only those with boxes are named here. Leaving out"
-                f" the others would raise AP. Pass {what} with all images: COCO with 'images', or YOLO labels with"
-                f" --{side.role}-images DIR."
+                f"{side.path}: --images-in-common needs all images, and only those with boxes are named here."
+                f" Leaving out the others would raise AP. Pass {what} with all images: COCO with"
+                f" 'images', or YOLO labels with --{side.role}-images DIR."
             )
 
 
