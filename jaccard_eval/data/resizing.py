@@ -68,13 +68,16 @@ class Resizing:
         sides = np.array([float(self.x), float(self.y)])
         if self.kind == "scale":
             return np.tile(sides, (len(sizes), 1)), np.zeros_like(sizes)
-        factor = sides / sizes
+        # The size of an image may be any number above 0; what overflows on the way back is refused as too large.
+        with np.errstate(over="ignore"):
+            factor = sides / sizes
         if self.kind == "stretch":
             return factor, np.zeros_like(sizes)
         # The side that is longer for the input fills it; what the other one leaves free is split in halves. Tools that
         # cut the halves to whole pixels differ from this by less than a pixel of the input.
         factor = np.repeat(factor.min(axis=1, keepdims=True), 2, axis=1)
-        return factor, (sides - factor * sizes) / 2
+        with np.errstate(over="ignore", invalid="ignore"):
+            return factor, (sides - factor * sizes) / 2
 
     def apply(self, xywh: FloatArray, sizes: FloatArray) -> FloatArray:
         """Turn boxes (n, 4) on images of `sizes` (n, 2) into boxes on the resized ones."""
@@ -84,7 +87,8 @@ class Resizing:
     def undo(self, xywh: FloatArray, sizes: FloatArray) -> FloatArray:
         """Turn boxes (n, 4) on resized images into boxes on images of `sizes` (n, 2)."""
         factor, padding = self.geometry(sizes)
-        return np.concatenate(((xywh[:, :2] - padding) / factor, xywh[:, 2:] / factor), axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.concatenate(((xywh[:, :2] - padding) / factor, xywh[:, 2:] / factor), axis=1)
 
     def mapped_back(self, boxes: BoxTable, sizes: FloatArray) -> BoxTable:
         """Return boxes on resized images as boxes on images of known sizes (images, 2), with their areas and shapes."""

@@ -33,6 +33,7 @@ _CLASS, _SCORE = 4, 5
 _COUNTS = (len(_NUMBERS) - 1, len(_NUMBERS))  # of numbers, without and with a score
 _BOX = re.compile(r"-?[0-9.]+(?:e-?[0-9]+)?(?:,-?[0-9.]+(?:e-?[0-9]+)?){4,5}", re.IGNORECASE)
 _PACKED = re.compile(r"[^,/\\]*(?:,[^,/\\]*)+")  # a box, whole or damaged, rather than a part of a path
+_MAX_CLASS = 2**31 - 1  # more than any data set has, and exact as a float
 _FIX = "Write the path of the image, then each box as x1,y1,x2,y2,class without blanks."
 
 
@@ -81,7 +82,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     draft.findings.add_rows(
         Severity.ERROR,
         "class-index",
-        np.flatnonzero((label != np.floor(label)) | (label < 0)),
+        np.flatnonzero((label != np.floor(label)) | (label < 0) | (label > _MAX_CLASS)),
         lambda row: (lines.where(row, "class"), f"is {label[row]:g}; expected a whole number from 0"),
         fix=_FIX,
     )

@@ -49,6 +49,7 @@ _COUNTS = range(7, 11)  # the class, the visibility or three world coordinates m
 _FOLDERS = ("gt", "det")  # of a sequence, which hold a file of the same name
 _INFO = "seqinfo.ini"
 _MAX_FRAMES = 10_000_000
+_MAX_CLASS = 2**31 - 1  # more than any data set has, and exact as a float
 _FIX = "Write frame,id,left,top,width,height,confidence and perhaps class and visibility."
 
 
@@ -119,7 +120,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     draft.findings.add_rows(
         Severity.ERROR,
         "number-invalid",
-        np.flatnonzero((frames < 1) | (frames != np.floor(frames))),
+        np.flatnonzero((frames < 1) | (frames > _MAX_FRAMES) | (frames != np.floor(frames))),
         lambda row: (lines.where(row, "frame"), f"is {frames[row]:g}; frames are counted from 1"),
         fix=_FIX,
     )
@@ -174,7 +175,7 @@ def _add_boxes(lines: TextBoxes, table: FloatArray, images: list[str], draft: Dr
     draft.findings.add_rows(
         Severity.ERROR,
         "class-index",
-        np.flatnonzero((number < 0) | (number != np.floor(number))),
+        np.flatnonzero((number < 0) | (number > _MAX_CLASS) | (number != np.floor(number))),
         lambda row: (lines.where(row, "class"), f"is {number[row]:g}; expected a whole number, or -1 for none"),
         fix=_FIX,
     )

@@ -370,8 +370,8 @@ class Draft:
         at = dict(zip(given, names, strict=True))
         texts = tuple(at.get(key, str(key)) for key in keys)
         for text in texts:
-            plain = text.strip("'\"")
-            if plain != text and plain in texts:
+            plain = text[1:-1]
+            if plain and text[0] == text[-1] and text[0] in "'\"" and plain in texts:
                 counts = (pluralise(int((rows == texts.index(name)).sum()), "box", "boxes") for name in (text, plain))
                 detail = "{0} ({2}) and {1} ({3}) are two classes".format(text, plain, *counts)
                 fix = "Delete the quotes if they are one."

@@ -153,8 +153,9 @@ def test_an_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
 
 def test_a_signal_inside_of_executed_text_keeps_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
-        "import os, signal, sys; from jaccard_eval.cli import run; run._take_over_signals(print)\n"
-        "try: exec('os.kill(os.getpid(), signal.SIGTERM)')\n"
+        "import os, signal, sys; from jaccard_eval.cli import run\n"
+        "run.run = lambda argv: exec('os.kill(os.getpid(), signal.SIGTERM)')\n"
+        "try: run.run_process([], print)\n"
         "except KeyboardInterrupt: sys.exit(143)"
     )
     # Only with -m does CPython look at the interrupts that it remembers.

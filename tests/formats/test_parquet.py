@@ -20,6 +20,7 @@ from jaccard_eval.errors import MachineError
 from jaccard_eval.findings import DataError
 from jaccard_eval.formats import detect_format, read_dataset, write_dataset
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading.draft import PLACEHOLDER_SIDE
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
@@ -471,7 +472,9 @@ def datasets(draw: st.DrawFn) -> Dataset:
         **{flag: column(st.booleans()).astype(bool) for flag in ("crowd", "difficult", "group_of", "ignore")},
     )
     names = tuple(draw(st.one_of(st.none(), texts.filter(str.strip))) for _ in images)
-    sizes = np.array([draw(st.one_of(st.just((np.nan, np.nan)), st.tuples(*[st.floats(1, 1e5)] * 2))) for _ in images])
+    # Beyond the sides that are taken for placeholders where boxes are larger.
+    sides = st.floats(2 * PLACEHOLDER_SIDE, 1e5)
+    sizes = np.array([draw(st.one_of(st.just((np.nan, np.nan)), st.tuples(sides, sides))) for _ in images])
     named = any(isinstance(key, str) for key in classes) or draw(st.booleans())
     titles = tuple(draw(texts) if named else str(key) for key in classes)
     shown = ImageTable(tuple(images), names, sizes.reshape(-1, 2), draw(st.booleans()))
@@ -492,7 +495,7 @@ def test_whatever_is_written_comes_back(name: str, dataset: Dataset, tmp_path: P
     assert again.boxes.shapes is None
     for column in (field.name for field in fields(BoxTable) if field.name not in ("source", "shapes")):
         assert getattr(again.boxes, column).tobytes() == getattr(dataset.boxes, column).tobytes(), column
-    assert {one.code for one in again.findings} <= {"image-names-alike", "csv-row-no-box", "pred-empty"}
+    assert {one.code for one in again.findings} <= {"image-names-alike", "csv-row-no-box", "pred-empty", "class-quoted"}
 
 
 def test_the_same_data_set_is_the_same_bytes(tmp_path: Path) -> None:

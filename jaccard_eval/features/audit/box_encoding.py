@@ -72,7 +72,9 @@ class _View:
             xywh = xywh * self._scale(boxes)
         if reading.resized is not None:
             xywh = reading.resized.undo(xywh, self.sizes[boxes.image])
-        changed = freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
+        with np.errstate(over="ignore"):  # of numbers that no reading makes boxes of
+            area = xywh[:, 2] * xywh[:, 3]
+        changed = freeze(replace(boxes, xywh=xywh, area=area))
         readings = {**self.readings, role: reading}
         if role == "gt":
             return replace(self, gt=changed, readings=readings)
@@ -174,7 +176,7 @@ def _readings(view: _View, role: str) -> Iterator[Reading]:
 def _best_resizing(view: _View, reading: Reading) -> Iterator[Reading]:
     """Yield what explains the predictions best as boxes on resized images: neighbouring sizes explain many, too."""
     pred = view.reread("pred", reading).pred
-    sized = bool((view.sizes[pred.image] > 0).all())
+    sized = bool((view.sizes[pred.image] >= 1).all())
     found = [
         replace(reading, resized=resizing) for resizing in plausible_resizings(view.gt.xywh, pred.xywh, sized=sized)
     ]

@@ -11,6 +11,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.resizing import Resizing
 
 COMMON_SIDES = (320, 416, 512, 608, 640, 800, 1024, 1280)  # px, of the inputs of well-known detectors
+FARTHEST = 1e7  # px; what lies beyond is damage, and no trace of a network
 STRIDE = 32  # px; the sides of most inputs are multiples of it
 BULK = 0.99  # share of the boxes that end before a side; a few are not clipped to their image
 REACH = 0.9, 2.0  # times where boxes end, between which a common side may lie
@@ -28,7 +29,7 @@ def plausible_resizings(gt: FloatArray, pred: FloatArray, *, sized: bool) -> Ite
 
     Where the sizes of the images are not known, only factors can be undone.
     """
-    if not len(gt) or not len(pred):
+    if not len(gt) or not len(pred) or max(np.abs(gt).max(), np.abs(pred).max()) > FARTHEST:
         return
     gt_ends, pred_ends = (np.quantile(xywh[:, :2] + xywh[:, 2:], BULK, axis=0) for xywh in (gt, pred))
     if not (gt_ends > 0).all() or not (pred_ends > 0).all() or not np.isfinite(pred_ends).all():

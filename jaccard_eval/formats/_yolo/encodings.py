@@ -92,7 +92,8 @@ def is_normalised(coords: FloatArray) -> BoolArray:
 
 def distinct_rows(numbers: FloatArray, frame: Frame) -> npt.NDArray[np.int64]:
     """Return rows of numbers that differ visibly: a parked car in a thousand frames of a video is one witness."""
-    cells = np.clip(np.round(numbers / frame.reach * 100), -1000, 1000).astype(np.int64)
+    with np.errstate(over="ignore"):
+        cells = np.clip(np.round(numbers / frame.reach * 100), -1000, 1000).astype(np.int64)
     # Rows as one integer each: to find distinct rows of an array takes NumPy twenty times as long.
     _, rows = np.unique(cells @ 2001 ** np.arange(numbers.shape[1]), return_index=True)
     return np.sort(rows)[:: max(1, len(rows) // _MOST_ROWS)]
