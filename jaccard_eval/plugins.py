@@ -4,10 +4,11 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.draft import CodedKeys, Draft, RawBoxes
+from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import head, read_lines, read_text
 from jaccard_eval.reading.lines import TextBoxes
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
+from jaccard_eval.reading.rawboxes import CodedKeys, RawBoxes
 
 __all__ = [
     "CodedKeys",

@@ -26,8 +26,9 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.draft import Draft, Keys, RawBoxes
+from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.rawboxes import Keys, RawBoxes
 from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
-from jaccard_eval.reading.draft import CodedKeys, Draft
+from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
+from jaccard_eval.reading.rawboxes import CodedKeys
 from jaccard_eval.text import inert, quoted
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from jaccard_eval.findings import Severity
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
-from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.text import is_numeral
 
 FORMAT = Format(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.boxchecks import check_areas, check_numbers, check_sizes, inverted
+from jaccard_eval.reading.rawboxes import CodedKeys, Keys, RawBoxes, check_areas, check_numbers, check_sizes, inverted
 from jaccard_eval.text import pluralise, quoted_value
 
 if TYPE_CHECKING:
@@ -33,44 +33,6 @@ if TYPE_CHECKING:
 
 PLACEHOLDER_SIDE = 8.0  # pixels; no image with objects is smaller, and COCO requires a size of every image
 _DENSE_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CodedKeys:
-    """Keys that repeat, as rows of a list of distinct ones.
-
-    Parameters
-    ----------
-    distinct : sequence of int or str
-        In any order.
-    codes : ndarray of int64, shape (n,)
-        Row of each key in `distinct`.
-    """
-
-    distinct: Sequence[Key]
-    codes: npt.NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __getitem__(self, row: int) -> Key:
-        return self.distinct[int(self.codes[row])]
-
-    def __iter__(self) -> Iterator[Key]:
-        return map(self.distinct.__getitem__, self.codes.tolist())
-
-    def take(self, rows: npt.NDArray[np.int64] | slice) -> CodedKeys:
-        """Return the keys of some rows: the distinct ones that these have, in order of appearance."""
-        codes = self.codes[rows]
-        first = np.full(len(self.distinct), len(codes))
-        first[codes[::-1]] = np.arange(len(codes))[::-1]  # backwards: the first row is written last and stays
-        used = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(codes))]
-        new = np.zeros(len(self.distinct), dtype=np.int64)
-        new[used] = np.arange(len(used))
-        return CodedKeys([self.distinct[row] for row in used.tolist()], new[codes])
-
-
-Keys = npt.NDArray[np.int64] | Sequence[Key] | CodedKeys
 
 
 def index_keys(box_keys: Keys, given: Sequence[Key]) -> tuple[list[Key], RowArray]:
@@ -121,50 +83,6 @@ def distinct_keys(keys: Keys, rows: npt.NDArray[np.int64]) -> list[Key]:
     present = np.zeros(high - low + 1, dtype=np.bool_)
     present[chosen - low] = True
     return list((np.flatnonzero(present) + low).tolist())
-
-
-@dataclass(slots=True, kw_only=True)
-class RawBoxes:
-    """Boxes as the file has them.
-
-    Parameters
-    ----------
-    image, label : int64 array (n,) or sequence of keys
-        File keys of the image and class of each box.
-    coords : float64 array (n, 4)
-        In `encoding` ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx") and `units` ("px", "norm").
-    score, area : float64 array (n,), optional
-        NaN in `area` means: not given.
-    crowd, difficult, group_of, ignore : bool array (n,), optional
-    place : callable
-        From a box's row to its place in the input.
-    units_guessed : bool
-        Whether `units` rests on the values alone; a format that prescribes its units does not guess.
-    negative_size : Severity, optional
-        Whether a negative width or height is an error or, as in COCO JSON, a warning; by how many boxes have one where
-        the format does not say.
-    shapes : Shapes, optional
-        What the boxes are the bounds of, n of them, in the same units.
-    no_score : tuple of str, optional
-        Why there is no score and what to do, where the format knows more than that there is none.
-    """
-
-    image: Keys
-    label: Keys
-    coords: FloatArray
-    encoding: str
-    units: str
-    place: Callable[[int], Where]
-    score: FloatArray | None = None
-    area: FloatArray | None = None
-    crowd: BoolArray | None = None
-    difficult: BoolArray | None = None
-    group_of: BoolArray | None = None
-    ignore: BoolArray | None = None
-    units_guessed: bool = False
-    negative_size: Severity | None = None
-    shapes: Shapes | None = None
-    no_score: tuple[str, str] | None = None
 
 
 _Universe = tuple[list[Key], RowArray]  # keys of images or classes in their order, and the row of each box among them

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.reading import files
-from jaccard_eval.reading.draft import Keys
+from jaccard_eval.reading.rawboxes import Keys
 from jaccard_eval.text import quoted_value
 
 AnyArray = npt.NDArray[Any]

@@ -15,7 +15,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.reading import files
-from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import (
     RepeatedKeys,
     described_json,
@@ -24,6 +24,7 @@ from jaccard_eval.reading.json import (
     parse_json,
     parse_json_lines,
 )
+from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.text import quoted_value, shown_json
 
 SUFFIX = ".json"

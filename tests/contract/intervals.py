@@ -16,8 +16,9 @@ import numpy as np
 from jaccard_eval import UsageError
 from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format, ReadOptions
-from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.similarity import Similarity
 
 FORMAT = Format(name="line", summary="Intervals on a line", source="none", example="", carries=(), suffixes=(".line",))

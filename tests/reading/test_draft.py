@@ -10,7 +10,8 @@ from jaccard_eval.data.dataset import Dataset, Reading
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Severity, Where
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.draft import Draft, Keys, RawBoxes
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.rawboxes import Keys, RawBoxes
 
 BOX = (10.0, 20.0, 30.0, 40.0)
 

@@ -33,7 +33,8 @@ from jaccard_eval.formats._coco.strict import (
 )
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
-from jaccard_eval.reading.draft import CodedKeys, Draft, Keys, RawBoxes
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.rawboxes import CodedKeys, Keys, RawBoxes
 from jaccard_eval.text import quoted_value
 
 Places = Callable[[int], Where]

@@ -20,8 +20,8 @@ from msgspec import UNSET, UnsetType
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import Where
-from jaccard_eval.reading.draft import Keys
 from jaccard_eval.reading.json import count_quotes, may_repeat_keys, record_keys
+from jaccard_eval.reading.rawboxes import Keys
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 NOT_GIVEN = -1  # of a flag; files can only say 0 or 1

@@ -18,7 +18,7 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import DataError, Severity, Where
-from jaccard_eval.reading.draft import Draft, RawBoxes
+from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import (
     choose_split,
     first_line,
@@ -32,6 +32,7 @@ from jaccard_eval.reading.files import (
     without_backups,
 )
 from jaccard_eval.reading.lines import Layout, mention_other_files, read_class_files
+from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.reading.tabular.columns import parse_flags, parse_numbers
 from jaccard_eval.reading.xml import mention_unused, parse_xml, text_of
 from jaccard_eval.text import quoted_value

@@ -30,9 +30,10 @@ from jaccard_eval.formats._yolo.sources import (
     require_labels,
 )
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.draft import CodedKeys, Draft, RawBoxes
+from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.lines import mention_other_files
 from jaccard_eval.reading.names import find_names, read_names, warn_repeated
+from jaccard_eval.reading.rawboxes import CodedKeys, RawBoxes
 from jaccard_eval.text import pluralise
 
 _UNITS = {"norm": "normalised", "px": "pixels"}

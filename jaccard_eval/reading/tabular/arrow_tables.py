@@ -13,7 +13,7 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import require
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.reading.draft import CodedKeys
+from jaccard_eval.reading.rawboxes import CodedKeys
 from jaccard_eval.reading.tabular.columns import RowIndices, count_known
 from jaccard_eval.reading.tabular.objects import (
     IMAGE_FIELD,

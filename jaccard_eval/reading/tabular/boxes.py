@@ -12,7 +12,8 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.draft import CodedKeys, Draft, Keys, RawBoxes
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.rawboxes import CodedKeys, Keys, RawBoxes
 from jaccard_eval.reading.tabular.columns import Columns, RowIndices, listed_names, propose_naming, read_naming
 from jaccard_eval.reading.tabular.table import BoxCells, Column, Named, Table
 from jaccard_eval.text import pluralise, quoted_value

@@ -18,7 +18,8 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.draft import CodedKeys, Draft
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.rawboxes import CodedKeys
 from jaccard_eval.reading.tabular.boxes import add_boxes, lacks_scores
 from jaccard_eval.reading.tabular.columns import (
     CLASS_IDS,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key, key_order
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.reading.draft import CodedKeys
+from jaccard_eval.reading.rawboxes import CodedKeys
 from jaccard_eval.reading.tabular.columns import (
     CLASS_IDS,
     CLASS_NAMES,

@@ -1,22 +1,110 @@
-"""What is wrong with the numbers of boxes: those that overflow, and sizes and areas that nothing has."""
+"""Boxes as a file has them, and what is wrong with their numbers: overflows, sizes and areas that nothing has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import MAX_AREA, MAX_COORDINATE, MAX_SCORE, BoolArray, FloatArray, find_too_large
+from jaccard_eval.data.boxtable import (
+    MAX_AREA,
+    MAX_COORDINATE,
+    MAX_SCORE,
+    BoolArray,
+    FloatArray,
+    Shapes,
+    find_too_large,
+)
+from jaccard_eval.data.dataset import Key
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import pluralise, quoted_value
 
-if TYPE_CHECKING:
-    from jaccard_eval.reading.draft import RawBoxes
-
 MOST_INVERTED = 0.1  # share of boxes of negative size from which the order of their numbers is in doubt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedKeys:
+    """Keys that repeat, as rows of a list of distinct ones.
+
+    Parameters
+    ----------
+    distinct : sequence of int or str
+        In any order.
+    codes : ndarray of int64, shape (n,)
+        Row of each key in `distinct`.
+    """
+
+    distinct: Sequence[Key]
+    codes: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, row: int) -> Key:
+        return self.distinct[int(self.codes[row])]
+
+    def __iter__(self) -> Iterator[Key]:
+        return map(self.distinct.__getitem__, self.codes.tolist())
+
+    def take(self, rows: npt.NDArray[np.int64] | slice) -> CodedKeys:
+        """Return the keys of some rows: the distinct ones that these have, in order of appearance."""
+        codes = self.codes[rows]
+        first = np.full(len(self.distinct), len(codes))
+        first[codes[::-1]] = np.arange(len(codes))[::-1]  # backwards: the first row is written last and stays
+        used = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(codes))]
+        new = np.zeros(len(self.distinct), dtype=np.int64)
+        new[used] = np.arange(len(used))
+        return CodedKeys([self.distinct[row] for row in used.tolist()], new[codes])
+
+
+Keys = npt.NDArray[np.int64] | Sequence[Key] | CodedKeys
+
+
+@dataclass(slots=True, kw_only=True)
+class RawBoxes:
+    """Boxes as the file has them.
+
+    Parameters
+    ----------
+    image, label : int64 array (n,) or sequence of keys
+        File keys of the image and class of each box.
+    coords : float64 array (n, 4)
+        In `encoding` ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx") and `units` ("px", "norm").
+    score, area : float64 array (n,), optional
+        NaN in `area` means: not given.
+    crowd, difficult, group_of, ignore : bool array (n,), optional
+    place : callable
+        From a box's row to its place in the input.
+    units_guessed : bool
+        Whether `units` rests on the values alone; a format that prescribes its units does not guess.
+    negative_size : Severity, optional
+        Whether a negative width or height is an error or, as in COCO JSON, a warning; by how many boxes have one where
+        the format does not say.
+    shapes : Shapes, optional
+        What the boxes are the bounds of, n of them, in the same units.
+    no_score : tuple of str, optional
+        Why there is no score and what to do, where the format knows more than that there is none.
+    """
+
+    image: Keys
+    label: Keys
+    coords: FloatArray
+    encoding: str
+    units: str
+    place: Callable[[int], Where]
+    score: FloatArray | None = None
+    area: FloatArray | None = None
+    crowd: BoolArray | None = None
+    difficult: BoolArray | None = None
+    group_of: BoolArray | None = None
+    ignore: BoolArray | None = None
+    units_guessed: bool = False
+    negative_size: Severity | None = None
+    shapes: Shapes | None = None
+    no_score: tuple[str, str] | None = None
 
 
 def inverted(xywh: FloatArray) -> BoolArray:
