@@ -49,10 +49,10 @@ if TYPE_CHECKING:
         jaccard_distance,
         jaccard_from_counts,
     )
-
-__version__ = "0.2.0.dev0"
+    from jaccard_eval.version import __version__ as __version__
 
 _HOMES = {
+    "__version__": "version",
     "AreaRange": "data.protocol",
     "Bootstrap": "options",
     "BoxTable": "data.boxtable",

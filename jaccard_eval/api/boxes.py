@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from jaccard_eval import __version__
 from jaccard_eval.data.protocol import AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import (
@@ -22,6 +21,7 @@ from jaccard_eval.evaluation import (
 from jaccard_eval.findings import DataError
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, SideOptions, changed
 from jaccard_eval.text import quoted_value
+from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jaccard_eval import __version__
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import Input, evaluate_inputs, read_alone
 from jaccard_eval.findings import STOPS
+from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult

@@ -13,9 +13,9 @@ from functools import cache
 
 import click
 
-from jaccard_eval import __version__
 from jaccard_eval.cli import commands
 from jaccard_eval.text import did_you_mean, quoted_value
+from jaccard_eval.version import __version__
 
 DEFAULT_COMMAND = "evaluate"
 EXIT_CODES = """\b

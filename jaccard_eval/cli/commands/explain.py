@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jaccard_eval import __version__
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, note_inputs
@@ -32,6 +31,7 @@ from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.text import quoted_value
+from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
     from jaccard_eval.features.explain.result import ExplanationResult

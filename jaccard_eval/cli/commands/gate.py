@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from jaccard_eval import __version__
 from jaccard_eval.cli import EXIT_CODES, streams
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, Gatekeeper
@@ -15,6 +14,7 @@ from jaccard_eval.cli.options import BOOTSTRAP_OPTIONS, FINDING_OPTIONS, OUTPUT_
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode, UsageError
+from jaccard_eval.version import __version__
 
 EPILOG = f"""\b
 Examples:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from jaccard_eval import __version__
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
@@ -24,6 +23,7 @@ from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.reading import read_options
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
+from jaccard_eval.version import __version__
 
 EPILOG = f"""\b
 Examples:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from jaccard_eval import __version__
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.options import (
@@ -24,6 +23,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.options import SideOptions
 from jaccard_eval.text import quoted_value
+from jaccard_eval.version import __version__
 
 ENCODINGS = ("xyxy", "xywh", "cxcywh")  # those of the kernels, in pixels
 EPILOG = f"""\b
