@@ -42,7 +42,9 @@ def deliver(
     """
     from jaccard_eval.report import ReportOptions
 
-    shape = ReportOptions(per_class=options.per_class or options.sort is not None, sort=options.sort)
+    shape = ReportOptions(
+        per_class=options.per_class or options.sort is not None, sort=options.sort, verbose=options.verbose
+    )
     if outputs:
         from jaccard_eval.report.write import write_outputs
 
@@ -56,6 +58,7 @@ def deliver(
     # Files must not depend on the terminal that the command happens to run in.
     shape = replace(
         shape,
+        quiet=options.quiet,
         color=streams.wants_color(options.color, sys.stdout),
         width=streams.result_width(),
         encoding=sys.stdout.encoding or "utf-8",

@@ -89,6 +89,8 @@ class SectionedCommand(click.Command):
         options = RunOptions(
             **{name: value for name, value in ctx.params.items() if name not in named and value is not None}
         )
+        if options.verbose and options.quiet:
+            raise click.UsageError("--verbose and --quiet exclude each other; give one of them", ctx)
         try:
             return ctx.invoke(function, options, **own)
         except JaccardEvalError as error:
@@ -313,6 +315,8 @@ CLASS_OPTIONS: list[click.Parameter] = [
     ),
 ]
 
+QUIET = _show("-q", "--quiet", is_flag=True, help="Print the last line of the report only, and hide notes.")
+
 OUTPUT_OPTIONS: list[click.Parameter] = [
     OutputOption(
         ("-o", "--output"),
@@ -331,6 +335,8 @@ OUTPUT_OPTIONS: list[click.Parameter] = [
         help="Tell the CI system: annotations, summary and outputs on GitHub, a code quality report on GitLab. auto:"
         " the one that the environment names.",
     ),
+    _show("-v", "--verbose", is_flag=True, help="Print details and the full signature."),
+    QUIET,
 ]
 
 FINDING_OPTIONS: list[click.Parameter] = [
@@ -344,7 +350,6 @@ FINDING_OPTIONS: list[click.Parameter] = [
         help="Go on in spite of a finding of this code: one that would stop the run, or a warning under --strict."
         " Repeatable.",
     ),
-    _find("-q", "--quiet", is_flag=True, help="Leave out the notes on what was decided."),
 ]
 FIELDS = {  # by the names of the options
     "bootstrap": "n_resamples",

@@ -91,8 +91,10 @@ class RunOptions(SideOptions):
     color: str = "auto"
     ci: str = "off"
 
-    strict: bool = False
+    verbose: bool = False
     quiet: bool = False
+
+    strict: bool = False
 
     def __init__(self, **given: Any) -> None:
         # The base is frozen and slotted and checks its own fields; what is added here lies in the instance's `vars`.

@@ -153,7 +153,7 @@ def report_findings(findings: Iterable[Finding], options: RunOptions, *, in_repo
     refused = as_errors(findings, options)
     if refused:
         raise DataError(refused)
-    told = in_report and not options.as_json and streams.end_in_one_place()
+    told = in_report and not (options.as_json or options.quiet) and streams.end_in_one_place()
     wanted = {Severity.WARNING: not told, Severity.NOTE: not options.quiet}
     say_findings(findings, [severity for severity, is_said in wanted.items() if is_said])
 

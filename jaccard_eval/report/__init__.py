@@ -29,6 +29,9 @@ class ReportOptions:
     per_class: bool = False
     # Order of the classes: "name", "gt", "pred" or a metric of the table; None keeps the ground truth's order
     sort: str | None = None
+    # Whether summaries have details that few readers want; and whether a text report is its headline alone
+    verbose: bool = False
+    quiet: bool = False
     # Whether terminal escapes may be used
     color: bool = False
     # Columns of a text report; wider when numbers need it

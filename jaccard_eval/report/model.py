@@ -22,6 +22,7 @@ Interval = tuple[float, float]
 DataCell = str | int | float  # a float is NaN where undefined
 Cell = DataCell | Interval  # a text stands as it is in a column of any kind
 Rows = tuple[tuple[Cell, ...], ...]
+Look = Literal["plain", "good", "bad", "warn", "dim"]  # what a medium with colours shows in one of its own
 Kind = Literal["text", "word", "count", "metric", "ratio", "delta", "interval", "size", "threshold"]
 
 
@@ -172,8 +173,31 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """Part of a line, and how it looks."""
+
+    text: str
+    look: Look = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The result in one line, such as ``FAILED  AP50 0.6915 < 0.80``: the last line of a report in text.
+
+    It is all that ``--quiet`` leaves of a report. Its spans are joined as they are, blanks are their own.
+    """
+
+    spans: tuple[Span, ...]
+
+    @property
+    def text(self) -> str:
+        """The whole line."""
+        return "".join(span.text for span in self.spans)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """A whole report; the signature, where there is one, holds all that can change a number, and stays in one line.
+    """A whole report; the signature, where there is one, holds all that can change a number.
 
     A marker is hidden in media that can hide it: a program finds the comment again that it is to replace.
     """
@@ -182,6 +206,7 @@ class Report:
     sections: tuple[Section, ...]
     signature: str = ""
     marker: str = ""
+    headline: Headline | None = None
 
 
 def build_report(result: Reportable, options: ReportOptions) -> Report:

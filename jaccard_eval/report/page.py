@@ -6,6 +6,7 @@ Numbers are never cut: a table is made as wide as its numbers need, and only col
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rich import box
@@ -16,24 +17,27 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Drawing, KeyValues, Note, Report, Table, cell_text
+from jaccard_eval.report.model import Drawing, Headline, KeyValues, Look, Note, Report, Table, cell_text
 from jaccard_eval.report.numbers import UNDEFINED
 from jaccard_eval.text import printable
 
 MAX_WIDTH = 160  # columns; wider lines are hard to read across
 FREE_TEXT_WIDTH = 10  # columns that free text keeps at least
 INDENT = 2
+STYLES: Mapping[Look, str] = {"plain": "", "good": "green", "bad": "red", "warn": "yellow", "dim": "dim"}
 GAP = 2  # blanks between columns, the divider included
 _RULED = box.Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
 _RULED_ASCII = box.Box(str(_RULED).replace("─", "-"), ascii=True)
 
 
 def draw_page(report: Report, options: ReportOptions) -> str:
-    """Return the lines of a report; each fits `options.width` when its numbers do."""
+    """Return the lines of a report, the headline last; each fits `options.width` when its numbers do."""
     medium = _Medium(options.encoding, options.encoding.lower().replace("_", "-") in ("utf-8", "utf8"))
     usual = min(options.width, MAX_WIDTH)
-    parts: list[tuple[RenderableType, int]] = [(medium.text(report.title, "bold"), usual)]
-    for section in report.sections:
+    parts: list[tuple[RenderableType, int]] = []
+    is_whole = report.headline is None or not options.quiet
+    parts += [(medium.text(report.title, "bold"), usual)] if is_whole else []
+    for section in report.sections if is_whole else ():
         parts += [("", usual), (medium.text(section.title, "bold"), usual)]
         for block in section.in_text():
             shown, needed = medium.table(block) if isinstance(block, Table) else (medium.block(block), 0)
@@ -42,7 +46,7 @@ def draw_page(report: Report, options: ReportOptions) -> str:
     text = io.StringIO()
     console = Console(
         file=text,
-        width=max(width for _, width in parts),
+        width=max((width for _, width in parts), default=usual),
         force_terminal=options.color,
         color_system="standard" if options.color else None,
         no_color=not options.color,
@@ -53,10 +57,14 @@ def draw_page(report: Report, options: ReportOptions) -> str:
     )
     for part, width in parts:
         console.print(part, width=width)
-    if report.signature:
+    if report.signature and is_whole:
         console.print()
         # In one piece, to be copied and searched.
         console.print(medium.text(f"signature  {report.signature}"), soft_wrap=True)
+    if report.headline is not None:
+        if is_whole:
+            console.print()
+        console.print(medium.headline(report.headline), soft_wrap=True)
     # rich fills lines with blanks up to the width.
     return "".join(f"{line.rstrip()}\n" for line in text.getvalue().split("\n")[:-1])
 
@@ -72,6 +80,10 @@ class _Medium:
         """Return text that cannot act on the terminal and that the stream can encode."""
         encoded = printable(text).encode(self.encoding, "backslashreplace")
         return Text(encoded.decode(self.encoding), style, overflow="fold")
+
+    def headline(self, headline: Headline) -> Text:
+        """Return the spans of a headline in their colours."""
+        return Text("").join(self.text(span.text, STYLES[span.look]) for span in headline.spans)
 
     def block(self, block: KeyValues | Note | Drawing) -> RenderableType:
         """Return what is no table."""

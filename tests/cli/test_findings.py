@@ -99,7 +99,7 @@ def test_a_process_wraps_at_the_width_of_its_terminal(tmp_path: Path) -> None:
     assert len(lines) > 1
 
 
-@pytest.mark.parametrize("command", [["evaluate"], ["evaluate", "--quiet"], ["explain"]])
+@pytest.mark.parametrize("command", [["evaluate"], ["explain"]])
 def test_a_warning_stands_once_where_both_streams_end_in_one_place(command: list[str], tmp_path: Path) -> None:
     argv = [*command, *write_pair(tmp_path, warned=True)]
     together = run_process(*argv, stderr=subprocess.STDOUT)
@@ -111,4 +111,9 @@ def test_a_warning_stands_once_where_both_streams_end_in_one_place(command: list
 
 def test_a_warning_is_said_beside_a_document(tmp_path: Path) -> None:
     done = run_process("evaluate", *write_pair(tmp_path, warned=True), "--json", stderr=subprocess.STDOUT)
+    assert "warning[box-empty]" in done.stdout
+
+
+def test_a_warning_is_said_beside_a_headline(tmp_path: Path) -> None:
+    done = run_process("evaluate", *write_pair(tmp_path, warned=True), "--quiet", stderr=subprocess.STDOUT)
     assert "warning[box-empty]" in done.stdout

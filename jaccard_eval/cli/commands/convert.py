@@ -9,7 +9,7 @@ import click
 
 from jaccard_eval.cli import EXIT_CODES, streams
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
-from jaccard_eval.cli.options import FINDING_OPTIONS, INPUT_OPTIONS, PATH, SectionedCommand, section
+from jaccard_eval.cli.options import FINDING_OPTIONS, INPUT_OPTIONS, PATH, QUIET, SectionedCommand, section
 from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.reading import ROLES, read_options
 from jaccard_eval.cli.run import report_findings, say_findings
@@ -93,6 +93,7 @@ COMMAND = SectionedCommand(
             "--force", is_flag=True, help="Replace what exists; a folder only if every file in it is written anew."
         ),
         _option("--json", "as_json", is_flag=True, help="Print what was written as one JSON document."),
+        QUIET,
         section("Reading both sides")(
             "--role",
             type=OneOf(ROLES),

@@ -75,7 +75,6 @@ COMMAND = SectionedCommand(
         *BOOTSTRAP_OPTIONS,
         section(SECTION)("--schema", is_flag=True, help="Print the JSON Schema of the configuration, and end."),
         *OUTPUT_OPTIONS,
-        *(option for option in FINDING_OPTIONS if option.name != "quiet"),
-        section("Output")("-q", "--quiet", is_flag=True, help="Say on standard error what failed only."),
+        *FINDING_OPTIONS,
     ],
 )

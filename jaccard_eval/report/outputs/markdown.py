@@ -15,7 +15,7 @@ _PARTED = "<!-- -->"  # an empty comment shows nothing, and parts what would be 
 
 
 def render(result: Reportable, options: ReportOptions) -> str:
-    """Return the report with a heading per section, the signature last."""
+    """Return the report with a heading per section, the signature and the headline last."""
     return render_report(build_report(result, options))
 
 
@@ -27,6 +27,7 @@ def render_report(report: Report) -> str:
         parts.append(f"### {_escape(section.title)}")
         parts += map(_block, section.in_text())
     parts += [f"Signature: {_escape(report.signature)}"] if report.signature else []
+    parts += [f"**{_escape(report.headline.text)}**"] if report.headline else []
     return "\n\n".join(parts) + "\n"
 
 
