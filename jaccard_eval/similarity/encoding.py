@@ -125,20 +125,20 @@ def pixel_size(image_size: Sequence[float]) -> tuple[float, float]:
 
 
 def clip(boxes: npt.ArrayLike, image_size: Sequence[float], *, encoding: str = "xyxy") -> Floats:
-    """Cut boxes off at the borders of their image.
+    """Clip boxes to their image, or to a window of it.
 
     Parameters
     ----------
     boxes : array_like, shape (n, 4)
-    image_size : (float, float)
-        Width and height in pixels.
+    image_size : (float, float) or (float, float, float, float)
+        Width and height in pixels; or left, top, right and bottom of a window, in the unit of the boxes.
     encoding : {"xyxy", "xywh", "cxcywh", "xyxy_norm", "xywh_norm", "cxcywh_norm"}
         What the four numbers of a box are, also in the result.
 
     Returns
     -------
     ndarray, shape (n, 4)
-        A copy. A box beside the image becomes one without width or height on its border, so that rows stay aligned.
+        A copy. A box outside the image becomes one without width or height on its border, so that rows stay aligned.
 
     Raises
     ------
@@ -150,13 +150,17 @@ def clip(boxes: npt.ArrayLike, image_size: Sequence[float], *, encoding: str = "
     >>> clip([[-5, 10, 20, 90]], (100, 50)).tolist()
     [[0.0, 10.0, 20.0, 50.0]]
     """
-    width, height = pixel_size(image_size)
-    # In fractions the border is at 1, whatever the size; it was asked for all the same, as of every encoding.
-    if encoding.endswith(NORM_SUFFIX):
-        width, height = 1.0, 1.0
+    if np.shape(image_size) == (4,):
+        window = edges_of([image_size], "xyxy", name="window")
+        x1, y1, x2, y2 = (float(edge[0]) for edge in (window.left, window.top, window.right, window.bottom))
+    else:
+        x1, y1, (x2, y2) = 0.0, 0.0, pixel_size(image_size)
+        # In fractions the border is at 1, whatever the size; it was asked for all the same, as of every encoding.
+        if encoding.endswith(NORM_SUFFIX):
+            x2, y2 = 1.0, 1.0
     edges = edges_of(boxes, encoding)
-    left, right = np.clip(edges.left, 0, width), np.clip(edges.right, 0, width)
-    top, bottom = np.clip(edges.top, 0, height), np.clip(edges.bottom, 0, height)
+    left, right = np.clip(edges.left, x1, x2), np.clip(edges.right, x1, x2)
+    top, bottom = np.clip(edges.top, y1, y2), np.clip(edges.bottom, y1, y2)
     return encode(left, top, right, bottom, encoding)
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.inputs import InputText
 from jaccard_eval.cli.options import (
     FINDING_OPTIONS,
     INPUT_OPTIONS,
@@ -16,7 +22,7 @@ from jaccard_eval.cli.options import (
     SectionedCommand,
     section,
 )
-from jaccard_eval.cli.parse import OneOf, RunOptions, parse_numbers
+from jaccard_eval.cli.parse import OneOf, RunOptions, parse_numbers, parsed_by
 from jaccard_eval.cli.reading import side_arguments, two_sides, with_findings
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
@@ -25,12 +31,18 @@ from jaccard_eval.options import SideOptions
 from jaccard_eval.text import quoted_value
 from jaccard_eval.version import __version__
 
+if TYPE_CHECKING:
+    from jaccard_eval.features.scale.result import OverlapMatrix, OverlapResult
+
 ENCODINGS = ("xyxy", "xywh", "cxcywh")  # those of the kernels, in pixels
+MEASURES = ("iou", "ioa", "ioa-pred", "giou")  # those of `scale.overlap`, which loads NumPy
 EPILOG = f"""\b
 Examples:
   jaccard-eval overlap 30,20,50,40 20,20,40,40
   jaccard-eval overlap 10,20,40,60 20,30,40,60 --box xywh -o pair.svg
   jaccard-eval overlap -- -5,0,10,10 0,0,10,10
+  jaccard-eval overlap 0,5,6,6 2,6,8,8 --box cxcywh --clip 0,0,12,12
+  jaccard-eval overlap predictions.txt objects.txt --by ioa
   jaccard-eval overlap --gt gt.json --pred detections.json --image 000001.jpg
   jaccard-eval overlap --gt gt.json --pred detections.json --image 000001.jpg --gt-index 0 --pred-index 2
 
@@ -42,6 +54,8 @@ def overlap(
     *,
     boxes: tuple[str, ...],
     box: str,
+    clip: tuple[float, ...] | None,
+    by: str | None,
     image: str | None,
     gt_index: int | None,
     pred_index: int | None,
@@ -52,22 +66,11 @@ def overlap(
     inputs = two_sides([], options) if from_files else None
     outputs = plan_files(options.output)
     if inputs is None:
-        if len(boxes) != 2:
-            raise click.UsageError("give two boxes A and B as four numbers each, or --gt, --pred and --image", context)
-        from jaccard_eval.features.scale.overlap import measure_overlap
-        from jaccard_eval.features.scale.result import OverlapResult
-
-        numbers = []
-        for text in boxes:
-            numbers.append(parse_numbers(text))
-            if len(numbers[-1]) != 4:
-                raise UsageError(
-                    f"a box is four numbers with commas between them, such as 10,20,50,80; got {quoted_value(text)}"
-                )
-        # As in a matrix of overlaps, the prediction comes first.
-        pred, gt = numbers
-        measured = measure_overlap(pred, gt, box)
-        result = OverlapResult(version=__version__, image=None, pred_name="A", gt_name="B", **measured)
+        result = _of_lists(boxes, by or "iou", box, clip) if _are_files(boxes) else _of_two(boxes, box, clip)
+        if by and result.kind == "overlap":
+            raise UsageError("--by picks the measure of a matrix: give two files of boxes; two boxes show all measures")
+    elif clip or by:
+        raise click.UsageError("--clip and --by are for boxes that are given as numbers or in files of boxes", context)
     elif boxes or image is None:
         raise click.UsageError("with --gt and --pred, name the image with --image", context)
     else:
@@ -82,19 +85,64 @@ def overlap(
     deliver(result, outputs, options)
 
 
+def _are_files(boxes: Sequence[str]) -> bool:
+    """Whether the sides are files of boxes; one that is missing is then an error of its own."""
+    return len(boxes) == 2 and any(map(os.path.isfile, boxes))
+
+
+def _of_lists(paths: Sequence[str], by: str, encoding: str, window: Sequence[float] | None) -> OverlapMatrix:
+    from jaccard_eval.features.scale.overlap import overlap_matrix
+    from jaccard_eval.reading.boxlist import read_box_list
+
+    pred, gt = (read_box_list(Path(path), encoding) for path in paths)
+    return overlap_matrix(pred, gt, by, encoding=encoding, window=window, version=__version__)
+
+
+def _of_two(boxes: Sequence[str], encoding: str, window: Sequence[float] | None) -> OverlapResult:
+    from jaccard_eval.features.scale.overlap import measure_overlap
+    from jaccard_eval.features.scale.result import OverlapResult
+
+    if len(boxes) != 2:
+        raise click.UsageError(
+            "give two boxes A and B as four numbers each, or two files of boxes, or --gt, --pred and --image",
+            click.get_current_context(),
+        )
+    # As in a matrix of overlaps, the prediction comes first.
+    pred, gt = map(_parse_box, boxes)
+    measured = measure_overlap(pred, gt, encoding, window)
+    return OverlapResult(version=__version__, image=None, pred_name="A", gt_name="B", **measured)
+
+
+def _parse_box(text: str) -> tuple[float, ...]:
+    numbers = parse_numbers(text)
+    if len(numbers) != 4:
+        raise UsageError(
+            f"a box is four numbers with commas between them, such as 10,20,50,80; got {quoted_value(text)}"
+        )
+    return numbers
+
+
 _option = section("Boxes")
 
 COMMAND = SectionedCommand(
     "overlap",
     callback=overlap,
     help="Show how two boxes overlap: IoU, coverage, distances, and a picture with the areas labelled.\n\n"
-    "A is the prediction, B the ground truth: four numbers each, or boxes of an image of two inputs.",
+    "A is the prediction, B the ground truth: four numbers each, or files with a box per line for a matrix, or boxes of"
+    " an image of two inputs.",
     short_help="How two boxes overlap, with a picture.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
-        click.Argument(["boxes"], nargs=-1, metavar="A B"),
+        click.Argument(["boxes"], nargs=-1, type=InputText(os.path.isfile), metavar="A B"),
         _option("--box", type=OneOf(ENCODINGS), default="xyxy", show_default=True, help="What the four numbers are."),
+        _option(
+            "--clip",
+            metavar="X1,Y1,X2,Y2",
+            callback=parsed_by(_parse_box),
+            help="Clip both boxes to this window first, such as 0,0,640,480 for an image.",
+        ),
+        _option("--by", type=OneOf(MEASURES), help="Measure of a matrix, for two files of boxes.  [default: iou]"),
         _option("--image", metavar="NAME", help="Image of the inputs that --gt and --pred name."),
         _option("--gt-index", **WHOLE, help="Which of the image's ground truth, from 0; else what overlaps most."),
         _option("--pred-index", **WHOLE, help="Which of the image's predictions, from 0; else what overlaps most."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import RunOptions, parse_number, parse_numbers, parsed_by
 from jaccard_eval.cli.reading import run_on_sides, two_sides
 from jaccard_eval.cli.run import report_findings
+from jaccard_eval.errors import UsageError
+from jaccard_eval.text import quoted_value
+from jaccard_eval.version import __version__
 
 WITHOUT_EFFECT = ("areas", "score")  # sizes are binned anew, and nothing is counted at a score
 EPILOG = f"""\b
@@ -34,6 +38,7 @@ Examples:
   jaccard-eval sensitivity gt.json detections.json --edges 16,32,96 --per-class
   jaccard-eval sensitivity labels/ predictions/ --images images/ --pixels 1,2,3 --noise 1,2 --seed 7
   jaccard-eval sensitivity gt.json detections.json -o scale.svg -o scale.csv --json
+  jaccard-eval sensitivity --exchange 441,1,9760 --exchange 441,1,88
 
 {EXIT_CODES}"""
 
@@ -49,10 +54,19 @@ def sensitivity(
     noise: tuple[float, ...],
     rounds: int,
     seed: int,
+    exchange: tuple[tuple[float, float, float], ...],
 ) -> None:
     """Run the command."""
-    from jaccard_eval.features.scale.result import ScaleOptions
+    from jaccard_eval.features.scale.result import ExchangeResult, ScaleOptions
 
+    if exchange:
+        if paths or options.gt or options.pred:
+            raise UsageError("--exchange computes from areas alone: give either GT and PRED, or --exchange")
+        outputs = plan_files(options.output)
+        from jaccard_eval.features.scale.compute import exchange_rows
+
+        deliver(ExchangeResult(version=__version__, rows=exchange_rows(exchange)), outputs, options)
+        return
     gt, pred = two_sides(paths, options)
     scale = ScaleOptions(
         bins=bins, edges=edges or (), pixels=pixels, pair_iou=pair_iou, sigmas=noise, n_rounds=rounds, seed=seed
@@ -63,6 +77,20 @@ def sensitivity(
     result = run_on_sides(api.sensitivity, gt, pred, options=options, scale=scale, **rule_arguments(options))
     report_findings(result.findings, options)
     deliver(result, outputs, options)
+
+
+def _parse_exchanges(ctx: click.Context, param: click.Parameter, texts: Sequence[str]) -> tuple[tuple[float, ...], ...]:
+    parse = parsed_by(_parse_exchange)
+    return tuple(parse(ctx, param, text) for text in texts)
+
+
+def _parse_exchange(text: str) -> tuple[float, ...]:
+    numbers = parse_numbers(text)
+    if len(numbers) != 3:
+        raise UsageError(
+            f"expected three areas B,P,Q with commas between them, such as 441,1,88; got {quoted_value(text)}"
+        )
+    return numbers
 
 
 _option = section("Scale")
@@ -127,6 +155,14 @@ COMMAND = SectionedCommand(
             default="0",
             show_default=True,
             help="Of the jitter.",
+        ),
+        _option(
+            "--exchange",
+            metavar="B,P,Q",
+            multiple=True,
+            callback=_parse_exchanges,
+            help="Without GT and PRED: J and the exchange rate of an object of area B with P missing and Q extra, such"
+            " as 441,1,88. Repeatable.",
         ),
         *(option for option in PROTOCOL_OPTIONS if option.name not in WITHOUT_EFFECT),
         *INPUT_OPTIONS,

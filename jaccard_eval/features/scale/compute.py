@@ -14,8 +14,17 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.scale.identities import MOVES, SURVIVABLE, displaced_box_iou, displaced_iou, smallest_side
+from jaccard_eval.features.scale.identities import (
+    MOVES,
+    SURVIVABLE,
+    displaced_box_iou,
+    displaced_iou,
+    exchange_rate,
+    jaccard_from_error,
+    smallest_side,
+)
 from jaccard_eval.features.scale.result import (
+    ExchangeRow,
     LossRow,
     PlacementRow,
     ScaleOptions,
@@ -64,6 +73,16 @@ def analyse_sides(sides: Sides, protocol: Protocol, options: ScaleOptions, *, ve
             for k, iou in itertools.product(options.pixels, options.ious)
         ),
         findings=sides.findings,
+    )
+
+
+def exchange_rows(errors: Sequence[tuple[float, float, float]]) -> tuple[ExchangeRow, ...]:
+    """Return what errors cost; each is the area of an object, how much of it is missing, and how much is extra."""
+    gt_area, missing, extra = np.array(errors, dtype=np.float64).T
+    index, rate = jaccard_from_error(gt_area, missing, extra), exchange_rate(gt_area, missing, extra)
+    return tuple(
+        ExchangeRow(gt_area=b, missing=p, extra=q, jaccard=j, exchange_rate=d)
+        for b, p, q, j, d in np.stack((gt_area, missing, extra, index, rate), axis=1).tolist()
     )
 
 

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 
 from jaccard_eval.data.alignment import Alignment, Sides
-from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.scale.compute import require_pixels
 from jaccard_eval.features.scale.identities import exchange_rate
-from jaccard_eval.features.scale.result import OverlapResult
+from jaccard_eval.features.scale.result import OverlapMatrix, OverlapResult
 from jaccard_eval.matching.order import IntArray
-from jaccard_eval.similarity.encoding import edges_of
+from jaccard_eval.similarity.encoding import Floats, clip, edges_of
 from jaccard_eval.similarity.iou import box_giou, box_ioa, box_iou
 from jaccard_eval.text import did_you_mean, quoted_value
 
 
-def measure_overlap(pred: Sequence[float], gt: Sequence[float], encoding: str = "xyxy") -> dict[str, Any]:
-    """Measure how a prediction overlaps a ground truth; the fields of `OverlapResult` that are numbers."""
+def measure_overlap(
+    pred: Sequence[float], gt: Sequence[float], encoding: str = "xyxy", window: Sequence[float] | None = None
+) -> dict[str, Any]:
+    """Measure how a prediction overlaps a ground truth; the fields of `OverlapResult` that are numbers.
+
+    Both are clipped first to a window, its left, top, right and bottom.
+    """
+    if window is not None:
+        pred, gt = clip([pred, gt], window, encoding=encoding).tolist()
     sides = [edges_of([box], encoding, name=name) for box, name in ((pred, "prediction"), (gt, "ground truth"))]
     corners = [(float(s.left[0]), float(s.top[0]), float(s.right[0]), float(s.bottom[0])) for s in sides]
     areas = [float(side.area[0]) for side in sides]
@@ -47,6 +55,31 @@ def measure_overlap(pred: Sequence[float], gt: Sequence[float], encoding: str = 
         "centre_distance": math.hypot(left + right - gt_left - gt_right, top + bottom - gt_top - gt_bottom) / 2,
         "edge_error": max(abs(a - b) for a, b in zip(*corners, strict=True)),
     }
+
+
+MEASURES: Mapping[str, Callable[..., Floats]] = {
+    "iou": box_iou,
+    "ioa": box_ioa,
+    "ioa-pred": partial(box_ioa, over="first"),
+    "giou": box_giou,
+}
+
+
+def overlap_matrix(
+    pred: FloatArray,
+    gt: FloatArray,
+    by: str,
+    *,
+    encoding: str = "xyxy",
+    window: Sequence[float] | None = None,
+    version: str,
+) -> OverlapMatrix:
+    """Measure each prediction (rows) against each ground truth (columns), both clipped to a window first."""
+    sides: tuple[Floats, ...] = (pred, gt)
+    if window is not None:
+        sides = tuple(clip(boxes, window, encoding=encoding) for boxes in sides)
+    values = MEASURES[by](*sides, encoding=encoding)
+    return OverlapMatrix(version=version, by=by, matrix=tuple(map(tuple, values.tolist())))
 
 
 @dataclass(frozen=True, slots=True)

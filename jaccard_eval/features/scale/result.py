@@ -253,3 +253,53 @@ class OverlapResult:
         others = {name: value for name, value in fields_document(self).items() if name not in self.metrics}
         areas = {"TP": self.tp, "FP": self.fp, "FN": self.fn}
         return result_document(self.kind, self.version, self.findings, **others, metrics=self.metrics, areas=areas)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverlapMatrix:
+    """The overlap of every prediction (rows) with every ground truth (columns)."""
+
+    kind: ClassVar[str] = "overlap-matrix"
+    reported_by: ClassVar[str] = "scale.matrix_report"
+
+    version: str = field(metadata=written_as(None))
+    by: str  # {"iou", "ioa", "ioa-pred", "giou"}
+    matrix: tuple[tuple[float, ...], ...]
+    findings: tuple[Finding, ...] = field(default=(), metadata=written_as(None))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document, schema 1: plain types."""
+        return result_document(self.kind, self.version, self.findings, **fields_document(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeRow:
+    """What an error costs an object, in areas of px² or counts of points."""
+
+    gt_area: float
+    missing: float  # p, of the ground truth
+    extra: float  # q, of the prediction
+    jaccard: float  # (|B| - p) / (|B| + q)
+    exchange_rate: float  # NaN where less than one point is missing
+
+    @property
+    def points(self) -> float:
+        """Whole points by which `extra` must shrink to equal one point of `missing`."""
+        return math.nan if math.isnan(self.exchange_rate) else math.ceil(self.exchange_rate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeResult:
+    """What errors cost objects of given sizes."""
+
+    kind: ClassVar[str] = "exchange"
+    reported_by: ClassVar[str] = "scale.exchange_report"
+
+    version: str = field(metadata=written_as(None))
+    rows: tuple[ExchangeRow, ...]
+    findings: tuple[Finding, ...] = field(default=(), metadata=written_as(None))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document, schema 1: plain types, None where undefined."""
+        rows = [{**fields_document(row), "points": row.points} for row in self.rows]
+        return result_document(self.kind, self.version, self.findings, rows=rows)

@@ -131,3 +131,41 @@ def test_options_that_make_no_sense_are_usage_errors(
 def test_none_leaves_a_table_empty(pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*pair, "--pixels", "none", "--noise", "none", "-o", pair[0].parent / "scale.svg") == 0
     assert "What each size loses" in capsys.readouterr().out
+
+
+def test_the_exchange_rate_of_given_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # An object of 21 x 21 in an image of 101 x 101: all points but one of the object's, and 23 x 23 around it less one.
+    extra = (101**2 - 21**2, 23**2 - 21**2)
+    argv = [text for q in extra for text in ("--exchange", f"441,1,{q}")]
+    assert run(*argv, "--json", "-o", tmp_path / "e.csv") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["kind"] == "exchange"
+    rows = document["rows"]
+    assert [row["jaccard"] for row in rows] == pytest.approx([440 / 10201, 440 / 529], abs=1e-15)
+    assert [row["exchange_rate"] for row in rows] == pytest.approx([10201 / 441, 529 / 441], abs=1e-12)
+    assert [row["points"] for row in rows] == [24, 2]
+    assert (tmp_path / "e.csv").read_text().splitlines()[0] == "gt_area,missing,extra,jaccard,exchange_rate,points"
+    assert run(*argv) == 0
+    told = capsys.readouterr().out
+    assert "0.0431  23.1315      24" in told
+    assert "0.8318  1.19955       2" in told
+    assert "J = (|B| - p) / (|B| + q)" in told
+
+
+def test_nothing_missing_has_no_exchange_rate(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--exchange", "100,0,25", "--json") == 0
+    row = json.loads(capsys.readouterr().out)["rows"][0]
+    assert (row["jaccard"], row["exchange_rate"], row["points"]) == (0.8, None, None)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--exchange", "1,2"], "expected three areas B,P,Q"),
+        (["--exchange", "1,2,3"], "0 <= missing <= gt_area"),
+        (["--exchange", "9,1,3", "gt.json", "pred.json"], "give either GT and PRED, or --exchange"),
+    ],
+)
+def test_areas_that_do_not_fit_are_refused(argv: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*argv) == 2
+    assert message in capsys.readouterr().err
