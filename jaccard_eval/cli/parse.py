@@ -235,9 +235,7 @@ def parse_sort(text: str) -> str:
     """Return the column that classes are sorted by: "name", "gt", "pred" or a metric."""
     from jaccard_eval.data.metricref import MetricRef
 
-    if text not in SORT_KEYS:
-        MetricRef.parse(text)
-    return text
+    return text if text in SORT_KEYS else str(MetricRef.parse(text))
 
 
 def is_map_file(text: str) -> bool:

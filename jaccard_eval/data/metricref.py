@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from jaccard_eval.errors import UsageError
@@ -22,7 +22,7 @@ class Metric:
 
     Averages are taken of curves; ratios, counts and mean counts of what is counted at one operating point, or of
     pixels. A number behind the name stands for `number`: AP50 is at IoU 0.5, AR100 with at most 100 detections.
-    `aliases` are other tools' names.
+    `aliases` are other tools' names; as they stand here they are understood wherever a metric is named.
     """
 
     name: str
@@ -93,6 +93,15 @@ _ITEM = re.compile(r'\s*(?P<key>\w+)\s*=\s*(?P<value>"(?:[^"\\]|\\.)*"|[^,"]*?)\
 # Of the thresholds that plain AP stands for, as trainers of YOLO write it: mAP50-95, mAP@.5:.95.
 _FULL_RANGE = re.compile(r"@?0?\.50?:0?\.95|50-95")
 _AT_IOU = re.compile(r"@0?\.(\d)(\d?)")
+# A reference up to its own bracket; that of mAP@[.5:.95] is a part of the name.
+_CUT = re.compile(r"(?P<head>(?:[^\[]|(?<=@)\[[^\]]*\])*)(?P<bracket>\[?)(?P<tail>.*)", re.DOTALL)
+_BY_ALIAS = {alias: metric.name for metric in _ALL for alias in metric.aliases}
+# The longest name first: "FP per image" begins with another one. Behind it thresholds, as other tools write them.
+_SPELLED = re.compile(
+    rf"(?P<name>{'|'.join(sorted((*METRICS, *_BY_ALIAS), key=len, reverse=True))})(?![A-Za-z])"
+    r"(?P<at>@\[[^\]]*\]|@[\d.:-]+|\d+[:-]\d+)?(?P<rest>\w*)"
+)
+_IOU_NUMBER = re.compile(r"\d*\.\d+|(?<!\d)\d\d(?![\d.])")  # 0.5, .5 or 50
 _SEPARATORS = re.compile(r"[^a-z0-9]")
 _NAME_BY_ALIAS = {
     _SEPARATORS.sub("", alias.casefold()): _SEPARATORS.sub("", metric.name.casefold())
@@ -133,6 +142,8 @@ class MetricRef:
     max_dets: int | None = None
     score: float | str | None = None
     class_name: str | None = None
+    # Whether the text named COCO's thresholds, as mAP50-95 does: those of the evaluation have to be these.
+    coco_ious: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # Rounded once, so that 0.9 and COCO's 0.8999999999999999 are equal references, and hash alike.
@@ -143,6 +154,9 @@ class MetricRef:
     def parse(cls, text: str) -> MetricRef:
         """Parse a reference such as ``AP50``, ``AR_small`` or ``recall[iou=0.5,score=0.4,class=dog]``.
 
+        Other tools' names are understood as `METRICS` lists them: ``mAP50``, ``mAP50-95``, ``mAP@0.5``,
+        ``mAP@[.5:.95]``.
+
         Raises
         ------
         UsageError
@@ -150,13 +164,14 @@ class MetricRef:
         """
         head, items = split_ref(text)
         fields = _parse_head(head, text)
+        coco_ious = _spelled(_cut(text)[0], text)[2]
         for key, value in items.items():
             # AP50[iou=0.5] says it twice, even if it says the same.
             if fields.get(key) is not None:
                 raise UsageError(f"metric {quoted_value(text)}: {key} is given twice")
             fields[key] = value
         fields["class_name"] = fields.pop("class", None)
-        return cls(**fields)  # type: ignore[arg-type]
+        return cls(**fields, coco_ious=coco_ious)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         # The short form, where it says all: two digits of a percentage (AP50), a cap (AR100), a plain area (AP_small).
@@ -179,12 +194,16 @@ class MetricRef:
 
 
 def split_ref(text: str) -> tuple[str, dict[str, str | float | int]]:
-    """Return the part of a reference before its bracket, and the keys and values in it; raise for what is no such."""
-    head, bracket, tail = text.strip().partition("[")
+    """Return the part of a reference before its bracket, and the keys and values in it; raise for what is no such.
+
+    Of other tools' names, the part is ours: ``AP``, with the IoU threshold among the keys, of ``mAP@0.5``.
+    """
+    written, bracket, tail = _cut(text)
     if bracket and not tail.endswith("]"):
         raise UsageError(f"metric {quoted_value(text)}: the bracket is not closed")
     body = tail.removesuffix("]")
-    found: list[tuple[str, str | float | int]] = []
+    head, iou, _ = _spelled(written, text)
+    found: list[tuple[str, str | float | int]] = [] if iou is None else [("iou", iou)]
     position = 0
     # Item by item, not split at commas: a quoted class name may hold commas and brackets.
     while position < len(body):
@@ -208,7 +227,7 @@ def split_ref(text: str) -> tuple[str, dict[str, str | float | int]]:
         if key in items:
             raise UsageError(f"metric {quoted_value(text)}: {key} is given twice")
         items[key] = value
-    return head.strip(), items
+    return head, items
 
 
 def qualified(metric: str, items: Mapping[str, float | str | None]) -> str:
@@ -222,8 +241,49 @@ def qualified(metric: str, items: Mapping[str, float | str | None]) -> str:
     parts = [f"{key}={_text(value)}" for key, value in items.items() if value is not None]
     if not parts:
         return metric
-    head, bracket, tail = metric.strip().partition("[")
+    head, bracket, tail = _cut(metric)
     return f"{head}[{','.join([tail.removesuffix(']')] * bool(bracket) + parts)}]"
+
+
+def canonical(text: str) -> str:
+    """Return a reference by our names, where it has those of other tools; any other one stays as it is.
+
+    Examples
+    --------
+    >>> canonical("mAP@0.5[class=dog]"), canonical("mAP50-95"), canonical("recall[iou=0.50]")
+    ('AP50[class=dog]', 'AP', 'recall[iou=0.50]')
+    """
+    head, items = split_ref(text)
+    if head == _cut(text)[0].strip():
+        return text
+    named = qualified(head, items)
+    return str(MetricRef.parse(named)) if _HEAD.fullmatch(head) else named
+
+
+def _cut(text: str) -> tuple[str, str, str]:
+    """Return the name of a reference, the bracket behind it, or nothing, and the rest."""
+    match = _CUT.fullmatch(text.strip())
+    # Anything matches.
+    return (match["head"], match["bracket"], match["tail"]) if match else (text, "", "")
+
+
+def _spelled(head: str, text: str) -> tuple[str, float | None, bool]:
+    """Return the name that is ours, the IoU threshold behind another tool's, and whether that named those of COCO."""
+    head = head.strip()
+    match = _SPELLED.fullmatch(head)
+    if match is None:
+        return head, None, False
+    name, at = _BY_ALIAS.get(match["name"], match["name"]), match["at"]
+    if at is None:
+        return f"{name}{match['rest']}", None, False
+    ious = [float(number) / (1 if "." in number else 100) for number in _IOU_NUMBER.findall(at)]
+    is_range = ious in ([0.5, 0.95], [0.5, 0.05, 0.95], [0.5, 0.95, 0.05])
+    if METRICS[name].number == "iou" and (is_range or len(ious) == 1):
+        return f"{name}{match['rest']}", None if is_range else ious[0], is_range
+    raise UsageError(
+        f"metric {quoted_value(text)}: cannot read {quoted_value(at)}; write AP50, AP[iou=0.5], or AP for the mean over"
+        " all thresholds"
+    )
 
 
 def metric_bounds(text: str) -> tuple[float, float]:
@@ -235,10 +295,8 @@ def metric_bounds(text: str) -> tuple[float, float]:
     ((0.0, 1.0), (0.0, inf), (-inf, inf))
     """
     # Not parsed: a reference whose class or area is unknown still has bounds.
-    head = text.partition("[")[0].strip()
-    match = _HEAD.fullmatch(head)
-    metric = METRICS.get(match["name"] if match else head)
-    return metric.bounds if metric else (-math.inf, math.inf)
+    match = _SPELLED.fullmatch(_cut(text)[0].strip())
+    return METRICS[_BY_ALIAS.get(match["name"], match["name"])].bounds if match else (-math.inf, math.inf)
 
 
 def suggest_metric(word: str, known: Sequence[str]) -> str:

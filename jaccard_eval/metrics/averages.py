@@ -9,13 +9,15 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.errors import UsageError
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.matching.order import starts_of_runs
 from jaccard_eval.metrics.curves import Curves, CurveSource
 from jaccard_eval.text import did_you_mean, quoted_value
 
+# Thresholds that are no further apart are one: they are written with two decimals, and computed by linspace.
+SAME_IOU = 1e-9
 # Of an interval over the orders of ties that is not worth telling.
 WIDEST = 1e-6
 
@@ -29,7 +31,15 @@ class Axes:
 
     def thresholds(self, ref: MetricRef) -> slice | list[int]:
         """Return which thresholds a metric is taken over."""
-        return slice(None) if ref.iou is None else [self._threshold(ref, ref.iou)]
+        if ref.iou is not None:
+            return [self._threshold(ref, ref.iou)]
+        known, named = self.protocol.iou_thresholds, COCO.iou_thresholds
+        if ref.coco_ious and not (len(known) == len(named) and np.allclose(known, named, rtol=0, atol=SAME_IOU)):
+            raise UsageError(
+                f"metric {quoted_value(str(ref))}: IoU 0.5:0.95 is not evaluated; thresholds are {self._listed()}."
+                f" Evaluate with --iou 0.5:0.95:0.05, or ask for {ref.name}, the mean over these."
+            )
+        return slice(None)
 
     def single_threshold(self, ref: MetricRef) -> int:
         """Return the one threshold of a count."""
@@ -43,10 +53,15 @@ class Axes:
         known = np.asarray(self.protocol.iou_thresholds)
         nearest = int(np.abs(known - iou).argmin())
         # Not equality: 0.9 is 0.8999999999999999 among COCO's thresholds, which are those of linspace.
-        if abs(known[nearest] - iou) > 1e-9:
-            listed = ", ".join(f"{value:g}" for value in known)
-            raise UsageError(f"metric {quoted_value(str(ref))}: IoU {iou:g} is not evaluated; thresholds are {listed}")
+        if abs(known[nearest] - iou) > SAME_IOU:
+            raise UsageError(
+                f"metric {quoted_value(str(ref))}: IoU {iou:g} is not evaluated; thresholds are {self._listed()}."
+                f" Evaluate with --iou {iou:g}."
+            )
         return nearest
+
+    def _listed(self) -> str:
+        return ", ".join(f"{value:g}" for value in self.protocol.iou_thresholds)
 
     def area(self, ref: MetricRef) -> int:
         """Return the area range, the first by default."""

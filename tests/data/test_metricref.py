@@ -15,6 +15,7 @@ from jaccard_eval.data.metricref import (
     METRICS,
     Metric,
     MetricRef,
+    canonical,
     metric_bounds,
     qualified,
     suggest_metric,
@@ -71,6 +72,40 @@ def test_references_are_read(text: str, expected: MetricRef) -> None:
     assert MetricRef.parse(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mAP", "AP"),
+        ("mAP50", "AP50"),
+        ("mAP75", "AP75"),
+        ("mAP@0.5", "AP50"),
+        ("mAP@.75", "AP75"),
+        ("mAP@50", "AP50"),
+        ("mAP@[.5]", "AP50"),
+        ("AP@0.5", "AP50"),
+        ("AP@0.575[class=dog]", "AP[iou=0.575,class=dog]"),
+        ("AP85", "AP85"),
+        ("mAP_small", "AP_small"),
+        ("mAR100", "AR100"),
+        ("sensitivity[iou=0.5, score=0.4]", "recall[iou=0.5,score=0.4]"),
+        ("FP per image[iou=0.5]", "FPPI[iou=0.5]"),
+    ],
+)
+def test_other_tools_names_are_understood(text: str, expected: str) -> None:
+    assert str(MetricRef.parse(text)) == expected
+    assert not MetricRef.parse(text).coco_ious
+    assert metric_bounds(text) == metric_bounds(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["mAP50-95", "mAP50:95", "mAP@[.5:.95]", "mAP@.5:.95", "mAP@0.5:0.95", "AP@[IoU=0.50:0.95]", "mAP@[.5:.05:.95]"],
+)
+def test_the_mean_over_thresholds_of_coco_is_understood_and_remembered(text: str) -> None:
+    ref = MetricRef.parse(f"{text}[class=dog]")
+    assert (str(ref), ref.coco_ious) == ("AP[class=dog]", True)
+
+
 @given(REFS.filter(lambda ref: ref.class_name is None), ANY_TEXT)
 def test_a_reference_can_be_qualified_by_a_class_of_any_name(ref: MetricRef, name: str) -> None:
     assert MetricRef.parse(qualified(str(ref), {"class": name, "iou": None})) == replace(ref, class_name=name)
@@ -106,16 +141,18 @@ def test_numbers_of_numpy_are_written_as_numbers() -> None:
     ("text", "message"),
     [
         ("", "unknown metric ''"),
-        ("mAP", "Did you mean 'AP'"),
         ("map50", "Did you mean 'AP50'"),
         ("map_small", "Did you mean 'AP_small'"),
-        ("mAP@.75", "Did you mean 'AP75'"),
-        ("mAP50-95", "Did you mean 'AP'"),
+        ("mAP@", "Did you mean 'AP'"),
+        ("mAP@[.5:.75]", "cannot read '@[.5:.75]'"),
+        ("mAP@100", "cannot read '@100'"),
+        ("recall@0.5", "cannot read '@0.5'"),
+        ("mAP@0.5[iou=0.5]", "iou is given twice"),
+        ("Sensitivity[iou=0.5]", "Did you mean 'recall'"),
         ("ar_100", "Did you mean 'AR100'"),
         ("class.recall", "Did you mean 'recall'"),
         ("fp_per_image", "Did you mean 'FPPI'"),
         ("mean average precision 50", "Did you mean 'AP50'"),
-        ("sensitivity[iou=0.5]", "Did you mean 'recall'"),
         ("AP_", "unknown metric"),
         ("TP50", "unknown metric"),
         ("recal[iou=0.5]", "Did you mean 'recall'"),
@@ -169,6 +206,7 @@ def test_false_alarms_and_misses_are_all_that_is_better_when_lower() -> None:
 def test_every_alias_leads_to_its_metric(metric: Metric) -> None:
     for alias in metric.aliases:
         assert suggest_metric(alias, tuple(METRICS)) == f" Did you mean {metric.name!r}?"
+        assert canonical(alias) == metric.name
 
 
 def test_the_guide_of_gates_lists_every_metric() -> None:

@@ -44,7 +44,7 @@ def test_without_caps_there_is_one_place_on_their_axis() -> None:
         ("AR7", r"cap 7 is not evaluated; caps are \[1, 10, 100\]"),
         ("recall", r"name the IoU threshold, e\.g\. recall\[iou=0\.5\]"),
         ("recall[iou=0.5,area=small]", r"recall takes iou, score and class only"),
-        ("mAP", r"unknown metric 'mAP'.* Did you mean 'AP"),
+        ("map", r"unknown metric 'map'.* Did you mean 'AP"),
     ],
 )
 def test_a_reference_that_points_nowhere_is_a_usage_error_with_a_way_out(metric: str, said: str) -> None:

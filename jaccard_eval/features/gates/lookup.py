@@ -17,6 +17,7 @@ from jaccard_eval.data.metricref import (
     MAP_METRICS,
     METRICS,
     MetricRef,
+    canonical,
     split_ref,
     suggest_metric,
 )
@@ -174,8 +175,8 @@ class SavedAnswers:
             return self._table.value(ref)
         value = self._values.get(self._key(self._parsed(ref)))
         if value is None:
-            hint = "evaluate again with the same rules, and the new file will"
-            raise UsageError(f"{quoted_value(self.path)} does not hold {quoted_value(ref)}; {hint}")
+            name = ref if ref.startswith(EXTERNAL) else canonical(ref)
+            raise UsageError(f"{self.path} has no {name}. Re-run evaluate with this rule, or use the saved run (.npz).")
         return value
 
     def on(self, images: Slice) -> Answers:
@@ -185,8 +186,8 @@ class SavedAnswers:
         values = self._slices.get(slice_digest(images))
         if values is None:
             raise UsageError(
-                f"{quoted_value(self.path)} holds nothing of slice {quoted_value(images.name)}; evaluate "
-                "again with the same rules"
+                f"{self.path} has no slice {quoted_value(images.name)}. Re-run evaluate with this rule, or use the"
+                " saved run (.npz)."
             )
         part = copy.copy(self)
         part._values = values

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from jaccard_eval.data.metricref import EXTERNAL, METRICS, metric_bounds, qualified, split_ref
+from jaccard_eval.data.metricref import EXTERNAL, METRICS, canonical, metric_bounds, qualified, split_ref
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Where
 from jaccard_eval.options import Slice
@@ -204,7 +204,8 @@ def refuse(problems: Sequence[str] | Iterator[str], where: Where | None) -> None
 
 def _default_id(rule: Rule) -> str:
     """Name a rule by what it judges and how; two rules that differ in neither need ids of their own."""
-    scope = f"{rule.aggregate}({rule.reference})" if rule.aggregate else rule.reference
+    metric = rule.reference if rule.is_external else canonical(rule.reference)
+    scope = f"{rule.aggregate}({metric})" if rule.aggregate else metric
     of_classes = f" of {', '.join(rule.classes)}" if rule.classes else ""
     on_slice = f" on {rule.slice}" if rule.slice else ""
     how = f" {rule.significance}" if rule.significance else ""

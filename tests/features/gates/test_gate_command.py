@@ -295,9 +295,38 @@ def test_a_saved_result_answers_the_rules_that_it_was_made_with(bench: Bench) ->
 
 
 def test_what_a_saved_result_does_not_hold_ends_with_2_and_says_what_to_do(bench: Bench) -> None:
-    bench.evaluate("-o", "result.json")
-    assert bench.run("gate", "result.json", "--fail-under", "recall[iou=0.5,score=0.4]=0.5") == 2
-    assert "'result.json' does not hold 'recall[iou=0.5,score=0.4]'; evaluate again" in bench.err
+    rule = ("--fail-under", "AP85=0.01")
+    bench.evaluate("-o", "result.json", "-o", "run.npz")
+    assert bench.run("gate", "result.json", *rule) == 2
+    assert "result.json has no AP85. Re-run evaluate with this rule, or use the saved run (.npz)." in bench.err
+    assert bench.run("gate", "run.npz", *rule) == 0
+    bench.evaluate("-o", "result.json", *rule)
+    assert bench.run("gate", "result.json", *rule) == 0
+
+
+def test_other_tools_names_of_metrics_are_understood_in_options_and_in_files(bench: Bench) -> None:
+    bench.configure("".join(f'[[gates.rules]]\nmetric = "{name}"\nmin = 0.01\n' for name in ("mAP50", "mAP50-95")))
+    written = ("mAP75", "mAP@0.5", "mAP@[.5:.95]", "AP@0.5[class=dog]")
+    options = [part for name in written for part in ("--fail-under", f"{name}=0.01")]
+    assert bench.evaluate("-o", "result.json", *options) == 0
+    gates = bench.document()["gates"]
+    assert [gate["metric"] for gate in gates] == ["AP50", "AP", "AP75", "AP50", "AP", "AP50[class=dog]"]
+    assert [gate["rule"] for gate in gates[:2]] == ["AP50 min", "AP min"]
+    assert bench.run("gate", "result.json", *options) == 0
+
+
+def test_the_mean_over_thresholds_of_coco_is_not_that_over_others(bench: Bench) -> None:
+    rule = ("--fail-under", "mAP50-95=0.01")
+    assert bench.evaluate(*rule, "--protocol", "voc2012") == 2
+    assert "IoU 0.5:0.95 is not evaluated; thresholds are 0.5. Evaluate with --iou 0.5:0.95:0.05" in bench.err
+    assert bench.evaluate(*rule, "--protocol", "voc2012", "--iou", "0.5:0.95:0.05") == 0
+
+
+def test_a_threshold_off_the_grid_is_named_with_the_option_that_evaluates_it(bench: Bench) -> None:
+    assert bench.evaluate("--fail-under", "AP83=0.01") == 2
+    assert "IoU 0.83 is not evaluated" in bench.err
+    assert "Evaluate with --iou 0.83." in bench.err
+    assert bench.evaluate("--fail-under", "AP83=0.01", "--iou", "0.83") == 0
 
 
 def test_a_saved_result_is_compared_with_a_baseline(bench: Bench) -> None:
