@@ -271,5 +271,5 @@ def test_a_run_is_explained_and_gated_as_its_document_is(
     run = saved(gt, before)
     capsys.readouterr()
     assert _run.run(["explain", str(run), "AP50"]) == 0
-    assert "fixing these 2 boxes" in capsys.readouterr().out
+    assert "Fixing all 2:" in capsys.readouterr().out
     assert _run.run(["gate", str(run), "--fail-under", "AP50=0.9"]) == 1

@@ -93,7 +93,8 @@ def _names_result(words: tuple[str, ...]) -> bool:
             return _is_result(path)  # a metric that is misspelt, or predictions that are not there
     if os.path.lexists(path) and not _is_result(path):
         raise click.UsageError(
-            f"Missing argument 'PRED': {quoted_value(str(path))} is no saved result, which alone would do",
+            f"Missing argument 'PRED': {quoted_value(str(path))} is not a saved result. Give ground truth and"
+            " predictions, or a saved result (result.json).",
             click.get_current_context(),
         )
     return True
@@ -125,8 +126,13 @@ def _explain_saved(
     for path in (gt, pred):
         # Its paths are as they were typed then: another folder may be the current one now.
         if not os.path.lexists(path):
-            detail = f"no such file or directory; {quoted_value(saved.path)} names it"
-            missing.error("file-missing", Where(path), detail, fix="Run it where that was made, or name GT and PRED.")
+            detail = f"no such file or directory; {quoted_value(saved.path)} was made from it"
+            missing.error(
+                "file-missing",
+                Where(path),
+                detail,
+                fix="Run this in the folder where it was made, or give GT and PRED.",
+            )
     missing.raise_errors()
     question = Question.of(metric, saved.protocol, **asked)
     how = replace(saved.options, allow=(*saved.options.allow, *allow))
@@ -135,9 +141,7 @@ def _explain_saved(
     now, then = signature_fields(result.signature), signature_fields(saved.document["signature"])
     for role, path in zip(ROLES, (gt, pred), strict=True):
         if now[role] != then[role]:
-            changes.warning(
-                "result-differs", Where(path), f"holds other boxes than when {quoted_value(saved.path)} was made"
-            )
+            changes.warning("result-differs", Where(path), f"has changed since {quoted_value(saved.path)} was made")
     return replace(result, findings=(*changes.findings(), *result.findings))
 
 
@@ -151,11 +155,11 @@ OF_THE_SIDES = (
 COMMAND = SectionedCommand(
     "explain",
     callback=explain,
-    help="Explain a metric: from the number to what it is made of, to the boxes that cost most.\n\n"
-    "RESULT is a saved evaluation; its inputs are read again, by its own rules and options. METRIC is AP, AP50 and the"
-    " like, AR, AR100 and the like, precision, recall or F1, such as F1[iou=0.5,score=0.4]; of one class:"
-    " AP50[class=NAME]. What fixing the boxes would give is measured: the changed predictions are matched again.",
-    short_help="Why a number is what it is.",
+    help="Explain a metric: what it is made of, and which boxes cost most.\n\n"
+    "RESULT is a saved evaluation; its inputs are read again with its rules and options. METRIC is AP (default), AP50"
+    " and the like, AR, AR100 and the like, precision, recall or F1, such as F1[iou=0.5,score=0.4]; for one class:"
+    " AP50[class=NAME]. Gains are measured: predictions are fixed and evaluated again.",
+    short_help="Explain a metric: what it is made of, and which boxes cost most.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
@@ -167,12 +171,12 @@ COMMAND = SectionedCommand(
             default=12,
             show_default=True,
             metavar="N",
-            help="How many boxes are named at most.",
+            help="List at most N boxes.",
         ),
         _option(
             "--against",
             metavar=PROTOCOLS,
-            help="Also say which rule of this protocol makes how much of the difference.",
+            help="Also split the gap to this protocol rule by rule.",
         ),
         *OF_THE_SIDES,
         *OUTPUT_OPTIONS,

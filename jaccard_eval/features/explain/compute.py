@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from itertools import islice
 
 import numpy as np
@@ -18,7 +20,9 @@ from jaccard_eval.data.signature import quoted
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.errors.compute import NO_BOX, TYPES, Errors, find_errors
 from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fix, Step
+from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.matching.order import IntArray, detection_rows, group_ranks
+from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
 from jaccard_eval.text import quoted_value
@@ -27,6 +31,7 @@ SPARE = 3  # fixes that are looked at for each that is named: under a cap, some 
 N_POINTS = 11  # recall 0, .1, ..., 1
 AVERAGE_RECALL = "AR"
 COUNTED = (AVERAGE_RECALL, "recall", "precision", "F1")
+AVERAGES = ("AP", AVERAGE_RECALL)
 AT_A_SCORE = COUNTED[1:]  # metrics that need one
 POINT = ("precision", "recall", "F1", "TP", "FP", "FN")
 
@@ -40,7 +45,11 @@ class Costs:
     aligned: Alignment
 
 
-def costliest(costs: Costs, n: int, label: int | None = None) -> tuple[Fix, ...]:
+def costliest(
+    costs: Costs,
+    n: int,
+    label: int | None = None,
+) -> tuple[Fix, ...]:
     """Return the `n` fixes that give most average precision, of one class or (None) all, each alone.
 
     A detection with a target is changed to match it, at its own score; any other wrong one is removed; a missed box is
@@ -51,17 +60,34 @@ def costliest(costs: Costs, n: int, label: int | None = None) -> tuple[Fix, ...]
     counted = ~np.isnan(base) if label is None else np.arange(errors.n_labels) == label
     before = np.where(counted, np.nan_to_num(base), 0.0)
     share = max(int(counted.sum()), 1)
-    priced = [
-        wrong_fix(costs, detection, _gain(errors, detection, before, counted) / share)
-        for detection in candidates(errors, n, counted)
-    ]
+    positives = errors.boxes(errors.counted)
+    queues: dict[tuple[int, int, int], deque[tuple[int, int]]] = {}
+    aims = aimed_labels(errors)
+    for place, detection in enumerate(candidates(errors, n, counted)):
+        key = int(errors.kind[detection]), int(errors.label[detection]), int(aims[detection])
+        queues.setdefault(key, deque()).append((place, detection))
+
+    def first_of(queue: deque[tuple[int, int]]) -> tuple[float, int, int, deque[tuple[int, int]]]:
+        place, detection = queue.popleft()
+        return -_gain(errors, positives, detection, before, counted) / share, place, detection, queue
+
+    # Within a queue the first gives most, so that only the first of each has to be priced until it is taken.
+    heap = [first_of(queue) for queue in queues.values()]
+    heapify(heap)
+    priced: list[Fix] = []
+    while heap and len(priced) < n:
+        cost, _, detection, queue = heappop(heap)
+        priced.append(wrong_fix(costs, detection, -cost))
+        if queue:
+            heappush(heap, first_of(queue))
     for k in np.flatnonzero(counted).tolist():
         # One more box of the class found, before all others: every missed box of a class gives the same.
         boxes = np.flatnonzero(errors.missed & (errors.gt_label == k))[:n]
         if not len(boxes):
             continue
         rows = _rows(errors, k)
-        found = _precision(errors, k, np.append(np.inf, errors.score[rows]), np.append(True, errors.hit[rows]))
+        score, hit = np.append(np.inf, errors.score[rows]), np.append(True, errors.hit[rows])
+        found = _precision(errors.protocol, positives[k], score, hit)
         priced += [missed_fix(costs, int(box), (found - float(before[k])) / share) for box in boxes]
     return _most(priced, n)
 
@@ -110,23 +136,23 @@ def _most(priced: Sequence[Fix], n: int) -> tuple[Fix, ...]:
     return tuple(sorted((fix for fix in priced if fix.gain > 0), key=lambda fix: -fix.gain)[:n])
 
 
-def _gain(errors: Errors, detection: int, before: FloatArray, counted: BoolArray) -> float:
+def _gain(errors: Errors, positives: IntArray, detection: int, before: FloatArray, counted: BoolArray) -> float:
     """Return the sum over classes of what repairing one detection changes."""
     own, target = int(errors.label[detection]), int(errors.target[detection])
     other = own if target == NO_BOX else int(errors.gt_label[target])
-    rows = _rows(errors, own)
+    rows, protocol = _rows(errors, own), errors.protocol
     score, hit = errors.score[rows], errors.hit[rows]
     if target != NO_BOX and other == own:
-        return _precision(errors, own, score, hit | (rows == detection)) - float(before[own])
+        return _precision(protocol, positives[own], score, hit | (rows == detection)) - float(before[own])
     # What leaves a class changes that class, and where it goes another. A class that does not count has no say.
     change = 0.0
     if counted[own]:
         left = rows != detection
-        change += _precision(errors, own, score[left], hit[left]) - before[own]
+        change += _precision(protocol, positives[own], score[left], hit[left]) - before[own]
     if other != own and counted[other]:
         rows = _rows(errors, other)
         score = np.append(errors.score[rows], errors.score[detection])
-        change += _precision(errors, other, score, np.append(errors.hit[rows], True)) - before[other]
+        change += _precision(protocol, positives[other], score, np.append(errors.hit[rows], True)) - before[other]
     return float(change)
 
 
@@ -136,11 +162,10 @@ def _rows(errors: Errors, label: int) -> IntArray:
     return np.asarray(start + np.flatnonzero(errors.counts[start:stop]))
 
 
-def _precision(errors: Errors, label: int, score: FloatArray, hit: BoolArray) -> float:
+def _precision(protocol: Protocol, positives: int, score: FloatArray, hit: BoolArray) -> float:
     """Return the average precision of one class alone: a fix changes two classes, and ranking all would be waste."""
-    positives = errors.boxes(errors.counted)[label : label + 1]
-    alone = ScoredHits(np.zeros(len(score), dtype=np.int64), score, hit, positives)
-    return float(alone.class_precisions(errors.protocol)[0])
+    alone = ScoredHits(np.zeros(len(score), dtype=np.int64), score, hit, np.array([positives]))
+    return float(alone.class_precisions(protocol)[0])
 
 
 def wrong_fix(costs: Costs, detection: int, gain: float) -> Fix:
@@ -175,6 +200,86 @@ def missed_fix(costs: Costs, box: int, gain: float) -> Fix:
         xywh=tuple(aligned.gt.xywh[box].tolist()),
         gain=gain,
     )
+
+
+class Repricing:
+    """Prices fixes by an AP or AR that is a mean over IoU thresholds: the image of a fix is matched again.
+
+    A fix changes one image, and matching never looks beyond an image: the rows of all others stay as they are.
+    """
+
+    def __init__(self, aligned: Alignment, metrics: DetectionMetrics, ref: MetricRef) -> None:
+        label = metrics.axes.label(ref)
+        self._ref = ref
+        self._aligned = aligned
+        self._ranking = metrics.curves.ranking
+        # Only the first area range is explained; the others would be matched for nothing.
+        self._rules = metrics.protocol.with_options(areas=metrics.protocol.areas[:1])
+        self._positives = metrics.curves.positives[ALL_SIZES]
+        self._counted = self._positives > 0
+        if label is not None:
+            self._counted &= np.arange(len(self._positives)) == label
+        self._outcomes = self._outcomes_of(self._ranking)
+        self._before: dict[int, float] = {}
+        scores = aligned.pred.score
+        self._highest = 0.0 if scores is None else float(scores.max(initial=0.0))
+
+    def gain(self, fix: Fix) -> float:
+        """Return what one fix alone adds to the mean over the classes that count."""
+        aligned = self._aligned
+        image = aligned.image_names.index(fix.image)
+        gt_rows, pred_rows = (np.flatnonzero(boxes.image == image) for boxes in (aligned.gt, aligned.pred))
+        place = np.searchsorted(gt_rows if fix.kind == MISSED else pred_rows, fix.row)
+        gt, pred = aligned.gt.take(gt_rows), aligned.pred.take(pred_rows)
+        local = (replace(fix, row=int(place)),)
+        repaired = repair_predictions(pred, gt, local, aligned.class_names, least=self._highest)
+        table = match_boxes(gt, repaired, self._rules, n_images=self._ranking.n_images, n_labels=self._ranking.n_labels)
+        changed = Ranking.of(table, self._ranking.n_images)
+        outcomes = self._outcomes_of(changed)
+        # All boxes are of one class under a protocol that knows no classes.
+        names = () if self._rules.class_agnostic else (fix.class_name, fix.becomes or fix.class_name)
+        labels = {aligned.class_names.index(name) for name in names} or {0}
+        total = 0.0
+        for k in sorted(labels):
+            if self._counted[k]:
+                kept = np.flatnonzero((self._ranking.label == k) & (self._ranking.image != image))
+                own = np.flatnonzero(changed.label == k)
+                total += self._mean(k, [(self._ranking, self._outcomes, kept), (changed, outcomes, own)])
+                total -= self._mean_before(k)
+        return total / max(int(self._counted.sum()), 1)
+
+    def _outcomes_of(self, ranking: Ranking) -> tuple[BoolArray, BoolArray]:
+        """Return which detections are hits and which count within the cap of the metric, shape (T, n) each."""
+        hits, counts = zip(*map(ranking.outcomes, range(len(ranking.protocol.iou_thresholds))), strict=True)
+        cap = self._ref.max_dets
+        # A cap below the largest changes no match: better detections chose first.
+        within = np.ones(len(ranking), dtype=np.bool_) if cap is None else ranking.rank < cap
+        return np.stack(hits) & within, np.stack(counts) & within
+
+    def _mean_before(self, k: int) -> float:
+        if k not in self._before:
+            rows = np.flatnonzero(self._ranking.label == k)
+            self._before[k] = self._mean(k, [(self._ranking, self._outcomes, rows)])
+        return self._before[k]
+
+    def _mean(self, k: int, parts: Sequence[tuple[Ranking, tuple[BoolArray, BoolArray], IntArray]]) -> float:
+        """Return the metric of one class, the mean over the thresholds, of rows of several rankings."""
+        if self._ref.name == AVERAGE_RECALL:
+            found = sum(outcomes[0][:, rows].sum(axis=1) for _, outcomes, rows in parts)
+            return float(np.mean(found / self._positives[k]))
+        score, tie, rank = (
+            np.concatenate([getattr(ranking, name)[rows] for ranking, _, rows in parts])
+            for name in ("score", "tie", "rank")
+        )
+        order = np.lexsort((rank, tie, -score))
+        hits, counts = (
+            np.concatenate([outcomes[i][:, rows] for _, outcomes, rows in parts], axis=1)[:, order] for i in range(2)
+        )
+        # A threshold stands where a class does, so that all of them are measured at once.
+        threshold, row = np.nonzero(counts)
+        positives = np.full(len(hits), self._positives[k])
+        curves = ScoredHits(threshold, score[order][row], hits[counts], positives)
+        return float(curves.class_precisions(self._rules).mean())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -310,10 +415,6 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
     value = metrics.value(ref)
     threshold = rules.judged_threshold if ref.iou is None else metrics.axes.single_threshold(ref)
     fixes = _fixes(sides, metrics, threshold, ref, boxes)
-    # Where an image has as many detections of a class as the cap lets in, a fixed box may take another's place.
-    cap = metrics.curves.caps[-1]
-    if cap is not None and int(metrics.table.rank.max(initial=-1)) + 1 >= cap:
-        fixes = _measured(sides, rules, fixes, replace(ref, iou=rules.iou_thresholds[threshold]))
     steps, now = [], value.value
     for rule, change, protocol in () if goal is None else protocol_steps(rules, goal):
         after = match_sides(sides, protocol).value(ref).value
@@ -343,7 +444,34 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
 def _fixes(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricRef, boxes: int) -> tuple[Fix, ...]:
     label = metrics.axes.label(ref)
     if ref.name == "AP":
-        return costliest(_costs(sides, metrics, threshold), boxes, label)
+        rules, named = metrics.protocol, costliest(_costs(sides, metrics, threshold), boxes, label)
+        # Where an image has as many detections of a class as the cap lets in, a fixed box may take another's place.
+        cap = metrics.curves.caps[-1]
+        exact = cap is None or int(metrics.table.rank.max(initial=-1)) + 1 < cap
+    else:
+        rules, named = _named_by_counts(sides, metrics, threshold, ref, boxes)
+        exact = False
+    if ref.iou is None and ref.name in AVERAGES and len(metrics.protocol.iou_thresholds) > 1:
+        # Named by one threshold, the cheap way; what each gives in the mean over all of them is worked out for these.
+        gain = Repricing(sides.aligned, metrics, ref).gain
+    elif exact:
+        return named
+    else:
+        before = _fixed_value(sides, rules, (), ref)
+
+        def gain(fix: Fix) -> float:
+            return _fixed_value(sides, rules, (fix,), ref) - before
+
+    priced = (replace(fix, gain=gain(fix)) for fix in named)
+    # Under a cap, what is added may take another's place, and give nothing.
+    chosen = islice((fix for fix in priced if fix.gain > 0), boxes)
+    return tuple(sorted(chosen, key=lambda fix: -fix.gain))
+
+
+def _named_by_counts(
+    sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricRef, boxes: int
+) -> tuple[Protocol, tuple[Fix, ...]]:
+    """Return what gives a metric of `COUNTED` most at one threshold, to spare, and the rules that it is counted by."""
     rules = metrics.protocol
     caps = rules.max_dets[-1:] if ref.max_dets is None else (ref.max_dets,)
     rules = rules.with_options(
@@ -357,8 +485,7 @@ def _fixes(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricR
     costs = _costs(above, match_sides(above, rules), 0)
     # Fixes name rows of all predictions, of which these are a part.
     costs = replace(costs, aligned=sides.aligned, rows=kept[costs.rows])
-    named = costliest_counted(costs, SPARE * boxes, ref.name, label)
-    return _measured(sides, rules, named, ref, boxes)
+    return rules, costliest_counted(costs, SPARE * boxes, ref.name, metrics.axes.label(ref))
 
 
 def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int) -> Costs:
@@ -368,19 +495,6 @@ def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int) -> Costs:
         rows=detection_rows(aligned.pred, metrics.protocol, len(metrics.image_names)),
         aligned=aligned,
     )
-
-
-def _measured(
-    sides: Sides, rules: Protocol, fixes: tuple[Fix, ...], ref: MetricRef, n: int | None = None
-) -> tuple[Fix, ...]:
-    """Measure what each fix alone gives, by matching again; the largest gain first.
-
-    With `n`, until as many give something: under a cap, what is added may take another's place.
-    """
-    before = _fixed_value(sides, rules, (), ref)
-    measured = (replace(fix, gain=_fixed_value(sides, rules, (fix,), ref) - before) for fix in fixes)
-    chosen = measured if n is None else islice((fix for fix in measured if fix.gain > 0), n)
-    return tuple(sorted(chosen, key=lambda fix: -fix.gain))
 
 
 def _fixed_value(sides: Sides, protocol: Protocol, fixes: tuple[Fix, ...], ref: MetricRef) -> float:
@@ -431,12 +545,3 @@ def _curve(metrics: DetectionMetrics, ref: MetricRef) -> tuple[CurvePoint, ...]:
         )
         for i in places
     )
-
-
-def _steps(sides: Sides, start: Protocol, end: Protocol, ref: MetricRef, value: float) -> tuple[Step, ...]:
-    steps = []
-    for rule, change, protocol in protocol_steps(start, end):
-        after = match_sides(sides, protocol).value(ref).value
-        steps.append(Step(rule=rule, change=change, value=after, delta=after - value))
-        value = after
-    return tuple(steps)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.metricref import METRICS
 from jaccard_eval.features.explain.result import MISSED, ExplanationResult, Fix
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Cell, Column, KeyValues, Kind, Note, Report, Section, Table
+from jaccard_eval.report.model import Cell, Column, Headline, KeyValues, Note, Report, Section, Span, Table
 from jaccard_eval.report.numbers import UNDEFINED, delta_text, metric_text, side_text, threshold_text
 from jaccard_eval.report.sections import findings_section, inputs_section
 from jaccard_eval.text import pluralise
@@ -18,7 +17,7 @@ FIX_COLUMNS = ("error", "image", "class", "score", "fix", "row", "gain")
 
 
 def build_report(result: ExplanationResult, options: ReportOptions) -> Report:
-    """Return the explanation; `options` change nothing."""
+    """Return the explanation; `options.verbose` adds what few readers look up."""
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     metric = result.metric
     reason = f" ({metric.reason})" if metric.reason else ""
@@ -26,13 +25,11 @@ def build_report(result: ExplanationResult, options: ReportOptions) -> Report:
     parts = ((str(part.ref), _value_text(part)) for part in result.parts)
     sections = [inputs_section(sides), Section("Number", (KeyValues(((str(metric.ref), text), *parts)),))]
     if result.curve:
-        heads = (Column("recall", "threshold"), Column("precision", "metric"), Column("score", "threshold"))
-        rows = tuple((point.recall, point.precision, _score(point.score)) for point in result.curve)
-        note = Note("interpolated precision; a mean of several curves has no score")
-        sections.append(Section("Curve", (Table(heads, rows), note)))
-    sections += [_boxes(result), *_steps(result), *findings_section(result.findings)]
+        sections.append(_curve(result, verbose=options.verbose))
+    sections += [_boxes(result, verbose=options.verbose), *_steps(result), *findings_section(result.findings)]
     title = f"jaccard-eval {result.version}, explanation of {result.metric.ref}, protocol {result.protocol}"
-    return Report(title, tuple(sections), result.signature)
+    headline = Headline((Span(f"{metric.ref} {_value_text(metric)}  {_promise(result)}"),))
+    return Report(title, tuple(sections), result.signature, headline=headline)
 
 
 def build_data(result: ExplanationResult, options: ReportOptions) -> DataTable:
@@ -43,15 +40,13 @@ def build_data(result: ExplanationResult, options: ReportOptions) -> DataTable:
     return DataTable(FIX_COLUMNS, rows)
 
 
-def promise(result: ExplanationResult) -> str:
-    """Return what fixing the boxes gives, in one line.
-
-    The one place that words it: ``fixing these 12 boxes: +0.0130``.
-    """
+def _promise(result: ExplanationResult) -> str:
+    """Return what fixing the boxes gives, in one line."""
+    ref = result.metric.ref
     if not result.fixes:
-        return "no single box can be fixed to raise it"
-    n = len(result.fixes)
-    return f"fixing {'this box' if n == 1 else f'these {n} boxes'}: {delta_text(result.fixed - result.metric.value)}"
+        return f"No single fix raises {ref}"
+    what = f"Fixing all {len(result.fixes)}" if len(result.fixes) > 1 else "Fixing this box"
+    return f"{what}: {ref} {delta_text(result.fixed - result.metric.value)}"
 
 
 def _value_text(metric: MetricValue) -> str:
@@ -60,17 +55,42 @@ def _value_text(metric: MetricValue) -> str:
     return f"{metric.value:,.0f}" if is_count else metric_text(metric.value)
 
 
-def _boxes(result: ExplanationResult) -> Section:
+def _curve(result: ExplanationResult, *, verbose: bool) -> Section:
+    heads, note = [Column("recall", "threshold"), Column("precision", "metric")], "Interpolated precision."
+    is_mean = all(math.isnan(point.score) for point in result.curve)
+    rows: list[tuple[Cell, ...]] = [(point.recall, point.precision) for point in result.curve]
+    if verbose or not is_mean:
+        heads.append(Column("score", "threshold"))
+        rows = [(*row, _score(point.score)) for row, point in zip(rows, result.curve, strict=True)]
+        note += " A mean of several curves has no score." if is_mean else ""
+    return Section("Curve", (Table(tuple(heads), tuple(rows)), Note(note)))
+
+
+def _boxes(result: ExplanationResult, *, verbose: bool) -> Section:
     if not result.fixes:
-        return Section("Boxes that cost most", (Note(promise(result)),))
-    kinds: tuple[Kind, ...] = ("word", "text", "text", "threshold", "text", "count", "delta")
-    rows = tuple(
-        (fix.kind, fix.image, fix.class_name, _score(fix.score), _change(fix, side_text), fix.source, fix.gain)
+        return Section("Boxes that cost most", (Note(f"{_promise(result)}."),))
+    heads = [Column("error", "word"), Column("image"), Column("fix"), Column("box", "word")]
+    heads += [Column("score", "threshold"), Column("gain", "delta")]
+    rows: list[tuple[Cell, ...]] = [
+        (fix.kind, fix.image, _verb(fix), " ".join(map(side_text, fix.xywh)), _score(fix.score), fix.gain)
         for fix in result.fixes
-    )
-    # Measured: gains of single fixes do not add up, as two of them may move the same class.
-    note = f"{promise(result)}, measured; the gain of each is that alone, at IoU {threshold_text(result.judged_iou)}"
-    return Section("Boxes that cost most", (Table(tuple(map(Column, FIX_COLUMNS, kinds)), rows), Note(note)))
+    ]
+    if verbose:
+        heads.append(Column("row", "count"))
+        rows = [(*row, fix.source) for row, fix in zip(rows, result.fixes, strict=True)]
+    # Gains of single fixes do not add up, as two of them may change the same class.
+    alone = " Each gain is for fixing that box only." if len(result.fixes) > 1 else ""
+    note = f"{_promise(result)}.{alone} Errors are those at IoU {threshold_text(result.judged_iou)}."
+    return Section("Boxes that cost most", (Table(tuple(heads), tuple(rows)), Note(note)))
+
+
+def _verb(fix: Fix) -> str:
+    """Return what a fix does, and to which class; the box that it ends in stands beside it."""
+    if not fix.becomes:
+        return f"remove {fix.class_name}"
+    if fix.kind == MISSED:
+        return f"add {fix.becomes}"
+    return f"move {fix.class_name}" if fix.becomes == fix.class_name else f"{fix.class_name} -> {fix.becomes}"
 
 
 def _steps(result: ExplanationResult) -> list[Section]:
@@ -80,14 +100,14 @@ def _steps(result: ExplanationResult) -> list[Section]:
     rows: list[tuple[Cell, ...]] = [(result.protocol, result.metric.value, "", "")]
     rows += [(step.rule, step.value, step.delta, step.change) for step in result.steps]
     total = result.steps[-1].value - result.metric.value if result.steps else 0.0
-    note = Note(f"from {result.protocol} to {result.against}: {delta_text(total)}; rules change one after another")
+    note = Note(f"From {result.protocol} to {result.against}: {delta_text(total)}. Rules change one after another.")
     return [Section(f"Against {result.against}", (Table(heads, tuple(rows)), note))]
 
 
-def _change(fix: Fix, side_text: Callable[[float], str] = "{:.6g}".format) -> str:
+def _change(fix: Fix) -> str:
     if not fix.becomes:
         return "remove"
-    place = " ".join(map(side_text, fix.xywh))
+    place = " ".join(map("{:.6g}".format, fix.xywh))
     return f"{'add ' if fix.kind == MISSED else ''}{fix.becomes} at {place}"
 
 

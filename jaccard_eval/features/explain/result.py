@@ -37,7 +37,7 @@ class Fix:
     source: int
     becomes: str  # class afterwards; empty where the detection is removed
     xywh: tuple[float, ...]  # its place afterwards; empty where it is removed
-    gain: float  # what it alone would add to the metric at the IoU threshold that boxes are judged at
+    gain: float  # what it alone would add to the metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

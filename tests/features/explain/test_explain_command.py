@@ -7,6 +7,8 @@ from command_line import write_pair
 
 from jaccard_eval.cli import run
 
+SAMPLE = Path(__file__).parents[3] / "sample_data" / "coco"
+
 
 def test_the_report_goes_from_the_number_to_the_boxes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gt, pred = map(str, write_pair(tmp_path))
@@ -14,7 +16,43 @@ def test_the_report_goes_from_the_number_to_the_boxes(tmp_path: Path, capsys: py
     text = capsys.readouterr().out
     # Of two dogs one is found first, 51/101, and no cat. Both fixed, both classes have 1.
     assert "0.2525, of 3 objects" in text
-    assert "fixing these 2 boxes: +0.7475" in text
+    assert "Fixing all 2: AP50 +0.7475. Each gain is for fixing that box only." in " ".join(text.split())
+    assert text.splitlines()[-1] == "AP50 0.2525  Fixing all 2: AP50 +0.7475"
+
+
+def test_gains_are_of_the_metric_in_the_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # The cat, which 3/7 of a detection overlaps, is moved: 1 instead of 0 at all ten thresholds. The second dog is
+    # missed: 1 instead of 51/101. The mean of two classes takes half of each.
+    gt, pred = map(str, write_pair(tmp_path))
+    assert run.run(["explain", gt, pred, "AP"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "localisation b.jpg move cat 20 20 10 10 0.8000 +0.5000" in lines
+    assert "missed a.jpg add dog 50 50 10 10 n/a +0.2475" in lines
+    assert lines[-1] == "AP 0.2525 Fixing all 2: AP +0.7475"
+
+
+@pytest.mark.parametrize("metric", ["AP", "AP50[class=car]", "F1"])
+def test_the_tables_of_the_sample_fit_into_80_columns(metric: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run.run(["explain", str(SAMPLE / "gt.json"), str(SAMPLE / "worse.json"), metric]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    # Each row ends in its gain: none goes on in a second line.
+    start = lines.index("Boxes that cost most") + 3
+    stop = next(i for i, line in enumerate(lines) if line.startswith("  Fixing all"))
+    assert stop - start > 5
+    assert all(line.split()[-1].startswith("+0.") and len(line) <= 80 for line in lines[start:stop])
+
+
+def test_what_has_no_score_has_no_column_of_scores(capsys: pytest.CaptureFixture[str]) -> None:
+    heads = {}
+    for metric, flag in (("AP", "--strict"), ("AP", "--verbose"), ("AP50[class=car]", "--strict")):
+        assert run.run(["explain", str(SAMPLE / "gt.json"), str(SAMPLE / "worse.json"), metric, flag]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        heads[metric, flag] = lines[lines.index("Curve") + 1].split()
+    assert heads == {
+        ("AP", "--strict"): ["recall", "precision"],
+        ("AP", "--verbose"): ["recall", "precision", "score"],
+        ("AP50[class=car]", "--strict"): ["recall", "precision", "score"],
+    }
 
 
 def test_the_json_document_has_the_steps_to_another_protocol(
@@ -109,7 +147,8 @@ def test_ground_truth_alone_lacks_its_predictions(
     (tmp_path / "gt.csv").write_text("image,class,x,y,width,height\na.jpg,dog,1,1,5,5\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert run.run(["explain", *words]) == 2
-    assert f"Missing argument 'PRED': '{words[0]}' is no saved result" in capsys.readouterr().err
+    text = " ".join(capsys.readouterr().err.split())
+    assert f"Missing argument 'PRED': '{words[0]}' is not a saved result. Give ground truth and predictions, or" in text
 
 
 def test_a_misspelt_metric_of_a_saved_result_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +169,7 @@ def test_inputs_that_are_not_there_are_said_to_be_those_of_the_result(
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert run.run(["explain", "../result.json"]) == 3
     text = capsys.readouterr().err
-    assert "gt.json: no such file or directory; '../result.json' names it. Run it where that was made" in text
+    assert "gt.json: no such file or directory; '../result.json' was made from it. Run this in the folder" in text
     assert "error[file-missing]: pred.json" in text
 
 
@@ -146,4 +185,5 @@ def test_a_perfect_result_is_said_to_have_no_box_to_fix(tmp_path: Path, capsys: 
     argv = [str(gt), str(pred), "precision[iou=0.5,score=0.85]"]
     assert run.run(["explain", *argv]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[lines.index("Boxes that cost most") + 1] == "  no single box can be fixed to raise it"
+    assert lines[lines.index("Boxes that cost most") + 1] == "  No single fix raises precision[iou=0.5,score=0.85]."
+    assert lines[-1] == "precision[iou=0.5,score=0.85] 1.0000  No single fix raises precision[iou=0.5,score=0.85]"
