@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -35,7 +36,7 @@ from jaccard_eval.runs import (
     run_beside,
     saved_protocol,
 )
-from jaccard_eval.text import quoted_value, shown_json
+from jaccard_eval.text import printable, quoted_value, shown_json
 
 if TYPE_CHECKING:
     Source = EvaluationResult | PixelsResult | str | os.PathLike[str]
@@ -57,9 +58,7 @@ class Gating:
         if baseline is None:
             needing = [rule.id for rule in gates.rules if rule.needs_baseline]
             if needing:
-                raise UsageError(
-                    f"rule {quoted_value(needing[0])} compares with a baseline; name one with --baseline FILE"
-                )
+                raise UsageError(f"rule {quoted_value(needing[0])} needs a baseline; add --baseline FILE")
         elif isinstance(baseline, EvaluationResult | PixelsResult):
             self.baseline, self.base = _opened(baseline, gates)
         else:
@@ -69,12 +68,12 @@ class Gating:
                     self.baseline, self.base = _opened(baseline, gates)
             if self.baseline is None and gates.missing_baseline == "error":
                 raise UsageError(
-                    f"baseline {quoted_value(str(baseline))} does not exist; make it with --update-baseline, or let"
-                    " the rules that need it be skipped with --allow-missing-baseline"
+                    f"baseline {quoted_value(str(baseline))} does not exist; create it with --update-baseline, or skip"
+                    " the rules that need it with --allow-missing-baseline"
                 )
 
     def drop_other_baseline(self, result: EvaluationResult | PixelsResult) -> bool:
-        """Leave out a baseline of other rules or other ground truth, and return whether it was one."""
+        """Ignore a baseline with different rules or ground truth, and return whether it was one."""
         try:
             if self.baseline is not None:
                 require_comparable(answers_of(result), self.baseline)
@@ -91,24 +90,27 @@ class Gating:
             verdicts = self._weigh(verdicts, table)
         if table is None or not isinstance(table.measured, DetectionMetrics):
             return verdicts
-        # Boxes that are repeated tie by nature, and another finding tells of them.
+        # Repeated boxes tie by nature, and another finding reports them.
         repeated = any(finding.code == DUPLICATES for finding in table.findings)
         return verdicts if repeated else find_ties(verdicts, self.gates, table.measured)
 
     def apply(self, result: Judged) -> Judged:
         """Return a result with its verdicts, and what makes these doubtful among its findings."""
         verdicts: tuple[GateVerdict, ...] = self.judge(*_opened(result, self.gates))
-        # The intervals of the result itself may have said already that there are few images.
-        told: bool = any(finding.code == "bootstrap-few" for finding in result.findings)
-        return result.with_part(Rows("gates", verdicts), findings=(*result.findings, *_remarks(verdicts, told=told)))
+        # The intervals of the result itself may have warned of few images already.
+        warned: bool = any(finding.code == "bootstrap-few" for finding in result.findings)
+        return result.with_part(
+            Rows("gates", verdicts), findings=(*result.findings, *_remarks(verdicts, warned=warned))
+        )
 
     def _weigh(self, verdicts: tuple[GateVerdict, ...], run: EvaluationResult | None) -> tuple[GateVerdict, ...]:
-        """Return verdicts with what resampling says of them, judged again where a rule asks for it."""
+        """Return verdicts with their intervals, judged again where a rule asks for it."""
         if run is None:
             for rule in self.gates.rules:
                 if rule.significance:
                     raise UsageError(
-                        f"rule {quoted_value(rule.id)} has a significance, and what is judged has no match table"
+                        f"rule {quoted_value(rule.id)}: Significance rules need the saved run (.npz). "
+                        "Write it with -o run.npz."
                     )
             return verdicts
         settings = self.gates.bootstrap or Bootstrap()
@@ -161,8 +163,8 @@ def read_metrics(path: Path) -> dict[str, float]:
     """Return the numbers of a JSON document by name; those in nested objects as ``outer.inner``, null as NaN."""
     document = read_document(path)
     if not isinstance(document, dict):
-        detail = f"is {shown_json(document)}; expected an object of numbers by name"
-        raise DataError.single("record-type", Where(str(path)), detail, fix='Write {"latency_ms": 12.3} and the like.')
+        detail = f"is {shown_json(document)}; expected an object with numbers by name"
+        raise DataError.single("record-type", Where(str(path)), detail, fix='Write it like {"latency_ms": 12.3}.')
 
     def numbers(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, float]]:
         for name, value in table.items():
@@ -175,11 +177,11 @@ def read_metrics(path: Path) -> dict[str, float]:
     return dict(numbers(document, ""))
 
 
-def _remarks(verdicts: Sequence[GateVerdict], *, told: bool = False) -> tuple[Finding, ...]:
-    """Return what makes verdicts doubtful; that there are few images, or groups, may be told already."""
+def _remarks(verdicts: Sequence[GateVerdict], *, warned: bool = False) -> tuple[Finding, ...]:
+    """Return what makes verdicts doubtful; the result may have `warned` of few images, or groups, already."""
     findings = FindingLog()
     findings.extend(gate_findings(verdicts))
-    if not told:
+    if not warned:
         # All verdicts on one slice were drawn alike: one finding for each.
         drawn = {verdict.slice: verdict.spread.drawn for verdict in verdicts if verdict.spread is not None}
         for name, how in drawn.items():
@@ -211,11 +213,9 @@ def _run_of(path: Path, signature: str, gates: Gates) -> EvaluationResult | None
     asking = [rule.id for rule in gates.rules if rule.significance]
     if not asking or gates.missing_baseline != "error":
         return None
-    what = "is of another run" if run else "is no saved run" if is_there(beside) else "does not exist"
-    document = quoted_value(str(path))
+    what = "belongs to a different run" if run else "is not a saved run" if is_there(beside) else "does not exist"
+    document, run_file = printable(str(path)), printable(str(beside))
     raise UsageError(
-        f"rule {quoted_value(asking[0])} has a significance, for which it takes the match table of "
-        f"{document}: the saved run"
-        f" beside it, {quoted_value(str(beside))}, {what}. Write both at once: evaluate ... -o {document} -o"
-        f" {quoted_value(str(beside))}"
+        f"rule {quoted_value(asking[0])}: Significance rules need the saved run (.npz) next to {document}, "
+        f"but {run_file} {what}. Write both: evaluate GT PRED -o {shlex.quote(document)} -o {shlex.quote(run_file)}"
     )

@@ -74,7 +74,7 @@ class Gatekeeper:
             unused = sorted({f"external.{name}" for name in given} - {rule.metric for rule in gates.rules})
             if unused:
                 name = unused[0].removeprefix("external.")
-                raise UsageError(f'no rule uses --metric {name}: a rule on it has metric = "external.{name}"')
+                raise UsageError(f"no rule uses --metric {name}; add --fail-over external.{name}=LIMIT")
             stored = {} if options.metrics_file is None else read_metrics(options.metrics_file)
             self.gating = Gating(gates, self.baseline, stored | given)
         # The files of the baseline: the document, and the run beside it where one belongs to it.
@@ -94,7 +94,7 @@ class Gatekeeper:
         # A run that is to become the baseline need not be comparable with the one that it replaces.
         if self.options.update_baseline and self.gating.drop_other_baseline(result):
             streams.say(
-                f"baseline {quoted_value(str(self.baseline))} is of other rules or ground truth: not compared with"
+                f"baseline {quoted_value(str(self.baseline))} has different rules or ground truth; not compared"
             )
         return self.gating.apply(result)
 
@@ -103,7 +103,7 @@ class Gatekeeper:
         return [output for output in planned if output.path not in self.outputs or not self._fails(gates)]
 
     def finish(self, gates: Sequence[GateVerdict], deliver: Callable[[], None]) -> ExitCode:
-        """Write and show everything, say how the gates ended, and return the exit code."""
+        """Write and show everything, report how the gates ended, and return the exit code."""
         try:
             deliver()
         except BrokenPipeError:  # a reader that has gone away does not turn a failed gate into a success
@@ -115,16 +115,16 @@ class Gatekeeper:
 
             loud = ("fail", "warn") if quiet else ("fail", "warn", "skip")
             lines += [f"gate {_WORDS[gate.status]}: {verdict_text(gate)}" for gate in gates if gate.status in loud]
-            lines += [] if quiet else [f"gates of {self.source}: {count_text(gates)}"]
+            lines += [] if quiet else [f"gates from {self.source}: {count_text(gates)}"]
         if self.options.exit_zero and any(verdict.failed for verdict in gates):
-            lines.append("a gate failed; the exit code is 0 because of --exit-zero")
+            lines.append("a gate failed; exit code 0 because of --exit-zero")
         if updates and self._fails(gates):
             lines.append(
-                f"baseline {quoted_value(str(self.baseline))} stays as it was: a gate failed; "
-                "--exit-zero accepts the run"
+                f"baseline {quoted_value(str(self.baseline))} not updated, because a gate failed; "
+                "accept the run with --exit-zero"
             )
         elif updates and not quiet:
-            lines.append(f"baseline {' and '.join(quoted_value(str(path)) for path in self.files)} written")
+            lines.append(f"wrote baseline {' and '.join(quoted_value(str(path)) for path in self.files)}")
         for line in lines:
             streams.say(printable(line))
         return ExitCode.GATE_FAILED if self._fails(gates) else ExitCode.OK
@@ -140,14 +140,14 @@ class Gatekeeper:
         for name in names:
             if getattr(self.options, name):
                 raise UsageError(
-                    f"--{name.replace('_', '-')} needs rules: --fail-under METRIC=VALUE and its like, or a"
-                    " configuration of gates"
+                    f"--{name.replace('_', '-')} needs rules; add --fail-under METRIC=VALUE, or configure gates"
+                    " in pyproject.toml"
                 )
 
     def _require_replaceable(self) -> None:
         """Refuse to write a baseline over anything but one."""
         if self.baseline is None or self.baseline.suffix.lower() != ".json":
-            raise UsageError("--update-baseline writes the file of --baseline, whose name ends in .json")
+            raise UsageError("--update-baseline needs --baseline FILE.json")
         if os.path.lexists(self.baseline):
             from jaccard_eval.gating import read_answers
 
@@ -174,7 +174,7 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, str]:
     rules = tuple(rule for name in RULE_OPTIONS for rule in getattr(options, name))
     path, source = options.config, "the command line"
     if path is not None and options.isolated:
-        raise UsageError("--config names a configuration and --isolated uses none; give one of them")
+        raise UsageError("--config and --isolated exclude each other; remove one of them")
     if path is None and not options.isolated:
         path = find_config()
     gates = None if path is None else load_gates(path, further=rules)
@@ -190,7 +190,7 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, str]:
             gates = replace(gates, bootstrap=replace(gates.bootstrap, group_by=str(groups)))
     elif options.config is not None:
         raise UsageError(
-            f"{quoted_value(str(path))} has no gates: no [[gates.rules]] or [[tool.jaccard-eval.gates.rules]]"
+            f"{quoted_value(str(path))} has no gates; add [[gates.rules]] or [[tool.jaccard-eval.gates.rules]]"
         )
     elif not rules:
         return None, ""
@@ -224,7 +224,8 @@ def find_config() -> Path | None:
         if len(found) > 1:
             names = ", ".join(path.name for path in found)
             raise UsageError(
-                f"{quoted_value(str(folder))} has several configurations, {names}; keep one, or name it: --config"
+                f"{quoted_value(str(folder))} has several configuration files: {names}. Keep one, or choose it"
+                " with --config"
             )
         if found:
             return Path(os.path.relpath(found[0], here))
@@ -243,9 +244,9 @@ def _is_config(path: Path) -> bool:
             return False
         text = read_text(path, empty_ok=True)
     except DataError as error:
-        told = "\n".join(finding.statement for finding in error.findings)
-        way_out = "repair it, name another file with --config, or use none with --isolated"
-        raise UsageError(f"{told}; {way_out}") from None
+        problem = "\n".join(finding.statement for finding in error.findings)
+        fix = "fix it, choose another file with --config, or ignore it with --isolated"
+        raise UsageError(f"{problem}; {fix}") from None
     # Most projects' files have no such table: to see that, they need not be parsed.
     return path.name != SHARED_NAME or (
         re.search(_ANY_SPELLING, text) is not None and bool(_own_table(path, parse_toml(path, text))[0])
@@ -261,7 +262,7 @@ def load_gates(path: Path, *, further: Sequence[Rule] = ()) -> Gates | None:
     own, table = _own_table(path, _read_yaml(path) if is_yaml else parse_toml(path, text))
     gates = own.get("gates") if isinstance(own, Mapping) else None
     rules = gates.get("rules") if isinstance(gates, Mapping) else None
-    # TOML libraries tell no lines: the headers are counted in the text, and trusted where there are as many as rules.
+    # TOML libraries give no lines: headers are counted in the text, and trusted where there are as many as rules.
     header = r"""(?m)^\s*\[\[\s*(?:tool\s*\.\s*["']?jaccard-eval["']?\s*\.\s*)?gates\s*\.\s*rules\s*\]\]"""
     lines = [text.count("\n", 0, match.end()) + 1 for match in re.finditer(header, text)]
 
@@ -281,13 +282,13 @@ def load_gates(path: Path, *, further: Sequence[Rule] = ()) -> Gates | None:
 
 
 def _own_table(path: Path, content: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return what is said to this tool, and how the table is called."""
+    """Return this tool's settings, and the name of their table."""
     tools = content.get("tool")
     tables = [*content, *(f"tool.{name}" for name in tools)] if isinstance(tools, Mapping) else [*content]
     for name in tables:
         # A table that is misspelt would configure nothing, and its gates would pass unnoticed.
         if re.fullmatch(_ANY_SPELLING, name.removeprefix("tool.")) and name != f"tool.{TOOL}":
-            raise UsageError(f"{path}: the table [{name}] is not read; call it [tool.{TOOL}]")
+            raise UsageError(f"{path}: table [{name}] is misspelt; rename it to [tool.{TOOL}]")
     if path.name != SHARED_NAME and "tool" not in content:
         return content, ""
     return (tools.get(TOOL, {}) if isinstance(tools, Mapping) else {}), f"tool.{TOOL}."
@@ -300,7 +301,7 @@ def _read_yaml(path: Path) -> Mapping[str, Any]:
         return read_yaml_mapping(path)
     except DataError as error:
         if error.findings[0].code == "yaml-content":
-            raise UsageError(f"{path}: expected keys and values, gates first") from None
+            raise UsageError(f"{path}: expected a mapping that starts with 'gates:'") from None
         raise UsageError("\n".join(finding.statement for finding in error.findings)) from None
 
 
@@ -327,7 +328,7 @@ def _parsed_metrics(_: click.Context, param: click.Parameter, texts: tuple[str, 
     except UsageError as error:
         raise click.BadParameter(str(error), param=param) from None
     if len(dict(pairs)) < len(pairs):
-        raise click.BadParameter("a name is given twice", param=param)
+        raise click.BadParameter("the same name is given twice", param=param)
     return pairs
 
 

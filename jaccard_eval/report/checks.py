@@ -19,7 +19,7 @@ WORDS = {
     Status.PASS: "passed",
     Status.WARN: "warned",
     Status.FAIL: "failed",
-    Status.INFO: "missed, for information",
+    Status.INFO: "failed (info only)",
     Status.SKIP: "skipped",
 }
 _SIGNS = {"min": ">=", "max": "<="}  # all other kinds of limits bound a change
@@ -114,7 +114,7 @@ def bare_limit(verdict: GateVerdict) -> str:
 
 
 def spread_texts(verdict: GateVerdict) -> list[str]:
-    """Say how far chance moves a value or its difference from the baseline, and what that means."""
+    """Return the interval of a value or of its difference from the baseline, and the test on it."""
     spread = verdict.spread
     if spread is None:
         return []
@@ -122,11 +122,11 @@ def spread_texts(verdict: GateVerdict) -> list[str]:
     if spread.paired is None:
         return [f"{level} interval {' to '.join(map(value_text, spread.interval))}"]
     bounds = " to ".join(map(signed_text, spread.interval))
-    detectable = spread.paired.detectable  # 0 for equal predictions, which say nothing of the set
+    detectable = spread.paired.detectable  # 0 for equal predictions, which measure no noise
     return [
         f"delta {signed_text(verdict.delta)}, {level} interval {bounds}",
-        f"probability of a real change {spread.paired.probability:.3f}",
-        *([f"smallest change that this set shows {detectable:.2g}"] if detectable > 0 else []),
+        f"p = {1 - spread.paired.probability:.3f}",
+        *([f"smallest detectable difference {detectable:.2g}"] if detectable > 0 else []),
     ]
 
 

@@ -75,7 +75,7 @@ def test_the_search_ends_at_the_root_of_the_repository(tmp_path: Path, monkeypat
 def test_two_configurations_in_one_folder_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "jaccard-eval.toml", OWN)
     write(tmp_path / "pyproject.toml", SHARED)
-    with pytest.raises(UsageError, match=r"jaccard-eval\.toml, pyproject\.toml; keep one"):
+    with pytest.raises(UsageError, match=r"jaccard-eval\.toml, pyproject\.toml. Keep one"):
         found_from(tmp_path, monkeypatch)
 
 
@@ -83,7 +83,7 @@ def test_the_rules_of_a_file_know_their_lines(tmp_path: Path) -> None:
     path = write(
         tmp_path / "pyproject.toml", SHARED + '\n[[tool."jaccard-eval".gates.rules]]\nmetric = "AR"\nmax = 45\n'
     )
-    assert f"{path}:8: tool.jaccard-eval.gates.rules[1]: max = 45: 'AR' lies in [0, 1]" in refused(path)
+    assert f"{path}:8: tool.jaccard-eval.gates.rules[1]: max = 45, but 'AR' is between 0 and 1" in refused(path)
     where = load(write(tmp_path / "jaccard-eval.toml", f"# why\n{OWN}")).rules[0].where
     assert where is not None
     assert where.line == 2
@@ -106,7 +106,7 @@ def test_any_toml_may_use_the_table_of_pyproject(tmp_path: Path) -> None:
         ("gates.toml", "[gates\n", "not valid TOML: "),
         ("gates.toml", OWN + "min = 0.6\n", "not valid TOML: "),
         ("gates.yaml", "gates: [\n", "not valid YAML: "),
-        ("gates.yaml", "- a\n", "expected keys and values"),
+        ("gates.yaml", "- a\n", "expected a mapping"),
         ("gates.yaml", "gates:\n  rules:\n    - metric: AP\n      min: half\n", "[0].min: expected a number"),
         ("gates.yaml", "gates:\n  rules:\n    - metric: AP\n      min: .nan\n", "expected a number, got '.nan'"),
         ("gates.toml", '[gates]\nslices.night = "night.txt"\n' + OWN, "gates.slices.night: "),
@@ -165,5 +165,5 @@ def test_a_misspelt_table_is_refused_with_the_right_spelling(tmp_path: Path, nam
     done = run_here(*write_pair(tmp_path), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     wrong = table.replace("'", "")
-    assert f"{name}: the table [{wrong}] is not read; call it [tool.jaccard-eval]" in done.stderr
-    assert "call it [tool.jaccard-eval]" in refused(path)  # as with --config
+    assert f"{name}: table [{wrong}] is misspelt; rename it to [tool.jaccard-eval]" in done.stderr
+    assert "rename it to [tool.jaccard-eval]" in refused(path)  # as with --config

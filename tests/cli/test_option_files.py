@@ -122,7 +122,7 @@ def test_the_advice_on_a_file_of_values_is_for_that_file(sides: tuple[Path, Path
     path = write_json(sides[0].parent / "perf.json", [1, 2])
     done = run_here("evaluate", *sides, "--metrics-file", path, "--fail-under", "external.fps=1")
     assert done.returncode == 2
-    said = 'is [1, 2]; expected an object of numbers by name. Write {"latency_ms": 12.3} and the like.'
+    said = 'is [1, 2]; expected an object with numbers by name. Write it like {"latency_ms": 12.3}.'
     assert done.stderr == f"error[record-type]: {path}: {said}\n"
 
 

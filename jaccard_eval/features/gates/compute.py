@@ -34,7 +34,7 @@ def broken_level(rule: Rule, limit: Limit, is_broken: IsBroken) -> tuple[Status,
 
 
 def nearest_level(limit: Limit) -> float:
-    """Return the level that a value on the right side of all is told with."""
+    """Return the level to report for a value that breaks none."""
     return next(level for level in (limit.error, limit.warn) if level is not None)
 
 
@@ -121,17 +121,18 @@ def judge(
 def require_comparable(run: Answers, baseline: Answers) -> None:
     """Raise a UsageError unless both results are of one kind, one protocol and one ground truth."""
     if run.kind != baseline.kind:
-        raise UsageError(f"the baseline is of another kind: {baseline.kind}, and the run is of kind {run.kind}")
+        raise UsageError(f"the baseline is of kind {baseline.kind}, the run of kind {run.kind}")
     now, before = signature_fields(run.signature), signature_fields(baseline.signature)
     differing = [name for name in {**before, **now} if name not in MAY_DIFFER and now.get(name) != before.get(name)]
     if differing:
 
-        def told(fields: Mapping[str, str], name: str) -> str:
+        def setting_text(fields: Mapping[str, str], name: str) -> str:
             return quoted_value(fields[name]) if name in fields else "not set"
 
-        listed = "; ".join(f"{name} was {told(before, name)} and is {told(now, name)}" for name in differing)
+        changes = (f"{name} was {setting_text(before, name)}, now {setting_text(now, name)}" for name in differing)
         raise UsageError(
-            f"the baseline cannot be compared with this run: {listed}. Make a new one with --update-baseline."
+            f"cannot compare this run with the baseline: {'; '.join(changes)}."
+            " Update the baseline with --update-baseline."
         )
 
 
@@ -142,7 +143,7 @@ def matching_classes(patterns: Sequence[str], known: Sequence[str]) -> tuple[str
         # A name is taken as it is first: classes may be called [x] or a*b.
         matched = {pattern} & set(known) or {name for name in known if fnmatchcase(name, pattern)}
         if not matched:
-            raise UsageError(f"no class is matched by {quoted_value(pattern)}.{did_you_mean(pattern, known)}")
+            raise UsageError(f"no class matches {quoted_value(pattern)}.{did_you_mean(pattern, known)}")
         found |= matched
     return tuple(name for name in known if name in found)
 
@@ -156,7 +157,7 @@ class _Sample:
     n: int
     reason: str = ""
     is_small: bool = False  # all cells are below the least support
-    has_gaps: bool = False  # undefined classes were left out, where that is allowed
+    has_gaps: bool = False  # undefined classes were ignored, where that is allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ class _Bench:
     def judge(self, rule: Rule) -> list[GateVerdict]:
         """Return the verdicts of one rule: each subject's, each limit's."""
         if self.baseline is None and rule.needs_baseline and self.gates.missing_baseline == "error":
-            raise UsageError("there is no baseline to compare with")
+            raise UsageError("no baseline to compare with")
         # Classes whose values become one; None stands for all classes together.
         subjects: list[tuple[str | None, ...]] = [(None,)]
         if rule.classes:
@@ -202,9 +203,7 @@ class _Bench:
             return self.run.value(ref)
         except UsageError:
             known = did_you_mean(name, self.external)
-            raise UsageError(
-                f"no value of {quoted_value(ref)} was given; give it with --metric {name}=VALUE.{known}"
-            ) from None
+            raise UsageError(f"no value for {quoted_value(ref)}; add --metric {name}=VALUE.{known}") from None
 
     def _on_slice(self, answers: Answers, rule: Rule) -> Answers:
         images = self.gates.slice_of(rule)
@@ -230,7 +229,7 @@ class _Bench:
         return self._sample(rule, cells, kept)
 
     def _sample(self, rule: Rule, cells: Mapping[str | None, MetricValue], kept: tuple[str | None, ...]) -> _Sample:
-        """Make one value of the cells that are kept; undefined ones count unless told otherwise."""
+        """Make one value of the cells that are kept; undefined ones count unless the policy says otherwise."""
         n = sum(cells[name].n for name in kept)
         if not kept:
             support = max((cell.n for cell in cells.values()), default=0)
@@ -239,10 +238,10 @@ class _Bench:
         gaps = [name for name in kept if math.isnan(cells[name].value)]
         defined = [name for name in kept if name not in gaps]
         small = len(cells) - len(kept)
-        notes = [f"{small:,} of {len(cells):,} classes left out: support below {rule.min_support:,}"] if small else []
+        notes = [f"{small:,} of {len(cells):,} classes skipped: support below {rule.min_support:,}"] if small else []
         if gaps and (not defined or self.gates.missing_policy(rule) == "error"):
             return _Sample(cells, math.nan, n, "; ".join([_undefined(gaps, cells), *notes]))
-        notes = [f"left out: {_undefined(gaps, cells)}", *notes] if gaps else notes
+        notes = [f"ignored: {_undefined(gaps, cells)}", *notes] if gaps else notes
         value, remark = _aggregated(rule, {str(name): cells[name].value for name in defined}, self.gates.epsilon)
         return _Sample(cells, value, n, "; ".join([*remark, *notes]), has_gaps=bool(gaps))
 
@@ -288,21 +287,21 @@ class _Bench:
         broken = broken_level(rule, limit, lambda level: not margin(level) >= -self.gates.epsilon)
         if broken is not None:
             return (*broken, run.reason)
-        # What was left out could have been the worst: that is worth a warning where one is asked for.
+        # A class that was ignored could have been the worst: that is worth a warning where one is asked for.
         passed = Status.WARN if run.has_gaps and self.gates.missing_policy(rule) == "warn" else Status.PASS
         return passed, nearest, run.reason
 
 
 def _undefined(gaps: Sequence[str | None], cells: Mapping[str | None, MetricValue]) -> str:
-    """Say which classes are undefined, and why the first of them is."""
-    why = cells[gaps[0]].reason or "no reason is known"
+    """Return which classes are undefined, and why the first of them is."""
+    why = cells[gaps[0]].reason or "reason unknown"
     names = ", ".join(quoted_value(name) for name in gaps[:SHOWN_CLASSES] if name is not None and len(cells) > 1)
     more = f" and {len(gaps) - SHOWN_CLASSES:,} more" if len(gaps) > SHOWN_CLASSES else ""
     return f"undefined for {names}{more}: {why}" if names else f"undefined: {why}"
 
 
 def _aggregated(rule: Rule, values: Mapping[str, float], epsilon: float) -> tuple[float, list[str]]:
-    """Return the one value of some classes, and what to say of it."""
+    """Return the one value of some classes, and a remark on it."""
     value = aggregated(rule, tuple(values.values()), epsilon)
     if rule.aggregate == "count-below":
         below = [name for name, value_of in values.items() if is_below(rule, value_of, epsilon)]

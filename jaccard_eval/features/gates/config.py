@@ -22,12 +22,19 @@ from jaccard_eval.findings import Where
 from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import did_you_mean, is_numeral, quoted_value, shown_json
 
-NUMBER, WHOLE, TEXT, TEXTS, TABLE, TABLES = "number", "whole number", "text", "text or list of texts", "table", "tables"
+NUMBER, WHOLE, TEXT, TEXTS, TABLE, TABLES = (
+    "number",
+    "whole number",
+    "string",
+    "string or list of strings",
+    "table",
+    "tables",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key: what its value is, what it means, the values it can have, the keys below it, where these are fixed."""
+    """A key: its type, its meaning, the values and the keys it can have where these are fixed."""
 
     type: str
     meaning: str
@@ -36,59 +43,59 @@ class Key:
 
 
 _LIMITS = {
-    "min": "Least value.",
-    "max": "Largest value.",
-    "max-drop": "Largest loss against the baseline, in units of the metric: 0.01 is one point of AP.",
-    "max-drop-relative": "Largest loss against the baseline, as a share of the baseline's value.",
-    "max-rise": "Largest rise against the baseline, where lower is better.",
-    "max-rise-relative": "Largest rise against the baseline, as a share of the baseline's value.",
+    "min": "Smallest value allowed.",
+    "max": "Largest value allowed.",
+    "max-drop": "Largest drop from the baseline, in units of the metric: 0.01 is one point of AP.",
+    "max-drop-relative": "Largest drop from the baseline, as a fraction of the baseline's value.",
+    "max-rise": "Largest rise from the baseline, for metrics where lower is better.",
+    "max-rise-relative": "Largest rise from the baseline, as a fraction of the baseline's value.",
 }
 _AT = {
     "iou": Key(NUMBER, "IoU threshold."),
-    "score": Key(NUMBER, 'Least score of detections that count, or "best-f1".', ("best-f1",)),
+    "score": Key(NUMBER, 'Confidence threshold, or "best-f1".', ("best-f1",)),
 }
 RULE_KEYS: Mapping[str, Key] = {
-    "id": Key(TEXT, "Name of the rule in reports; made of the metric when left out."),
+    "id": Key(TEXT, "Name of the rule in reports (default: made from the metric)."),
     "metric": Key(TEXT, "Metric reference, such as AP50 or recall; external.NAME for a value measured elsewhere."),
-    "classes": Key(TEXTS, 'Names or globs of classes, "*" for every class; all together when left out.'),
-    "aggregate": Key(TEXT, "One value out of those of the classes.", AGGREGATES),
-    "below": Key(NUMBER, "What count-below counts below."),
+    "classes": Key(TEXTS, 'Class names or globs, "*" for every class (default: all classes together).'),
+    "aggregate": Key(TEXT, "How to combine the values of the classes into one.", AGGREGATES),
+    "below": Key(NUMBER, "Threshold of count-below."),
     "at": Key(TABLE, "Operating point.", keys=_AT),
-    "area": Key(TEXT, "Size range, such as small."),
-    "max-dets": Key(WHOLE, "Cap on detections per image and class."),
+    "area": Key(TEXT, "Area range, such as small."),
+    "max-dets": Key(WHOLE, "Maximum detections per image and class."),
     "slice": Key(TEXT, "Name of a slice of the images."),
     **{check: Key(NUMBER, _LIMITS[check]) for check in CHECKS},
-    **{f"warn-{check}": Key(NUMBER, f"The same, but a warning. {_LIMITS[check]}") for check in CHECKS},
-    "min-support": Key(WHOLE, "Ground-truth boxes (or pixels) below which a value is skipped, and reported."),
-    "missing-metric": Key(TEXT, "What an undefined value is.", POLICIES),
-    "severity": Key(TEXT, "What a broken limit is; only an error fails the run.", SEVERITIES),
+    **{f"warn-{check}": Key(NUMBER, f"Warning level. {_LIMITS[check]}") for check in CHECKS},
+    "min-support": Key(WHOLE, "Skip values with fewer ground-truth boxes (or pixels), and report them."),
+    "missing-metric": Key(TEXT, "How to treat an undefined value.", POLICIES),
+    "severity": Key(TEXT, "How to report a broken limit; only an error fails the run.", SEVERITIES),
     "significance": Key(
         TEXT,
-        "What besides breaks a limit on drops, by resampling images: the interval of the difference excludes 0"
-        " (significant-drop), or does not stay within the limit, however small the drop (non-inferior).",
+        "Judge a drop by bootstrap: fail only if it exceeds the limit and is statistically significant"
+        " (significant-drop), or unless its whole interval is within the limit (non-inferior).",
         SIGNIFICANCES,
     ),
 }
 BOOTSTRAP_KEYS: Mapping[str, Key] = {
-    "resamples": Key(WHOLE, "How many resamples are drawn; 1000 when left out."),
-    "confidence": Key(NUMBER, "Of the intervals, between 0 and 1; 0.95 when left out."),
-    "seed": Key(WHOLE, "Of the resamples; 0 when left out."),
+    "resamples": Key(WHOLE, "Number of resamples (default 1000)."),
+    "confidence": Key(NUMBER, "Confidence level, between 0 and 1 (default 0.95)."),
+    "seed": Key(WHOLE, "Random seed (default 0)."),
     "group-by": Key(
-        TEXT, "What is drawn as a whole: folder, or a CSV file of rows image,group, relative to this file."
+        TEXT, "Resample whole groups: by folder, or by a CSV file of rows image,group, relative to this file."
     ),
 }
 GATES_KEYS: Mapping[str, Key] = {
-    "baseline": Key(TEXT, "Result to compare with: the path of a JSON document, relative to this file."),
-    "missing-baseline": Key(TEXT, "What a baseline that does not exist is.", POLICIES),
-    "missing-metric": Key(TEXT, "What an undefined value is.", POLICIES),
+    "baseline": Key(TEXT, "Result to compare with: a JSON file, relative to this file."),
+    "missing-baseline": Key(TEXT, "What to do if the baseline does not exist.", POLICIES),
+    "missing-metric": Key(TEXT, "How to treat an undefined value.", POLICIES),
     "bootstrap": Key(
         TABLE,
-        "How images are resampled, for the interval of every value; as by default for rules with a significance.",
+        "Bootstrap every value; rules with a significance are resampled in any case.",
         keys=BOOTSTRAP_KEYS,
     ),
-    "epsilon": Key(NUMBER, "Rounding error that comparisons forgive."),
-    "slices": Key(TABLE, "Slices of the images by name: a list of names and globs, or the path of a file of names."),
-    "rules": Key(TABLES, "What the metrics have to be.", keys=RULE_KEYS),
+    "epsilon": Key(NUMBER, "Tolerance for rounding in comparisons."),
+    "slices": Key(TABLE, "Slices by name: a list of image names and globs, or the path of a file with names."),
+    "rules": Key(TABLES, "Limits on metrics.", keys=RULE_KEYS),
 }
 CONFIG_KEYS: Mapping[str, Key] = {"gates": Key(TABLE, "Quality gates.", keys=GATES_KEYS)}
 
@@ -150,7 +157,7 @@ class ConfigText:
 
 
 def parse_config(content: Mapping[str, Any], text: ConfigText, *, further: Sequence[Rule] = ()) -> Gates | None:
-    """Return the gates of a configuration, with `further` rules behind its own; None when it says nothing of gates."""
+    """Return the gates of a configuration, with `further` rules behind its own; None when it has none."""
     reader = _Reader(text)
     top = reader.take(content, CONFIG_KEYS, Where(text.path, record=text.table.rstrip(".") or None))
     gates = _gates(top["gates"], reader, further) if "gates" in top else None
@@ -172,7 +179,7 @@ def _gates(table: Mapping[str, Any], reader: _Reader, further: Sequence[Rule]) -
         return Gates(rules=(*own, *further), slices=tuple(chosen), bootstrap=bootstrap, **values)
     except UsageError as error:
         for problem in str(error).split("\n"):
-            reader.say(where, problem)
+            reader.add_problem(where, problem)
     return None
 
 
@@ -182,7 +189,7 @@ def _rule(table: Mapping[str, Any], i: int, reader: _Reader) -> Rule | None:
     before = len(reader.problems)
     values = reader.take(table, RULE_KEYS, where)
     if "metric" not in values and len(reader.problems) == before:
-        reader.say(where, "metric is missing")
+        reader.add_problem(where, "metric is missing")
     if len(reader.problems) > before:
         return None
     values |= reader.take(values.pop("at", {}), RULE_KEYS["at"].keys or {}, where)
@@ -202,12 +209,14 @@ def _slice(name: str, given: Any, reader: _Reader) -> Slice | None:
         try:
             return Slice(name=name, patterns=reader.text.read_names(given), exact=True)
         except UsageError as error:
-            reader.say(where, str(error))
+            reader.add_problem(where, str(error))
     elif isinstance(given, str):
-        reader.say(where, f"a text is the path of a file of names; write globs as a list: [{quoted_value(given)}]")
+        reader.add_problem(
+            where, f"a string is read as the path of a file; write globs as a list: [{quoted_value(given)}]"
+        )
     else:
-        expected = "a list of names and globs, or the path of a file of names"
-        reader.say(where, f"expected {expected}; got {shown_json(given)}")
+        expected = "a list of names and globs, or the path of a file with names"
+        reader.add_problem(where, f"expected {expected}; got {shown_json(given)}")
     return None
 
 
@@ -217,7 +226,7 @@ def _bootstrap(table: Mapping[str, Any], reader: _Reader) -> Bootstrap | None:
     try:
         return Bootstrap(**{_BOOTSTRAP_FIELDS.get(name, name): value for name, value in values.items()})
     except UsageError as error:
-        reader.say(where, str(error))
+        reader.add_problem(where, str(error))
     return None
 
 
@@ -231,28 +240,28 @@ class _Reader:
     def place(self, record: str, key: str | None = None) -> Where:
         return Where(self.text.path, record=f"{self.text.table}{record}", field=key)
 
-    def say(self, where: Where, problem: str) -> None:
+    def add_problem(self, where: Where, problem: str) -> None:
         self.problems.append(f"{where}: {problem}")
 
     def take(self, table: Any, keys: Mapping[str, Key], where: Where) -> dict[str, Any]:
         """Return the values that are as their keys say, by the key with underscores."""
         if not isinstance(table, Mapping):
-            self.say(where, f"expected a table, got {shown_json(table)}")
+            self.add_problem(where, f"expected a table, got {shown_json(table)}")
             return {}
         values: dict[str, Any] = {}
         for given, value in table.items():
             # Keys have dashes; who writes Python, or YAML for other tools, types underscores.
             name = str(given).replace("_", "-")
             if name not in keys:
-                meant = did_you_mean(name, keys) or f" Known are {', '.join(keys)}."
-                self.say(where, f"unknown key {quoted_value(given)}.{meant}")
+                meant = did_you_mean(name, keys) or f" Use one of {', '.join(keys)}."
+                self.add_problem(where, f"unknown key {quoted_value(given)}.{meant}")
             elif name.replace("-", "_") in values:
-                self.say(where, f"{name} is given twice, with dashes and with underscores")
+                self.add_problem(where, f"{name} is given twice, with dashes and with underscores; keep one")
             else:
                 try:
                     values[name.replace("-", "_")] = _converted(value, keys[name], typed=self.text.typed)
                 except UsageError as error:
-                    self.say(replace(where, field=name), str(error))
+                    self.add_problem(replace(where, field=name), str(error))
         return values
 
 
@@ -280,5 +289,5 @@ def _converted(value: Any, key: Key, *, typed: bool) -> Any:
 
 
 def _expected(key: Key) -> str:
-    what = {TABLES: "a list of tables", TEXTS: "a text or a list of texts"}.get(key.type, f"a {key.type}")
+    what = {TABLES: "a list of tables", TEXTS: "a string or a list of strings"}.get(key.type, f"a {key.type}")
     return f"{what} or {' or '.join(map(quoted_value, key.choices))}" if key.choices and key.type == NUMBER else what

@@ -27,7 +27,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.metrics.averages import Axes
 from jaccard_eval.metrics.slices import chosen_images, slice_digest
 from jaccard_eval.options import Slice
-from jaccard_eval.text import did_you_mean, quoted_value
+from jaccard_eval.text import did_you_mean, printable, quoted_value
 
 KINDS = (EvaluationResult.kind, PIXELS)
 NO_METRICS = ("class", "gt", "ignored", "pred", "intervals")  # of the rows of classes in a document
@@ -94,7 +94,7 @@ class ResultAnswers:
         """Evaluate some of the images alone; pixels are counted over all."""
         if self.measured is None:
             raise UsageError(
-                f"slice {quoted_value(images.name)}: label maps are counted over all images; evaluate these alone"
+                f"slice {quoted_value(images.name)}: label maps have no slices. Evaluate these images separately"
             )
         part = self.measured.restrict(chosen_images(images, self.measured.image_names))
         return replace(self, source=part, measured=part)
@@ -116,17 +116,17 @@ def parse_ref(text: str, kind: str, class_names: Sequence[str]) -> MetricRef:
     known = (*MAP_METRICS, *MAP_CLASS_METRICS)
     if head not in known:
         raise UsageError(
-            f"unknown metric {quoted_value(text)} of label maps; known are "
+            f"unknown metric {quoted_value(text)} for label maps; use one of "
             f"{', '.join(known)}.{suggest_metric(head, known)}"
         )
     other = sorted(set(items) - {"class"})
     if other:
-        raise UsageError(f"metric {quoted_value(text)}: label maps know no {' or '.join(other)}")
+        raise UsageError(f"metric {quoted_value(text)}: label maps have no {' or '.join(other)}")
     if "class" not in items and head in MAP_METRICS:
         return MetricRef(name=head)
     if "class" not in items or head in MAP_METRICS:
-        what = "over all classes" if "class" in items else "of a class"
-        raise UsageError(f"metric {quoted_value(text)}: {head} is {what}")
+        fix = "covers all classes; remove class=" if "class" in items else f"needs a class, as in {head}[class=NAME]"
+        raise UsageError(f"metric {quoted_value(text)}: {head} {fix}")
     name = str(items["class"])
     if name not in class_names:
         raise UsageError(
@@ -176,7 +176,10 @@ class SavedAnswers:
         value = self._values.get(self._key(self._parsed(ref)))
         if value is None:
             name = ref if ref.startswith(EXTERNAL) else canonical(ref)
-            raise UsageError(f"{self.path} has no {name}. Re-run evaluate with this rule, or use the saved run (.npz).")
+            raise UsageError(
+                f"{printable(self.path)} has no {printable(name)}. Re-run evaluate with this rule, or use the"
+                " saved run (.npz)."
+            )
         return value
 
     def on(self, images: Slice) -> Answers:
@@ -186,8 +189,8 @@ class SavedAnswers:
         values = self._slices.get(slice_digest(images))
         if values is None:
             raise UsageError(
-                f"{self.path} has no slice {quoted_value(images.name)}. Re-run evaluate with this rule, or use the"
-                " saved run (.npz)."
+                f"{printable(self.path)} has no slice {quoted_value(images.name)}. Re-run evaluate with this rule,"
+                " or use the saved run (.npz)."
             )
         part = copy.copy(self)
         part._values = values
@@ -240,7 +243,7 @@ def _map_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
 
 def _measured(ref: MetricRef, value: float | None, n: int, reason: str | None) -> MetricValue:
     if value is None:
-        return MetricValue(ref=ref, value=math.nan, n=int(n), reason=reason or "the saved result gives no reason")
+        return MetricValue(ref=ref, value=math.nan, n=int(n), reason=reason or "reason unknown")
     return MetricValue(ref=ref, value=float(value), n=int(n))
 
 

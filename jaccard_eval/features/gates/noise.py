@@ -113,13 +113,12 @@ class _Case:
     verdict: GateVerdict
 
     def problems(self) -> Iterator[str]:
-        """Say what cannot be judged as the rule asks."""
+        """Yield what cannot be judged as the rule asks."""
         verdict = self.verdict
         if verdict.significance and not all(map(_is_resampled, kept_refs(self.rule, verdict))):
             yield (
-                f"rule {quoted_value(verdict.rule)}: {verdict.metric} is not resampled, for with other "
-                "images the score of the"
-                " best F1 is another one; name a score"
+                f"rule {quoted_value(verdict.rule)}: {verdict.metric} cannot be resampled, "
+                "because the best score changes with the images. Set a fixed score, such as score=0.5"
             )
 
     @property
@@ -158,17 +157,17 @@ class _Case:
         """Return the verdict on a difference, judged by its interval where that is asked for."""
         verdict = self.verdict
         if delta.interval is not None:
-            told = replace(verdict, spread=Spread(interval=delta.interval, drawn=drawn, paired=delta))
-            return self._judged(told, delta) if verdict.significance else told
+            with_spread = replace(verdict, spread=Spread(interval=delta.interval, drawn=drawn, paired=delta))
+            return self._judged(with_spread, delta) if verdict.significance else with_spread
         if not verdict.significance:
             return verdict
-        status, reason = undefined_status(self.gates, self.rule), "undefined: no resample of the images defines it"
+        status, reason = undefined_status(self.gates, self.rule), "undefined in every resample"
         return replace(verdict, status=status, margin=math.nan, reason=reason)
 
     def _judged(self, verdict: GateVerdict, delta: PairedDelta) -> GateVerdict:
         limit, significance = limit_of(self.rule, verdict), str(verdict.significance)
         broken = broken_level(self.rule, limit, drop_breaks(verdict, delta, self.gates.epsilon))
-        # Undefined classes that were left out may be worth a warning, even where no level is broken.
+        # Undefined classes that were ignored may be worth a warning, even where no level is broken.
         policy = self.gates.missing_policy(self.rule)
         gaps = any(math.isnan(cell.value) for cell in verdict.cells if cell.n >= self.rule.min_support)
         passed = Status.WARN if gaps and policy == "warn" else Status.PASS
@@ -199,12 +198,12 @@ def _is_resampled(ref: MetricRef) -> bool:
 
 
 def _why(delta: PairedDelta, allowed: float, *, is_broken: bool) -> str:
-    """Say where the interval decided against what the drop alone would have been; nothing where it did not."""
+    """Return why the interval overruled the drop; nothing where both agree."""
     drops_more = -delta.delta > allowed
     if drops_more and not is_broken:
-        return "the drop is beyond the limit, but its interval holds 0"
+        return "the drop exceeds the limit but is not statistically significant (the interval includes 0)"
     if is_broken and not drops_more:
-        return "the drop is within the limit, but its interval reaches beyond"
+        return "the drop is within the limit, but its interval exceeds it"
     return ""
 
 
@@ -251,7 +250,7 @@ DIGITS = 2  # of the limit that is proposed
 
 
 def gate_findings(verdicts: Iterable[GateVerdict]) -> tuple[Finding, ...]:
-    """Return what to say of verdicts beyond what they say themselves."""
+    """Return warnings on verdicts that hang on chance."""
     findings = FindingLog()
     for verdict in verdicts:
         where = verdict.where or Where("gates", record=verdict.rule)
@@ -262,9 +261,9 @@ def gate_findings(verdicts: Iterable[GateVerdict]) -> tuple[Finding, ...]:
             findings.warning(
                 "gate-crossed-by-ties",
                 where,
-                f"{verdict.metric} lies between {low:.6f} and {high:.6f}, as equal scores are ordered, and the limit"
-                " lies between them: another run may end differently",
-                fix="Export scores with all their digits, or move the limit out of these bounds.",
+                f"Tied scores: {verdict.metric} is between {low:.6f} and {high:.6f} depending on how ties are broken,"
+                " and the limit is in this range. The gate may pass or fail by chance",
+                fix="Export more decimals, or move the limit out of this range.",
             )
     return findings.findings()
 
@@ -278,14 +277,13 @@ def _check_noise(verdict: GateVerdict, spread: Spread, where: Where, findings: F
     supported = spread.half_width / unit
     step = 10.0 ** (math.floor(math.log10(supported)) + 1 - DIGITS)
     supported = math.ceil(round(supported / step, 6)) * step
-    of_what = f"the difference from the baseline in {verdict.metric}" if spread.paired else verdict.metric
+    what = "the difference" if spread.paired else verdict.metric
     drawn = spread.drawn
     findings.warning(
         "gate-below-noise",
         where,
-        f"{verdict.check} {verdict.limit:.6g} is tighter than the noise: chance moves {of_what} by"
-        f" {spread.half_width:.2g}, as half of its"
-        f" {100 * drawn['confidence_level']:g} % interval over {drawn['n_units']:,} {drawn['unit']}s says;"
-        f" these support {verdict.check} {supported:.6g}",
-        fix="Set the limit that they support, or evaluate on more images: four times as many halve the noise.",
+        f"{verdict.metric}: {verdict.check} {verdict.limit:.6g} is below the noise of this test set: with"
+        f" {drawn['n_units']:,} {drawn['unit']}s {what} varies by ±{spread.half_width:.2g}"
+        f" ({100 * drawn['confidence_level']:g} % CI). The smallest meaningful limit is {supported:.6g}",
+        fix="Use this limit, or evaluate more images: four times as many halve the noise.",
     )

@@ -38,21 +38,21 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What one metric has to be.
+    """A limit on one metric.
 
     Parameters
     ----------
     metric : str
         Any metric reference, such as ``AP50`` or ``recall[iou=0.5,score=0.4,class=dog]``; ``external.NAME`` for a value
-        that is measured elsewhere.
+        measured elsewhere.
     id : str
-        Name in reports; made of the metric when left out.
+        Name in reports; by default made from the metric and its limits.
     classes : tuple of str
         Names or globs; one value each, unless they are aggregated. Empty: all classes together.
     aggregate : {"min", "mean", "median", "count-below"}, optional
-        One value out of those of the classes.
+        How to combine the values of the classes into one.
     below : float, optional
-        What "count-below" counts below.
+        The threshold of "count-below".
     iou, score, area, max_dets
         Further keys of the metric reference.
     slice : str, optional
@@ -63,14 +63,14 @@ class Rule:
     warn_min, warn_max, warn_max_drop, warn_max_drop_relative, warn_max_rise, warn_max_rise_relative : float, optional
         Limits that warn.
     min_support : int
-        Ground truth below which a value is skipped, and reported as skipped.
+        Skip the value if there is less ground truth than this; the report lists it as skipped.
     missing_metric : {"error", "warn", "pass"}, optional
-        What becomes of an undefined value; as the gates say when left out.
+        How to treat an undefined value; by default as in `Gates`.
     severity : {"error", "warning", "info"}
-        What a broken limit is.
+        How to report a broken limit.
     significance : {"significant-drop", "non-inferior"}, optional
-        What besides breaks a limit on drops, by resampling the images of the run and of its baseline alike: a drop
-        beyond it fails only when the interval of the difference excludes 0, or any drop fails unless the whole interval
+        How the bootstrap decides on a drop, with the same resamples for run and baseline: a drop beyond the limit
+        fails only when the interval of the difference excludes 0, or any drop fails unless the whole interval
         stays within the limit.
     where : Where, optional
         Where the rule stands.
@@ -141,7 +141,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gates:
-    """Rules, and what holds for all of them.
+    """Rules and their common settings.
 
     Parameters
     ----------
@@ -150,14 +150,14 @@ class Gates:
     baseline : str, optional
         Path of the result to compare with.
     missing_baseline : {"error", "warn", "pass"}
-        What becomes of it when that does not exist.
+        What to do when that does not exist.
     missing_metric : {"error", "warn", "pass"}
-        What becomes of an undefined value.
+        How to treat an undefined value.
     bootstrap : Bootstrap, optional
-        How images are resampled, for the interval of every value that is judged; when left out, as `Bootstrap` does by
-        default, for the rules with a significance alone.
+        Resample images for an interval of every value; without it, only rules with a significance are resampled, with
+        the defaults of `Bootstrap`.
     epsilon : float
-        Rounding errors to forgive: a perfect detection has an AP of 0.9999999999999998.
+        Tolerance for rounding: a perfect detector has an AP of 0.9999999999999998.
 
     Raises
     ------
@@ -187,7 +187,7 @@ class Gates:
         return self.bootstrap is not None or self.needs_tables
 
     def missing_policy(self, rule: Rule) -> str:
-        """Return what becomes of an undefined value of a rule: as it says itself, else as for all."""
+        """Return how to treat an undefined value: the rule's own policy, else the common one."""
         return rule.missing_metric or self.missing_metric
 
     def slice_of(self, rule: Rule) -> Slice | None:
@@ -196,7 +196,7 @@ class Gates:
 
 
 def refuse(problems: Sequence[str] | Iterator[str], where: Where | None) -> None:
-    """Raise a UsageError that says all `problems`, one a line, each with its place."""
+    """Raise a UsageError that lists all `problems`, one a line, each with its place."""
     lines = [f"{where}: {problem}" if where else problem for problem in problems]
     if lines:
         raise UsageError("\n".join(lines))
@@ -214,18 +214,18 @@ def _default_id(rule: Rule) -> str:
 
 def _problems_of_gates(gates: Gates) -> Iterator[str]:
     if not gates.rules:
-        yield "no rules: a gate without rules would pass anything"
+        yield "no rules: a gate without rules passes everything"
     yield from _unknown("missing-baseline", gates.missing_baseline, POLICIES)
     yield from _unknown("missing-metric", gates.missing_metric, POLICIES)
     if not 0 <= gates.epsilon <= LARGEST_EPSILON:
-        yield f"epsilon forgives rounding and lies in [0, {LARGEST_EPSILON:g}]; got {gates.epsilon:g}"
+        yield f"epsilon must be between 0 and {LARGEST_EPSILON:g}; got {gates.epsilon:g}"
     ids = [rule.id for rule in gates.rules]
     for name in sorted({name for name in ids if ids.count(name) > 1}):
-        yield f"{ids.count(name)} rules have the id {quoted_value(name)}; give each its own"
+        yield f"{ids.count(name)} rules have the id {quoted_value(name)}; give each rule its own id"
     known = [images.name for images in gates.slices]
     for images in gates.slices:
         if not images.patterns:
-            yield f"slice {quoted_value(images.name)} has neither names nor globs of images"
+            yield f"slice {quoted_value(images.name)} is empty; list image names or globs"
     for rule in gates.rules:
         if rule.slice is not None and rule.slice not in known:
             yield (
@@ -240,32 +240,32 @@ def _problems_of_rule(rule: Rule) -> Iterator[str]:
     yield from _unknown("aggregate", rule.aggregate, AGGREGATES)
     yield from _unknown("significance", rule.significance, SIGNIFICANCES)
     if rule.significance and not any(limit.check in DROPS for limit in rule.limits):
-        yield f"significance is that of a drop: give {' or '.join(DROPS)}"
+        yield f"significance works with drops only; set {' or '.join(DROPS)}"
     if not rule.limits:
-        yield f"no limit: give one of {', '.join(CHECKS)}"
+        yield f"no limit; set one of {', '.join(CHECKS)}"
     if rule.min_support < 0:
         yield f"min-support cannot be negative; got {rule.min_support}"
     yield from _problems_of_external(rule) if rule.is_external else _problems_of_metric(rule)
     if rule.aggregate and not rule.classes:
-        yield 'aggregate needs classes, such as classes = "*"'
+        yield 'aggregate needs classes; add classes = "*"'
     if (rule.aggregate == "count-below") != (rule.below is not None):
-        yield 'aggregate = "count-below" and below = VALUE need each other'
+        yield 'aggregate = "count-below" and below = VALUE go together; set both'
     yield from _problems_of_numbers(rule)
     yield from _problems_of_levels(rule)
 
 
 def _unknown(key: str, given: str | None, known: Sequence[str]) -> Iterator[str]:
     if given is not None and given not in known:
-        yield f"{key} is one of {', '.join(known)}; got {quoted_value(given)}.{did_you_mean(given, known)}"
+        yield f"{key} must be one of {', '.join(known)}; got {quoted_value(given)}.{did_you_mean(given, known)}"
 
 
 def _problems_of_external(rule: Rule) -> Iterator[str]:
     keys = ("classes", "aggregate", "iou", "score", "area", "max_dets", "slice", "min_support", "significance")
     for key in keys:
         if getattr(rule, key) not in (None, (), 0):
-            yield f"{quoted_value(rule.metric)} is measured elsewhere: {key.replace('_', '-')} does not apply"
+            yield f"{quoted_value(rule.metric)} is an external value; remove {key.replace('_', '-')}"
     if rule.metric == EXTERNAL:
-        yield f"{quoted_value(rule.metric)}: name the value, as in {EXTERNAL}latency_ms"
+        yield f"{quoted_value(rule.metric)} lacks a name; write {EXTERNAL}latency_ms"
 
 
 def _problems_of_metric(rule: Rule) -> Iterator[str]:
@@ -275,17 +275,17 @@ def _problems_of_metric(rule: Rule) -> Iterator[str]:
         yield str(error)
         return
     if rule.classes and "class" in items:
-        yield f"metric {quoted_value(rule.metric)} names a class, and there is a key classes; keep one"
+        yield f"metric {quoted_value(rule.metric)} names a class, and so does classes; keep one"
     # A count of bad classes is better when lower, whatever its metric is.
     counts_below = rule.aggregate == "count-below"
     lower_is_better = counts_below or (head in METRICS and not METRICS[head].higher_is_better)
     if lower_is_better and any(limit.check.startswith("max-drop") for limit in rule.limits):
         what = rule.aggregate if counts_below else head
-        yield f"{what} is better when lower: a drop is no loss; limit max-rise instead"
+        yield f"lower is better for {what}; use max-rise instead of max-drop"
 
 
 def _problems_of_numbers(rule: Rule) -> Iterator[str]:
-    """Refuse what is no number in the range of its key, and ask for percentages written as such."""
+    """Refuse numbers out of range, and suggest a fraction where a percentage was probably meant."""
     for field in fields(rule):
         value = getattr(rule, field.name)
         key = field.name.replace("_", "-")
@@ -300,8 +300,8 @@ def _problems_of_numbers(rule: Rule) -> Iterator[str]:
             # Per cent are the usual slip, and such a limit would always or never be kept.
             meant = f". Did you mean {value / 100:.6g}?" if value <= 100 else ""
             relative = key.endswith("-relative")
-            what = "a share of the baseline's value" if relative else f"{quoted_value(rule.metric)} lies"
-            yield f"{key} = {float(value):g}: {what} in [0, 1]{meant}"
+            what = "a fraction of the baseline" if relative else quoted_value(rule.metric)
+            yield f"{key} = {float(value):g}, but {what} is between 0 and 1{meant}"
 
 
 def _is_share(rule: Rule, key: str) -> bool:
@@ -319,6 +319,6 @@ def _problems_of_levels(rule: Rule) -> Iterator[str]:
             late = limit.warn <= limit.error if limit.check == "min" else limit.warn >= limit.error
             if late:
                 side = f"{'above' if limit.check == 'min' else 'below'} {limit.check} = {limit.error:g}"
-                yield f"warn-{limit.check} = {limit.warn:g} warns of nothing: it must lie {side}"
+                yield f"warn-{limit.check} = {limit.warn:g} never applies; set it {side}"
     if rule.min is not None and rule.max is not None and rule.min > rule.max:
-        yield f"no value passes: min = {rule.min:g} is above max = {rule.max:g}"
+        yield f"no value can pass: min = {rule.min:g} is above max = {rule.max:g}"

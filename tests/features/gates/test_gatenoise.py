@@ -173,7 +173,7 @@ def test_a_drop_beyond_the_limit_that_may_be_chance_passes_and_says_why() -> Non
     )
     assert verdict.delta < -0.1  # 5 of 8 dogs instead of 6
     assert verdict.status is Status.PASS
-    assert verdict.reason == "the drop is beyond the limit, but its interval holds 0"
+    assert verdict.reason == "the drop exceeds the limit but is not statistically significant (the interval includes 0)"
 
 
 def test_what_may_have_lost_more_than_the_limit_is_not_non_inferior() -> None:
@@ -181,7 +181,7 @@ def test_what_may_have_lost_more_than_the_limit_is_not_non_inferior() -> None:
     close, wide = (enumerated(max_drop=limit, significance="non-inferior") for limit in (0.96, 0.97))
     assert (close.status, wide.status) == (Status.FAIL, Status.PASS)
     assert close.margin == pytest.approx(LOW + 0.96, abs=1e-12)
-    assert close.reason == "the drop is within the limit, but its interval reaches beyond"
+    assert close.reason == "the drop is within the limit, but its interval exceeds it"
 
 
 def test_a_model_is_not_inferior_to_itself_even_without_any_leeway() -> None:
@@ -328,7 +328,7 @@ def test_undefined_classes_that_are_left_out_warn_where_that_is_asked_for(policy
 @pytest.mark.parametrize("metric", ["recall[iou=0.5,score=best-f1]", "F1[iou=0.5,score=best-f1,class=dog]"])
 def test_a_score_that_other_images_would_move_is_refused(metric: str) -> None:
     base, run = pair_of(5)
-    with pytest.raises(UsageError, match="with other images the score of the best F1 is another one; name a score"):
+    with pytest.raises(UsageError, match=r"because the best score changes with the images\. Set a fixed score"):
         judged(run, base, Rule(metric=metric, max_drop=0.1, significance="significant-drop"))
 
 
@@ -341,10 +341,10 @@ def test_one_image_cannot_be_resampled() -> None:
 @pytest.mark.parametrize(
     ("keys", "part"),
     [
-        ({"metric": "AP", "min": 0.5}, "significance is that of a drop: give max-drop or max-drop-relative"),
-        ({"metric": "AP", "max_rise": 0.5}, "significance is that of a drop"),
-        ({"metric": "external.ms", "max_drop": 1.0}, "significance does not apply"),
-        ({"metric": "FPPI[iou=0.5]", "max_drop": 1.0}, "better when lower"),
+        ({"metric": "AP", "min": 0.5}, "significance works with drops only; set max-drop or max-drop-relative"),
+        ({"metric": "AP", "max_rise": 0.5}, "significance works with drops only"),
+        ({"metric": "external.ms", "max_drop": 1.0}, "remove significance"),
+        ({"metric": "FPPI[iou=0.5]", "max_drop": 1.0}, "lower is better"),
     ],
 )
 def test_a_significance_of_anything_but_a_drop_is_refused(keys: dict[str, Any], part: str) -> None:

@@ -46,27 +46,27 @@ def judged(run: EvaluationResult, *rules: Rule, **keys: Any) -> tuple[GateVerdic
 def test_a_limit_below_half_the_interval_is_told_with_the_one_that_is_supported() -> None:
     # Half of 0.05 is 0.025; with two digits that is the limit which is no longer below it.
     (text,) = messages(NOISY)
-    assert text.startswith("gate-below-noise: gates: drop: max-drop 0.01 is tighter than the noise: chance moves the")
-    assert "the difference from the baseline in AP by 0.025, as half of its 95 % interval over 40 images says" in text
-    assert "support max-drop 0.025." in text
+    assert text.startswith("gate-below-noise: gates: drop: AP: max-drop 0.01 is below the noise of this test set: with")
+    assert "with 40 images the difference varies by ±0.025 (95 % CI)" in text
+    assert "smallest meaningful limit is 0.025." in text
 
 
 def test_the_supported_limit_is_rounded_up() -> None:
     (text,) = messages(replace(NOISY, spread=Spread(interval=(-0.0312, 0.02), drawn=DRAWN, paired=DELTA)))
-    assert "support max-drop 0.026." in text  # half of 0.0512 is 0.0256
+    assert "smallest meaningful limit is 0.026." in text  # half of 0.0512 is 0.0256
 
 
 def test_a_relative_limit_is_compared_as_a_share_of_the_baseline() -> None:
     # 2 % of 0.5 is 0.01; 0.025 is 5 %.
     (text,) = messages(replace(NOISY, check="max-drop-relative", limit=0.02))
-    assert "support max-drop-relative 0.05." in text
+    assert "smallest meaningful limit is 0.05." in text
     assert not messages(replace(NOISY, check="max-drop-relative", limit=0.05))
     assert not messages(replace(NOISY, check="max-drop-relative", limit=0.02, baseline=0.0))
 
 
 def test_without_a_match_table_of_the_baseline_the_noise_is_that_of_the_value() -> None:
     (text,) = messages(replace(NOISY, spread=Spread(interval=(0.46, 0.52), drawn=DRAWN)))
-    assert "chance moves AP by 0.03" in text
+    assert "images AP varies by ±0.03" in text
 
 
 @pytest.mark.parametrize("changes", [{"limit": 0.025}, {"check": "min"}, {"check": "max"}, {"spread": None}])
@@ -84,9 +84,7 @@ def test_a_limit_between_the_bounds_over_equal_scores_is_told_of() -> None:
     (verdict,) = judged(run, Rule(metric="AP50", min=0.7))
     assert verdict.ties == pytest.approx((0.5, 1.0), abs=1e-12)
     (text,) = messages(verdict)
-    assert text.startswith(
-        "gate-crossed-by-ties: gates: AP50 min: AP50 lies between 0.500000 and 1.000000, as equal scores are ordered"
-    )
+    assert text.startswith("gate-crossed-by-ties: gates: AP50 min: Tied scores: AP50 is between 0.500000 and 1.000000")
 
 
 @pytest.mark.parametrize("keys", [{"min": 0.4}, {"max": 1.0}, {"min": 0.5}, {"warn_min": 0.45}])

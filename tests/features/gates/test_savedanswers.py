@@ -141,12 +141,12 @@ def test_label_maps_answer_their_metrics(make: Any) -> None:
 @pytest.mark.parametrize(
     ("ref", "part"),
     [
-        ("AP", "unknown metric 'AP' of label maps"),
+        ("AP", "unknown metric 'AP' for label maps"),
         ("miou", "Did you mean 'mIoU'?"),
-        ("IoU", "IoU is of a class"),
-        ("mIoU[class=road]", "mIoU is over all classes"),
+        ("IoU", "IoU needs a class"),
+        ("mIoU[class=road]", "mIoU covers all classes"),
         ("IoU[class=raod]", "unknown class 'raod'. Did you mean 'road'?"),
-        ("IoU[iou=0.5,class=road]", "label maps know no iou"),
+        ("IoU[iou=0.5,class=road]", "label maps have no iou"),
     ],
 )
 @pytest.mark.parametrize("make", [answers_of, saved])
@@ -164,11 +164,11 @@ def test_label_maps_are_gated_by_the_same_rules() -> None:
 
 def test_label_maps_have_no_slices() -> None:
     gates = Gates(rules=(Rule(metric="mIoU", min=0.5, slice="s"),), slices=(Slice(name="s", patterns=("*",)),))
-    with pytest.raises(UsageError, match="label maps are counted over all images"):
+    with pytest.raises(UsageError, match="label maps have no slices"):
         gate(label_maps(), gates)
 
 
 def test_a_baseline_of_another_kind_is_refused() -> None:
     gates = Gates(rules=(Rule(metric="mIoU", min=0.5),))
-    with pytest.raises(UsageError, match="the baseline is of another kind: evaluation, and the run is of kind pixels"):
+    with pytest.raises(UsageError, match="the baseline is of kind evaluation, the run of kind pixels"):
         gate(label_maps(), gates, baseline=evaluate(TRUTH, FOUND))
