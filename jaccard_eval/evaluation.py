@@ -394,6 +394,10 @@ def evaluate_inputs(
         from jaccard_eval.features.errors.compute import report_errors
 
         parts.append(report_errors(metrics, aligned.gt, aligned.pred, score))
+    if options.worst_images is not None:
+        from jaccard_eval.features.images.compute import count_images
+
+        parts.append(count_images(metrics, score, options.worst_images))
     gt_summary, pred_summary = sides.summaries()
     stopping = options if _may_stop(gt, pred) else None
     findings = (*sides.findings, *audit(sides.gt, sides.pred, aligned, metrics, sides.hashes, options=stopping))

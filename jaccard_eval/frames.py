@@ -9,6 +9,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.document import Part
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
 
@@ -16,14 +17,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def to_frame(data: EvaluationResult | Dataset | BoxTable | Mapping[str, Any]) -> pd.DataFrame:
+def to_frame(data: EvaluationResult | Part | Dataset | BoxTable | Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of a result, a side or columns as a table with the index 0, 1, ..., n - 1.
 
     Parameters
     ----------
-    data : EvaluationResult, Dataset, BoxTable or mapping of str to array_like
+    data : EvaluationResult, part of one, Dataset, BoxTable or mapping of str to array_like
         An evaluation gives one row per class: ``class``, ``gt``, ``ignored``, ``pred`` and its metrics, NaN where
-        undefined; with a bootstrap, also the bounds of each, ``AP_low`` and ``AP_high``. Boxes give one row each:
+        undefined; with a bootstrap, also the bounds of each, ``AP_low`` and ``AP_high``; ``result.worst_images`` gives
+        one row per image, as images.csv has them. Boxes give one row each:
         ``image``, ``class``, ``x``, ``y``, ``width``, ``height``, ``score`` (predictions only), ``area`` and the flags;
         image and class are names where the input knows them, else rows. Columns such as ``result.matches`` stay as they
         are, and one of shape (n, m) becomes ``name_0`` to ``name_{m - 1}``.
@@ -63,6 +65,9 @@ def _columns(data: object) -> dict[str, Any]:
             return _box_columns(data)
         case Mapping():
             return {name: column for key, values in data.items() for name, column in _split(str(key), values).items()}
+        case _ if hasattr(data, "tables") and len(tables := data.tables()) == 1:
+            (table,) = tables.values()
+            return {name: [row[i] for row in table.rows] for i, name in enumerate(table.header)}
         case _:
             raise UsageError(f"no table can be made of {type(data).__name__}; pass a result, boxes or columns")
 

@@ -175,18 +175,23 @@ class EvaluateOptions(SideOptions):
 
     score: float | str | None = None
     errors: bool = False
+    worst_images: int | None = None
     bootstrap: Bootstrap | None = None
     slices: Sequence[Slice] = ()
 
     def __post_init__(self) -> None:
         SideOptions.__post_init__(self)
         require_numbers(score=None if self.score == BEST_F1 else self.score)
+        listed = self.worst_images
+        if listed is not None and (not isinstance(listed, int) or isinstance(listed, bool) or listed < 1):
+            raise UsageError(f"worst_images must be a whole number from 1 on, got {quoted_value(listed)}")
 
 
 def to_document(options: EvaluateOptions) -> dict[str, Any]:
     """Return the options that change what a result says, as JSON has them; what was left at its default is left out."""
-    # What kinds of errors there are is seen by the part of the document that tells them.
-    recorded = {name: _plain(value) for name, value in changed(options).items() if name != "errors"}
+    # What kinds of errors there are, and the worst images, are seen by the parts of the document that tell them.
+    beside = ("errors", "worst_images")
+    recorded = {name: _plain(value) for name, value in changed(options).items() if name not in beside}
     # Codes that --strict alone would refuse are no matter of the result.
     recorded["allow"] = [code for code in options.allow if code in STOPS]
     return {name: value for name, value in recorded.items() if value not in ([], {})}

@@ -53,6 +53,7 @@ def evaluate(
     drop_duplicates: bool = False,
     score: float | str | None = None,
     errors: bool = False,
+    worst_images: int | None = None,
     bootstrap: Bootstrap | int | None = None,
     slices: Sequence[Slice] = (),
     class_map: Mapping[str, str] | str | None = None,
@@ -95,6 +96,10 @@ def evaluate(
         Operating point for precision, recall, F1 and counts.
     errors : bool
         Also say what kinds of errors there are, in ``result.errors``; confusions are those at `score` or the best F1.
+    worst_images : int, optional
+        Also count every image at IoU .5 (or the lowest threshold) and `score` or the best F1, in
+        ``result.worst_images``; so many are listed, those with the highest cost first: misses plus the scores of false
+        positives. `to_frame` gives all of them.
     bootstrap : Bootstrap or int, optional
         How to resample the images, or how often, for intervals of the summary, every class and every slice.
     slices : sequence of Slice

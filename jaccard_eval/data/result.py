@@ -238,8 +238,8 @@ class EvaluationResult(WithParts):
     boxes : tuple of BoxTable, optional
         The ground truth and the predictions that were matched, with common image and class rows.
     parts : tuple of Part
-        What was asked for beside the metrics; the properties `errors`, `slices`, `bootstrap`, `gates` and
-        `operating_points` name them.
+        What was asked for beside the metrics; the properties `errors`, `worst_images`, `slices`, `bootstrap`, `gates`
+        and `operating_points` name them.
     """
 
     protocol: Protocol
@@ -302,6 +302,11 @@ class EvaluationResult(WithParts):
     def errors(self) -> Any:
         """What kinds of errors there are, an `ErrorReport`; None when it was not asked for."""
         return self.part("errors")
+
+    @property
+    def worst_images(self) -> Any:
+        """Counts of every image, `WorstImages`; None when they were not asked for."""
+        return self.part("worst_images")
 
     @property
     def bootstrap(self) -> Resamples | None:

@@ -248,6 +248,17 @@ _POINT = _table(
 _SLICE_ROW = _table(
     {"slice": _text, "digest": _text, "images": _count, "support": _COUNTS}, {"intervals": _INTERVALS}, others=_measured
 )
+_IMAGE_ROW = _table(
+    {
+        "image": _text,
+        **dict.fromkeys(("gt", "tp", "fp", "fn"), _count),
+        **dict.fromkeys(("precision", "recall", "f1"), _MAYBE_SHARE),
+        "cost": _number,
+    }
+)
+_WORST_IMAGES = _table(
+    {"iou": _SHARE, "score": _MAYBE_NUMBER, "images": _count, "undefined": _mapping(_text), "rows": _list(_IMAGE_ROW)}
+)
 _EVALUATION = _table(
     {
         **_HEAD,
@@ -258,7 +269,12 @@ _EVALUATION = _table(
         "per_class": _list(_CLASS_ROW),
         "operating_points": _list(_POINT),
     },
-    {"bootstrap": _BOOTSTRAP, "intervals": _INTERVALS, "slices": _list(_SLICE_ROW)},
+    {
+        "bootstrap": _BOOTSTRAP,
+        "intervals": _INTERVALS,
+        "slices": _list(_SLICE_ROW),
+        "worst_images": _WORST_IMAGES,
+    },
 )
 _RUN = _table(
     {"run_schema": _any, "result": _mapping(_any), "area_known": _flag, "class_names": _TEXTS, "image_names": _TEXTS}

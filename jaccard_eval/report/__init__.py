@@ -72,6 +72,8 @@ class Reporter:
     requires: tuple[str, ...] = ()  # libraries that the extra "report" installs
     # Whether reports of evaluations say what kinds of errors there are: whoever writes them finds these first
     errors: bool = False
+    # Whether it holds a table of all images, which evaluations count for it
+    images: bool = False
 
 
 def reporter_for(name: str) -> Reporter:

@@ -15,7 +15,7 @@ def test_an_unknown_suffix_names_the_known_ones() -> None:
     known = r"got '.jsn', known are .csv, .json, .markdown, .md, .npz, .om, .png, .prom, .svg, .txt, .xml, and"
     names = (
         r" the file names badge.json, calibration.csv, confusion.csv, curves.csv, gl-code-quality-report.json,"
-        r" metrics.txt, thresholds.json, thresholds.yaml, thresholds.yml. Did you mean '.json'"
+        r" images.csv, metrics.txt, thresholds.json, thresholds.yaml, thresholds.yml. Did you mean '.json'"
     )
     with pytest.raises(UsageError, match=known + names):
         reporter_for("result.jsn")

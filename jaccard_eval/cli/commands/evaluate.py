@@ -56,7 +56,19 @@ ERRORS = section("Output")(
 )
 
 
-def evaluate(options: RunOptions, *, paths: tuple[Path, ...], errors: bool | None) -> ExitCode:
+WORST_IMAGES = section("Output")(
+    "--worst-images",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="List the N images that cost most: misses plus the scores of false positives, at --score or the best F1."
+    " -o images.csv has all images.",
+)
+LISTED_IMAGES = 10  # by files of a run that writes images.csv, where no other number is given
+
+
+def evaluate(
+    options: RunOptions, *, paths: tuple[Path, ...], errors: bool | None, worst_images: int | None
+) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
     # What can be wrong with the command line is looked at before anything is read.
     gt, pred = two_sides(paths, options)
@@ -67,6 +79,7 @@ def evaluate(options: RunOptions, *, paths: tuple[Path, ...], errors: bool | Non
 
     # Files that say what kinds of errors there are have them found, unless --no-errors says otherwise.
     tells_errors = any(output.reporter.errors for output in outputs) if errors is None else errors
+    listed = LISTED_IMAGES if any(output.reporter.images for output in outputs) else None
     measured = run_on_sides(
         api.evaluate,
         gt,
@@ -74,6 +87,7 @@ def evaluate(options: RunOptions, *, paths: tuple[Path, ...], errors: bool | Non
         options=options,
         score=options.score,
         errors=tells_errors,
+        worst_images=worst_images or listed,
         bootstrap=bootstrap,
         slices=slices,
         **rule_arguments(options),
@@ -83,6 +97,7 @@ def evaluate(options: RunOptions, *, paths: tuple[Path, ...], errors: bool | Non
     outputs = keeper.outputs_to_write(outputs, result.gates)
     # What only the files asked for is not on the screen.
     shown = result if errors else result.without_part("errors")
+    shown = shown if worst_images else shown.without_part("worst_images")
     return keeper.finish(result.gates, lambda: deliver(result, outputs, options, shown=shown))
 
 
@@ -106,6 +121,7 @@ COMMAND = SectionedCommand(
         *SLICE_OPTIONS,
         *CLASS_OPTIONS,
         ERRORS,
+        WORST_IMAGES,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],

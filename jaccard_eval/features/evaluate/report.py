@@ -45,6 +45,10 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
         from jaccard_eval.features.errors.report import errors_sections
 
         sections += errors_sections(result.errors, per_class=options.per_class)
+    if result.worst_images is not None:
+        from jaccard_eval.features.images.report import images_section
+
+        sections.append(images_section(result.worst_images))
     sections += findings_section(result.findings)
     title = f"jaccard-eval {result.version}, protocol {result.protocol.name}"
     return Report(title, tuple(sections), result.signature)

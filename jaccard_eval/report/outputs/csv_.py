@@ -42,4 +42,5 @@ REPORTERS = (
     Reporter(names=("calibration.csv",), render=partial(render, name="calibration"), errors=True),
     Reporter(names=("confusion.csv",), render=partial(render, name="confusion"), errors=True),
     Reporter(names=("curves.csv",), render=partial(render, name="curves"), errors=True),
+    Reporter(names=("images.csv",), render=partial(render, name="images"), images=True),
 )

@@ -1,0 +1,1 @@
+"""What each image costs at the operating point, the worst first."""

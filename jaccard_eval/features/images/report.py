@@ -1,0 +1,23 @@
+"""What reports say about the worst images."""
+
+from __future__ import annotations
+
+from jaccard_eval.features.images.result import TITLES, WorstImages
+from jaccard_eval.report.model import Column, Note, Rows, Section, Table, columns
+from jaccard_eval.report.numbers import UNDEFINED, threshold_text
+
+
+def images_section(images: WorstImages) -> Section:
+    """Return the images with the highest cost."""
+    rows: Rows = tuple(tuple(row.values()) for row in images.rows(images.n))
+    heads = (
+        Column("image"),
+        *columns("count", "gt", "TP", "FP", "FN"),
+        *columns("metric", "precision", "recall", "F1"),
+    )
+    notes = [Note("cost: misses plus the scores of false positives")]
+    notes += [Note(f"{UNDEFINED}: {TITLES.get(name, name)}: {reason}") for name, reason in images.undefined().items()]
+    hidden = len(images.names) - len(rows)
+    notes += [Note(f"and {hidden:,} more; -o images.csv writes all")] if hidden > 0 else []
+    at = f"score >= {threshold_text(images.score)}, IoU >= {threshold_text(images.iou)}"
+    return Section(f"Worst images ({at})", (Table((*heads, Column("cost", "ratio")), rows), *notes))

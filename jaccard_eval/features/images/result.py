@@ -1,0 +1,96 @@
+"""What each image costs at an operating point: its misses, and the scores of its false positives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.document import DataTable, to_document
+from jaccard_eval.matching.order import IntArray, descending_order
+
+# Why a ratio of an image is undefined.
+REASONS = {
+    "precision": "no predictions with at least this score",
+    "recall": "no objects",
+    "f1": "neither objects nor predictions with at least this score",
+}
+TITLES = {"f1": "F1"}  # of columns, where they are not called as in documents
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WorstImages:
+    """Counts of every image at one IoU threshold and score, over all sizes and classes.
+
+    Parameters
+    ----------
+    iou, score : float
+        Where a pair matches, and the least score of a prediction that counts; NaN where nothing was predicted.
+    n : int
+        How many images summaries and documents list; the table has all.
+    names : tuple of str
+    gt, tp, fp, fn : ndarray of int64, shape (n_images,)
+        By row of the image: objects that count, true positives, false positives, misses.
+    cost : ndarray of float64, shape (n_images,)
+        Misses plus the sum of the scores of the false positives.
+    """
+
+    iou: float
+    score: float
+    n: int
+    names: tuple[str, ...]
+    gt: IntArray
+    tp: IntArray
+    fp: IntArray
+    fn: IntArray
+    cost: FloatArray
+
+    kind: ClassVar[str] = "worst_images"
+
+    @cached_property
+    def order(self) -> IntArray:
+        """Rows of the images, the highest cost first; equal ones in the order of the images."""
+        return descending_order(self.cost)
+
+    def rows(self, n: int | None = None) -> list[dict[str, str | int | float]]:
+        """Return the first `n` images, or all, the worst first, by the names of documents; NaN where undefined."""
+        rows: list[dict[str, str | int | float]] = []
+        for row in self.order[:n].tolist():
+            gt, tp, fp, fn = (int(count[row]) for count in (self.gt, self.tp, self.fp, self.fn))
+            ratios = {"precision": (tp, tp + fp), "recall": (tp, gt), "f1": (2 * tp, 2 * tp + fp + fn)}
+            rows.append(
+                {
+                    "image": self.names[row],
+                    **{"gt": gt, "tp": tp, "fp": fp, "fn": fn},
+                    **{name: part / whole if whole else math.nan for name, (part, whole) in ratios.items()},
+                    "cost": float(self.cost[row]),
+                }
+            )
+        return rows
+
+    def undefined(self) -> dict[str, str]:
+        """Return the ratios that one of the first `n` images lacks, and why."""
+        rows = self.rows(self.n)
+        return {name: reason for name, reason in REASONS.items() if any(row[name] != row[name] for row in rows)}
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the first `n` images, None where undefined."""
+        rows = self.rows(self.n)
+        document: dict[str, Any] = to_document(
+            {
+                "iou": self.iou,
+                "score": self.score,
+                "images": len(self.names),
+                "undefined": self.undefined(),
+                "rows": rows,
+            }
+        )
+        return document
+
+    def tables(self) -> Mapping[str, DataTable]:
+        """Return all images."""
+        header = ("image", "gt", "tp", "fp", "fn", "precision", "recall", "F1", "cost")
+        return {"images": DataTable(header, tuple(tuple(row.values()) for row in self.rows()))}
