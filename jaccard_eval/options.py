@@ -137,18 +137,14 @@ class SideOptions:
     images_in_common: bool = False
     # Prediction class to ground-truth class, or the name of a rule that `data.classmaps` knows.
     class_map: Mapping[str, str] | str | None = None
-    classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate these classes only."})
+    classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate only these classes.", "basic": True})
     exclude_classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate all classes but these."})
-    score_min: float | None = field(default=None, metadata={"help": "Leave out predictions with a lower score."})
-    nms: float | None = field(
-        default=None,
-        metadata={
-            "help": "First leave out predictions that a better one of their image and class overlaps by more than"
-            " this IoU."
-        },
+    score_min: float | None = field(
+        default=None, metadata={"help": "Ignore predictions with a lower score.", "basic": True}
     )
+    nms: float | None = field(default=None, metadata={"help": "Apply per-class NMS at this IoU first."})
     drop_duplicates: bool = field(
-        default=False, metadata={"help": "Leave out rows that equal an earlier row of their side."}
+        default=False, metadata={"help": "Ignore rows that repeat an earlier row of the same side."}
     )
     gt_format: str | None = None
     pred_format: str | None = None

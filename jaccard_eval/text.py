@@ -106,12 +106,15 @@ def columns_of(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else not unicodedata.combining(c) for c in text)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+NEAR = 0.7  # of two words' letters in the same order; at 0.6, "bogus" is near "boxes"
+
+
+def did_you_mean(word: str, known: Iterable[str], *, show: Callable[[str], str] = quoted_value) -> str:
     """Return " Did you mean 'x'?" when a known word is close to `word`, else an empty text."""
     import difflib
 
-    close = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=0.6)
-    return f" Did you mean {' or '.join(quoted_value(near) for near in close)}?" if close else ""
+    close = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=NEAR)
+    return f" Did you mean {' or '.join(map(show, close))}?" if close else ""
 
 
 _NUMERAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)

@@ -10,6 +10,7 @@ import importlib
 import os
 import pkgutil
 from functools import cache
+from typing import Any
 
 import click
 
@@ -18,32 +19,22 @@ from jaccard_eval.text import did_you_mean, quoted_value
 from jaccard_eval.version import __version__
 
 DEFAULT_COMMAND = "evaluate"
-EXIT_CODES = """\b
-Exit codes:
-  0    computed, and every gate passed
-  1    a gate failed, and nothing else
-  2    usage or configuration, and its files: rules, baseline, names, slices, groups
-  3    the data cannot be read or used
-  4    environment: cannot write, out of memory, an extra not installed
-  5    internal error (a bug)
-  130  interrupted"""
-EPILOG = f"""\b
+GROUPS = ("Evaluate", "Understand", "Data", "CI", "Help")  # of the commands, in the order of the help
+EPILOG = """\b
 Examples:
   jaccard-eval gt.json detections.json
   jaccard-eval inspect gt.json detections.json
   jaccard-eval evaluate labels/ predictions/ --names classes.txt --per-class
   jaccard-eval gt.csv detections.json --protocol voc2012 -o report.md
-  jaccard-eval evaluate --help
-
-{EXIT_CODES}"""
+  jaccard-eval help box-encoding"""
 
 
 class CommandTable(click.Group):
     """The commands by the names of their modules; a first word that is no command starts an evaluation."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all commands, without importing them."""
-        return sorted(_modules())
+        """Names of all commands, without importing them; the main one first."""
+        return sorted(_modules(), key=lambda name: (name != DEFAULT_COMMAND, name))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
@@ -52,6 +43,19 @@ class CommandTable(click.Group):
             return None
         command: click.Command = importlib.import_module(f"{commands.__name__}.{module}").COMMAND
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a list of commands per group, then the topics of the command `help`."""
+        from jaccard_eval.cli.topics import TOPICS
+
+        sections: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            sections[command.group].append((name, command.short_help))
+        sections["Topics of 'jaccard-eval help'"] = [(name, topic.about) for name, topic in TOPICS.items()]
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command in front where none is named."""

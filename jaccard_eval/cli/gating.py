@@ -343,37 +343,35 @@ def _named_number(text: str, expected: str) -> tuple[str, float]:
 _option = section(SECTION)
 
 
-def _rule_option(name: str, what: str) -> SectionOption:
-    return _option(
-        name, metavar="METRIC=VALUE", multiple=True, callback=_parsed_rules, help=f"{what} Repeatable. Exit code 1."
-    )
+def _rule_option(name: str, text: str, *, basic: bool = False) -> SectionOption:
+    return _option(name, metavar="METRIC=VALUE", multiple=True, basic=basic, callback=_parsed_rules, help=text)
 
 
 RULE_SOURCES: list[click.Parameter] = [
-    _rule_option("--fail-under", "Fail when a metric is lower: 'AP50=0.5', 'recall[iou=0.5,score=0.4,class=dog]=0.9'."),
-    _rule_option("--fail-over", "Fail when a metric is higher."),
-    _rule_option("--fail-drop", "Fail when a metric has dropped by more since the baseline."),
-    _rule_option("--fail-significant-drop", "The same, but only when resampling says that the drop is no chance."),
-    _rule_option("--fail-inferior", "Fail unless resampling says that a metric has dropped by less."),
+    _rule_option("--fail-under", "Fail (exit code 1) if the metric is lower.", basic=True),
+    _rule_option("--fail-over", "Fail if the metric is higher."),
+    _rule_option("--fail-drop", "Fail if it is lower than the baseline by more.", basic=True),
+    _rule_option(
+        "--fail-significant-drop", "Like --fail-drop, only if the drop is statistically significant (bootstrap)."
+    ),
+    _rule_option("--fail-inferior", "Fail unless the drop is significantly smaller (bootstrap)."),
     _option(
         "--config",
         type=InputPath(),
         metavar="FILE",
-        help="Rules: a TOML or YAML file. When not given: jaccard-eval.toml, .yaml, or pyproject.toml with"
+        help="TOML or YAML file of rules. Default: jaccard-eval.toml, .yaml, or pyproject.toml with"
         " [tool.jaccard-eval], in the nearest folder upward.",
     ),
-    _option("--isolated", is_flag=True, help="Look for no configuration."),
+    _option("--isolated", is_flag=True, help="Ignore configuration files."),
 ]
 BASELINE_OPTIONS: list[click.Parameter] = [
     _option(
-        "--baseline", type=PATH, metavar="FILE", help="Result to compare with: a JSON document or saved run (.npz)."
+        "--baseline", type=PATH, metavar="FILE", basic=True, help="Result to compare with: .json, or a run (.npz)."
     ),
-    _option(
-        "--allow-missing-baseline", is_flag=True, help="Skip rules on changes, and say so, while no baseline exists."
-    ),
+    _option("--allow-missing-baseline", is_flag=True, help="Skip rules on changes while there is no baseline."),
 ]
 UPDATE_OPTION = _option(
-    "--update-baseline", is_flag=True, help="Write the result to the baseline, unless a gate fails; never done unasked."
+    "--update-baseline", is_flag=True, help="Write the result to the baseline, unless a gate fails."
 )
 VALUE_OPTIONS: list[click.Parameter] = [
     _option(
@@ -381,11 +379,11 @@ VALUE_OPTIONS: list[click.Parameter] = [
         metavar="NAME=VALUE",
         multiple=True,
         callback=_parsed_metrics,
-        help="A value measured elsewhere, for rules on external.NAME. Repeatable.",
+        help="Value measured elsewhere, for rules on external.NAME. Repeatable.",
     ),
     _option(
-        "--metrics-file", type=InputPath(), metavar="FILE", help="Such values as a JSON object; nested names have dots."
+        "--metrics-file", type=InputPath(), metavar="FILE", help="JSON object of such values; dots join nested names."
     ),
-    _option("--exit-zero", is_flag=True, help="End with 0 even when a gate failed."),
+    _option("--exit-zero", is_flag=True, help="Exit with 0 even if a gate failed."),
 ]
 GATE_OPTIONS = [*RULE_SOURCES, *BASELINE_OPTIONS, UPDATE_OPTION, *VALUE_OPTIONS]

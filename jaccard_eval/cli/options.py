@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,27 +59,72 @@ def _is_names_file(text: str) -> bool:
 NAMES: dict[str, Any] = {"metavar": "FILE|A,B,...", "type": InputText(_is_names_file)}
 
 
+HELP = "Messages and help ('jaccard-eval help CODE' explains a finding)"
+_SHOWS_ALL = "jaccard_eval.help_all"  # in the context
+
+
 class SectionOption(click.Option):
-    """An option that the help lists below the title of its section."""
+    """An option that the help lists below the title of its section: `--help` if it is basic, else `--help-all`."""
 
-    def __init__(self, *args: Any, section: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, section: str, basic: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.section = section
+        self.section, self.basic = section, basic
 
 
-class OutputOption(SectionOption):
-    """The option that names outputs; its help lists those that there are, which are looked for when it is read."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the names of the option and its help."""
-        from jaccard_eval.report import describe_outputs
-
-        names, text = super().get_help_record(ctx) or ("", "")
-        return names, text.replace("{outputs}", describe_outputs())
+def _show_all(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        ctx.meta[_SHOWS_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
 
 
-class SectionedCommand(click.Command):
-    """A command whose help groups the options by section, and whose failures the CI system is told."""
+class ListedCommand(click.Command):
+    """A command that the help of the program lists in a group, and whose own help groups the options by section."""
+
+    def __init__(self, name: str, *, group: str, params: Sequence[click.Parameter], **settings: Any) -> None:
+        self.group = group  # one of `cli.GROUPS`
+        help_all = SectionOption(
+            ["--help-all"],
+            section=HELP,
+            basic=True,
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_all,
+            help="Show all options.",
+        )
+        super().__init__(name, params=[*params, help_all], **settings)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words; of an option that there is not, those that are near are named, without regard to dashes."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            known = {name.lstrip("-"): name for name in _visible_names(self.get_params(ctx))}
+            meant = did_you_mean(error.option_name.lstrip("-"), known, show=known.__getitem__)
+            raise click.UsageError(f"No such option {quoted_value(error.option_name)}.{meant}", ctx) from None
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one list of options per section, in the order of declaration; the basic ones unless all are wanted."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            is_shown = _SHOWS_ALL in ctx.meta or getattr(param, "basic", True)
+            if record is not None and is_shown and isinstance(param, click.Option):
+                sections.setdefault(getattr(param, "section", HELP), []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def _visible_names(params: Iterable[click.Parameter]) -> Iterator[str]:
+    for param in params:
+        if isinstance(param, click.Option) and not param.hidden:
+            yield from (*param.opts, *param.secondary_opts)
+
+
+class SectionedCommand(ListedCommand):
+    """A command with the shared options, whose failures the CI system is told."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command: parameters that its function names are its own, all others are shared options."""
@@ -97,17 +142,6 @@ class SectionedCommand(click.Command):
             announce_failure(error, options)
             raise
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one list of options per section, in the order of declaration."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None and isinstance(param, click.Option):
-                sections.setdefault(getattr(param, "section", "Help"), []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
-
 
 def section(title: str) -> Callable[..., SectionOption]:
     """Return what makes options of a section."""
@@ -119,13 +153,16 @@ def section(title: str) -> Callable[..., SectionOption]:
 
 
 def removed_option(name: str, instead: str) -> click.Option:
-    """Return a flag that is no more: whoever gives it is told what to use in its place."""
+    """Return an option that is no more, with a value or without: whoever gives it is told what to use instead."""
 
-    def refuse(ctx: click.Context, _: click.Parameter, given: bool) -> None:
-        if given:
+    def refuse(ctx: click.Context, _: click.Parameter, given: str | None) -> None:
+        if given is not None:
             raise click.UsageError(f"{name} was removed; {instead}", ctx)
 
-    return click.Option([name], is_flag=True, hidden=True, expose_value=False, callback=refuse)
+    # Eager: told before what else is wrong, such as an input that it took for its value.
+    return click.Option(
+        [name], is_flag=False, flag_value="", is_eager=True, hidden=True, expose_value=False, callback=refuse
+    )
 
 
 def _format_names() -> tuple[str, ...]:
@@ -172,46 +209,48 @@ def _completed_from(
 
 def _side_options(side: str, what: str) -> list[click.Parameter]:
     """Return how one side is read, where looking at it does not settle it."""
-    option = section(f"Reading the {what} (found by looking when not given)")
     return [
-        option(
+        _input(
             f"--{side}-format",
             metavar="FORMAT",
+            basic=True,
             callback=parsed_by(_format_name),
             shell_complete=_completed_from(_format_names),
-            help="Format; 'jaccard-eval formats' lists them.",
+            help=f"Format of the {what} ('jaccard-eval formats').",
         ),
-        option(f"--{side}-box", type=OneOf(BOX_ENCODINGS), help="What the four numbers of a box are."),
-        option(f"--{side}-units", type=OneOf(UNITS), help="Pixels, or fractions of the image's width and height."),
-        option(f"--{side}-origin", type=OneOf(ORIGINS), help="What the first pixel is called: 0, or 1 as in VOC."),
-        option(
+        _input(
+            f"--{side}-box",
+            type=OneOf(BOX_ENCODINGS),
+            metavar="ENCODING",
+            basic=True,
+            help="Its box encoding: " + ", ".join(BOX_ENCODINGS) + ".",
+        ),
+        _input(f"--{side}-units", type=OneOf(UNITS), help="Pixels, or fractions of the image size."),
+        _input(f"--{side}-origin", type=OneOf(ORIGINS), help="Index of the first pixel: 0, or 1 as in VOC."),
+        _input(
             f"--{side}-resized",
             metavar="HOW",
             callback=parsed_by(_resized),
-            help="Map boxes back from resized images: letterbox:640, stretch:640x512 (width, height), scale:0.5.",
+            help="Map boxes back from resized images: letterbox:640, stretch:640x512 (width x height), scale:0.5.",
         ),
         # Not False: what reads one input takes any option of a side that is given for a word on which side it is.
-        option(
-            f"--{side}-drop-inverted", is_flag=True, default=None, help="Leave out boxes of negative width or height."
+        _input(
+            f"--{side}-drop-inverted", is_flag=True, default=None, help="Ignore boxes with negative width or height."
         ),
-        option(f"--{side}-names", **NAMES, help="Class names by index, for this side."),
-        option(
-            f"--{side}-images", type=InputPath(IMAGES), metavar="DIR", help="Folder of the pictures, for this side."
-        ),
-        option(
+        _input(f"--{side}-names", **NAMES, help="Like --names, for this side only."),
+        _input(f"--{side}-images", type=InputPath(IMAGES), metavar="DIR", help="Like --images, for this side only."),
+        _input(
             f"--{side}-columns",
             metavar="LAYOUT",
-            help="Layout of text (box-conf), or of a table: class=a,score=b.",
+            help="Columns: a layout of text files (box-conf), or names of a table's columns (class=a,score=b).",
         ),
     ]
 
 
-_path = section("Paths, instead of GT and PRED")
-_both = section("Reading both sides")
-_pair = section("How the two sides correspond")
+_input = section("Input (detected if not given)")
 _rule = section("Protocol")
 _show = section("Output")
-_find = section("Findings (each has a code, explained in docs/findings.md)")
+_find = section(HELP)
 
 
 # Of the options that the fields of a dataclass declare, the type says how a text is read.
@@ -222,133 +261,159 @@ _BY_TYPE: dict[str, dict[str, Any]] = {
 }
 
 PATH_OPTIONS: list[click.Parameter] = [
-    _path("--gt", type=InputPath(LABELS), multiple=True, metavar="PATH", help="Ground truth."),
-    _path("--pred", "--dt", type=InputPath(LABELS), multiple=True, metavar="PATH", help="Predictions."),
+    _input("--gt", type=InputPath(LABELS), multiple=True, metavar="PATH", help="Ground truth, instead of GT."),
+    _input(
+        "--pred", "--dt", type=InputPath(LABELS), multiple=True, metavar="PATH", help="Predictions, instead of PRED."
+    ),
 ]
 
 INPUT_OPTIONS: list[click.Parameter] = [
-    _both("--names", **NAMES, help="Class names by index: a file, or a list."),
-    _both("--images", type=InputPath(IMAGES), metavar="DIR", help="Folder of the pictures, for their list and sizes."),
-    _both("--split", default="val", show_default=True, help="Split of a data set that is read, where it has splits."),
-    _both("--assume-score", **NUMBER, help="Score of predictions that carry none."),
+    _input("--names", **NAMES, basic=True, help="Class names by index."),
+    _input(
+        "--images",
+        type=InputPath(IMAGES),
+        metavar="DIR",
+        basic=True,
+        help="Image folder, for the list of images and their sizes.",
+    ),
+    _input("--split", default="val", show_default=True, help="Split to read, if the data set has splits."),
+    _input("--assume-score", **NUMBER, help="Score of predictions without one."),
     *_side_options("gt", "ground truth"),
     *_side_options("pred", "predictions"),
 ]
 
 PAIR_OPTIONS: list[click.Parameter] = [
-    _pair(
+    _input(
         "--match-images",
         type=OneOf(IMAGE_WAYS),
-        help="What images of the two sides have in common; id+1: the prediction's id plus one is the ground truth's.",
+        metavar="HOW",
+        help=f"How to pair images: by {', '.join(IMAGE_WAYS)} (the prediction's id plus or minus 1).",
     ),
-    _pair(
+    _input(
         "--extra-images",
         type=OneOf(("error", "ignore", "empty")),
         default="error",
-        help="Images that only the predictions name: refuse, leave out, or count as images without objects. Default:"
-        " error where the ground truth lists its images, else empty.",
+        help="Images that only the predictions name: stop (error), ignore them, or count them as images without"
+        " objects (empty). Default: error if the ground truth lists its images, else empty.",
     ),
-    _pair(
+    _input(
         "--images-in-common",
         is_flag=True,
-        help="Evaluate only the images that both sides list; what is left out is counted in a warning.",
+        help="Evaluate only images that both sides list; a warning counts the others.",
     ),
-    _pair(
+    _input(
         "--class-map",
         type=InputText(is_map_file),
-        metavar="PRED=GT,...|FILE|RULE|auto",
+        metavar="MAP",
+        basic=True,
         callback=parsed_by(parse_class_map),
-        help="Ground-truth class of each prediction class: pairs, a JSON or YAML file, a rule such as id+1 or "
-        "contiguous, or auto: what the boxes speak for.",
+        help="Map prediction classes: pred=gt,..., a .json or .yaml file, a rule such as id+1, or auto (by overlap).",
     ),
 ]
 
 PROTOCOL_OPTIONS: list[click.Parameter] = [
-    _rule("--protocol", metavar=PROTOCOLS, default="coco", show_default=True, help="The rules that count."),
+    _rule(
+        "--protocol",
+        metavar="NAME",
+        default="coco",
+        basic=True,
+        help="See 'jaccard-eval help protocols' (default coco).",
+    ),
     _rule(
         "--iou",
         metavar="IOU",
+        basic=True,
         callback=parsed_by(parse_iou),
-        help="Thresholds: 0.5, 0.5,0.75 or 0.5:0.95:0.05, both ends.",
+        help="IoU thresholds: 0.5 or 0.5,0.75 or 0.5:0.95:0.05.",
     ),
     _rule(
         "--max-dets",
         metavar="N,...|none",
+        basic=True,
         callback=parsed_by(parse_max_dets),
-        help="Caps on detections per image and class.",
+        help="Detections kept per image and class.",
     ),
     _rule(
         "--areas",
         metavar="NAME=LOW:HIGH,...",
         callback=parsed_by(parse_areas),
-        help="Ranges in square pixels, such as small=0:32²,large=32²:inf.",
+        help="Area ranges in square pixels, such as small=0:32²,large=32²:inf.",
     ),
-    _rule("--class-agnostic", is_flag=True, help="Pool all classes."),
+    _rule("--class-agnostic", is_flag=True, help="Treat all classes as one."),
     _rule(
         "--difficult",
         type=OneOf(("count", "ignore")),
-        help="Objects marked difficult: count them, or take them for neither found nor missed; as the protocol says"
-        " when not given.",
+        help="Count objects marked difficult, or ignore them. Default: as the protocol does.",
     ),
     *(
-        _rule(f"--{field.name.replace('_', '-')}", help=field.metadata["help"], **_BY_TYPE[str(field.type)])
+        _rule(
+            f"--{field.name.replace('_', '-')}",
+            help=field.metadata["help"],
+            basic=field.metadata.get("basic", False),
+            **_BY_TYPE[str(field.type)],
+        )
         for field in fields(SideOptions)
         if field.metadata
     ),
     _rule(
         "--score",
-        "--conf",
         **SCORE,
-        help="Operating point: precision, recall and F1 of the detections with at least this score.",
+        basic=True,
+        help="Also precision, recall and F1 at a score threshold.",
     ),
 ]
+REMOVED_CONF = removed_option(
+    "--conf", "use --score for precision, recall and F1 at a threshold, --score-min to filter predictions."
+)
 
-PER_CLASS = _show("--per-class", is_flag=True, help="List every class.")
+PER_CLASS = _show("--per-class", is_flag=True, basic=True, help="List every class.")
 
 CLASS_OPTIONS: list[click.Parameter] = [
     PER_CLASS,
     _show(
         "--sort",
-        metavar="name|gt|pred|METRIC",
+        metavar="COLUMN",
+        basic=True,
         callback=parsed_by(parse_sort),
-        help="Order of the classes, such as AP or name; implies --per-class.",
+        help="Sort classes by name, gt, pred or a metric.",
     ),
 ]
 
-QUIET = _show("-q", "--quiet", is_flag=True, help="Print the last line of the report only, and hide notes.")
+QUIET = _show("-q", "--quiet", is_flag=True, basic=True, help="Print only the last line; hide notes.")
 
 OUTPUT_OPTIONS: list[click.Parameter] = [
-    OutputOption(
-        ("-o", "--output"),
-        section="Output",
+    _show(
+        "-o",
+        "--output",
         type=PATH,
         multiple=True,
         metavar="PATH",
-        help="Also write PATH, {outputs}; '-' is the standard output. Repeatable.",
+        basic=True,
+        help="Also write a file: see 'jaccard-eval help outputs'.",
     ),
-    _show("--json", "as_json", is_flag=True, help="Print the JSON document and nothing else."),
-    _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colours in the report."),
+    _show("--json", "as_json", is_flag=True, basic=True, help="Print only the JSON document."),
+    _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colour the report."),
     _show(
         "--ci",
         type=OneOf(SYSTEMS),
         default="auto",
-        help="Tell the CI system: annotations, summary and outputs on GitHub, a code quality report on GitLab. auto:"
-        " the one that the environment names.",
+        help="Report to the CI system: GitHub annotations, summary and outputs, or a GitLab code quality report."
+        " auto: detect it.",
     ),
-    _show("-v", "--verbose", is_flag=True, help="Print details and the full signature."),
+    _show("-v", "--verbose", is_flag=True, basic=True, help="Print details and the full signature."),
     QUIET,
 ]
 
 FINDING_OPTIONS: list[click.Parameter] = [
-    _find("--strict", is_flag=True, help="Take warnings for errors (exit code 3)."),
+    _find("--strict", is_flag=True, basic=True, help="Treat warnings as errors (exit code 3)."),
     _find(
         "--allow",
         multiple=True,
         metavar="CODE",
+        basic=True,
         callback=_known_codes,
         shell_complete=_completed_from(lambda: sorted(CODES)),
-        help="Go on in spite of a finding of this code: one that would stop the run, or a warning under --strict."
-        " Repeatable.",
+        help="Continue despite a finding with this code. Repeatable.",
     ),
 ]
 FIELDS = {  # by the names of the options
@@ -364,23 +429,23 @@ def is_group_file(group_by: str | None) -> bool:
     return group_by not in (None, BY_FOLDER)
 
 
-_noise = section("Noise")
+_noise = section("Intervals and slices")
 
 BOOTSTRAP_OPTIONS: list[click.Parameter] = [
     _noise(
         "--bootstrap",
         **WHOLE,
-        help="Intervals for the summary and every class, from N resamples of the images, the same for all predictions;"
-        " 1000 is a good number.",
+        basic=True,
+        help="Confidence intervals from N resamples of the images.",
     ),
-    _noise("--confidence", **NUMBER, help="Confidence of the intervals, 0.95 when not given."),
-    _noise("--seed", **WHOLE, help="Seed of the resamples, 0 when not given."),
+    _noise("--confidence", **NUMBER, help="Confidence level (default 0.95)."),
+    _noise("--seed", **WHOLE, help="Seed of the resamples (default 0)."),
     _noise(
         "--group-by",
         type=InputText(is_group_file),
         metavar="folder|FILE",
-        help="Draw groups of images as a whole, such as the frames of a video: those of one folder, or of one group in"
-        " a CSV file of rows image,group.",
+        help="Resample groups of images, such as the frames of a video: by folder, or by a CSV file of rows"
+        " image,group.",
     ),
 ]
 
@@ -461,17 +526,20 @@ def _named_globs(ctx: click.Context, param: click.Parameter, texts: tuple[str, .
     return tuple(pairs)
 
 
-_slice = section("Slices")
 SLICE_OPTIONS: list[click.Parameter] = [
-    _slice(
+    _noise(
         "--slice",
         metavar="NAME=GLOB",
         multiple=True,
+        basic=True,
         callback=_named_globs,
-        help="Also measure the images whose names match, in a row of their own; * also stands for slashes. Repeatable.",
+        help="Also evaluate the images with matching names. Repeatable.",
     ),
-    _slice(
-        "--slices", type=InputPath(), metavar="FILE", help='Such slices: TOML, [slices] with night = ["img/night/**"].'
+    _noise(
+        "--slices",
+        type=InputPath(),
+        metavar="FILE",
+        help='TOML file of slices: [slices] with night = ["img/night/**"].',
     ),
 ]
 

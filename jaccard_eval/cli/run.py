@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from click.exceptions import ClickException, Exit
+from click.exceptions import ClickException, Exit, NoArgsIsHelpError
 
 from jaccard_eval.cli import COMMAND_TABLE, streams
 from jaccard_eval.errors import ExitCode, JaccardEvalError
@@ -121,6 +121,8 @@ def _diagnose(error: BaseException) -> tuple[int, str]:
     if isinstance(error, DataError):
         severities = (Severity.ERROR, Severity.WARNING)
         return error.exit_code, findings_text(error.findings, severities, width=streams.message_width())
+    if isinstance(error, NoArgsIsHelpError):  # its message is the help
+        return ExitCode.USAGE, error.format_message()
     if isinstance(error, JaccardEvalError):
         code, message = error.exit_code, str(error)
     elif isinstance(error, ClickException):

@@ -68,7 +68,7 @@ class Reporter:
     # Whole names of files, in lower case: these come before all suffixes, for programs that look for ``badge.json``
     # and the like
     names: tuple[str, ...] = ()
-    about: str = ""  # what the help adds where the suffix does not say it all
+    about: str = ""  # what the help says it is
     requires: tuple[str, ...] = ()  # libraries that the extra "report" installs
     # Whether reports of evaluations say what kinds of errors there are: whoever writes them finds these first
     errors: bool = False
@@ -103,16 +103,12 @@ def all_reporters() -> Sequence[Reporter]:
     return [reporter for name in names for reporter in importlib.import_module(name).REPORTERS]
 
 
-def describe_outputs() -> str:
-    """Return what ``-o`` can write, by suffix and by name, as its help lists it."""
+def describe_outputs() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return what ``-o`` can write, by suffix and by name, each with what it is, as the help lists it."""
     reporters = [reporter for info in pkgutil.iter_modules(outputs.__path__) for reporter in _described(info.name)]
-
-    def listed(reporter: Reporter, claims: Sequence[str]) -> str:
-        return f"{' '.join(claims)}{f' ({reporter.about})' if reporter.about else ''}"
-
-    suffixes = sorted(listed(reporter, reporter.suffixes) for reporter in reporters if reporter.suffixes)
-    names = sorted(listed(reporter, reporter.names) for reporter in reporters if reporter.names)
-    return f"by its suffix: {' '.join(suffixes)}; by its name: {' '.join(names)}"
+    by_suffix = sorted((" ".join(reporter.suffixes), reporter.about) for reporter in reporters if reporter.suffixes)
+    by_name = sorted((" ".join(reporter.names), reporter.about) for reporter in reporters if reporter.names)
+    return by_suffix, by_name
 
 
 def _described(module: str) -> Sequence[Reporter]:

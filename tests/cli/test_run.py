@@ -81,10 +81,3 @@ def test_help_and_version_go_to_the_standard_output(argv: list[str], capsys: pyt
     shown = capsys.readouterr()
     assert shown.out
     assert shown.err == ""
-
-
-@pytest.mark.parametrize("argv", [["--help"], ["evaluate", "--help"]])
-def test_the_help_lists_every_exit_code(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    run.run(argv)
-    lines = [line.split() for line in capsys.readouterr().out.partition("Exit codes:")[2].splitlines()]
-    assert [words[0] for words in lines if words] == ["0", "1", "2", "3", "4", "5", "130"]

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, InputPath, note_inputs
 from jaccard_eval.cli.options import (
@@ -22,6 +21,7 @@ from jaccard_eval.cli.options import (
     PATH_OPTIONS,
     PER_CLASS,
     PROTOCOL_OPTIONS,
+    REMOVED_CONF,
     SCORE,
     SLICE_OPTIONS,
     SectionedCommand,
@@ -37,20 +37,13 @@ from jaccard_eval.cli.run import report_findings
 from jaccard_eval.text import quoted_value
 
 WITHOUT_EFFECT = ("areas", "score")  # the score means another thing here
-EPILOG = f"""\b
+EPILOG = """\b
 Examples:
-  jaccard-eval compare gt.json before.json after.json
   jaccard-eval compare gt.json before.json after.json -o comment.md -o changes.csv
-  jaccard-eval compare gt.json before.json after.json --bootstrap 1000 --group-by folder
-  jaccard-eval compare gt.json a.json b.json c.json --score 0.4 --box-iou 0.75
-  jaccard-eval compare gt.json before.json after.json --slice night='img/night/**' --slice rain='img/rain/**'
-  jaccard-eval evaluate gt.json before.json -o before.npz
+  jaccard-eval compare gt.json a.json b.json c.json --bootstrap 1000
+  jaccard-eval compare gt.json before.json after.json --slice night='img/night/**'
   jaccard-eval compare before.npz after.npz
-  jaccard-eval compare labels/ before/ after/ --names classes.txt --images images/ --json
-
-The CSV output has one row for each ground-truth box that changed.
-
-{EXIT_CODES}"""
+"""
 
 
 def compare(
@@ -119,11 +112,11 @@ OF_THE_SIDES = (
 
 COMMAND = SectionedCommand(
     "compare",
+    group="Evaluate",
     callback=compare,
-    help="Compare predictions with the first of them, on one ground truth.\n\n"
-    "GT and the predictions A, B, ... are files or folders of any format; A is the baseline. Runs that 'evaluate'"
-    " saved as .npz, or as .json beside it, need no GT. Shows how the metrics"
-    " differ, which classes moved most, and box by box what was lost, found, reclassified, duplicated or moved.",
+    help="Compare predictions with a baseline on the same ground truth.\n\n"
+    "GT and the predictions A, B, ... are files or folders of any format; A is the baseline. Runs saved by 'evaluate'"
+    " (.npz, or .json with the .npz next to it) need no GT. CSV output has a row per ground-truth box that changed.",
     short_help="Compare predictions: metrics, and box by box.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
@@ -132,16 +125,23 @@ COMMAND = SectionedCommand(
         *PATH_OPTIONS,
         _option(
             "--score",
-            "--conf",
             **SCORE,
-            help="Detections with at least this score are compared; by default, those that give each its best F1.",
+            basic=True,
+            help="Compare detections with at least this score (default: those at each one's best F1).",
         ),
         _option(
             "--box-iou",
             **NUMBER,
-            help="IoU threshold from which a detection finds a box; 0.5, else the lowest, when not given.",
+            basic=True,
+            help="IoU threshold for a match (default 0.5, or the protocol's lowest).",
         ),
-        _option("--moved-iou", **NUMBER, help="Least change of IoU that is told as a move; 0.05 when not given."),
+        _option(
+            "--moved-iou",
+            **NUMBER,
+            basic=True,
+            help="Report a box as moved if its IoU changed by at least this (default 0.05).",
+        ),
+        REMOVED_CONF,
         *OF_THE_SIDES,
         *BOOTSTRAP_OPTIONS,
         *SLICE_OPTIONS,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from jaccard_eval.cli import EXIT_CODES, streams
+from jaccard_eval.cli import streams
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import FINDING_OPTIONS, INPUT_OPTIONS, PATH, QUIET, SectionedCommand, section
 from jaccard_eval.cli.parse import OneOf, RunOptions
@@ -16,14 +16,12 @@ from jaccard_eval.cli.run import report_findings, say_findings
 from jaccard_eval.findings import FindingLog, Severity
 from jaccard_eval.text import printable
 
-EPILOG = f"""\b
+EPILOG = """\b
 Examples:
   jaccard-eval convert gt.json labels --to yolo
   jaccard-eval convert labels/ gt.json --images pictures/ --names classes.txt
   jaccard-eval convert predictions/ detections.csv --role pred
-  jaccard-eval convert gt.json Annotations --to voc --lossy
-
-{EXIT_CODES}"""
+  jaccard-eval convert gt.json Annotations --to voc --lossy"""
 
 
 def convert(
@@ -76,6 +74,7 @@ _option = section("Output")
 
 COMMAND = SectionedCommand(
     "convert",
+    group="Data",
     callback=convert,
     help="Read ground truth or predictions of any format, and write them in another.\n\n"
     "OUT is of the format that its suffix tells, or --to. Boxes, classes and scores are written at full precision; what"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import LABELS, InputPath
@@ -19,6 +18,7 @@ from jaccard_eval.cli.options import (
     PAIR_OPTIONS,
     PATH_OPTIONS,
     PROTOCOL_OPTIONS,
+    REMOVED_CONF,
     SLICE_OPTIONS,
     SectionedCommand,
     read_bootstrap,
@@ -31,37 +31,28 @@ from jaccard_eval.cli.reading import run_on_sides, two_sides
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode
 
-EPILOG = f"""\b
+EPILOG = """\b
 Examples:
-  jaccard-eval gt.json detections.json
-  jaccard-eval evaluate gt.json detections.json --per-class --sort AP
-  jaccard-eval evaluate labels/ predictions/ --names classes.txt --images images/
-  jaccard-eval evaluate gt.csv detections.json --protocol voc2012 --iou 0.5,0.75
-  jaccard-eval evaluate gt.json detections.json --score best-f1 -o report.md -o result.json
-  jaccard-eval evaluate gt.json detections.json --errors --per-class -o thresholds.yaml
-  jaccard-eval evaluate gt.json detections.json --bootstrap 1000
-  jaccard-eval evaluate gt.json detections.json --slice night='img/night/**' --slices slices.toml
-  jaccard-eval evaluate gt.json detections.json --json | jq .metrics.AP
-  jaccard-eval evaluate gt.json detections.json --fail-under AP50=0.5 -o result.json
-  jaccard-eval evaluate gt.json detections.json --fail-drop AP=0.01 --baseline main.json
-  jaccard-eval evaluate gt.json detections.json --fail-significant-drop AP=0.01 --baseline main.json
-
-{EXIT_CODES}"""
+  jaccard-eval gt.json detections.json --per-class --sort AP
+  jaccard-eval labels/ predictions/ --names classes.txt --score best-f1
+  jaccard-eval gt.json detections.json --slice night='img/night/**' -o report.md
+  jaccard-eval gt.json detections.json --fail-drop AP=0.01 --baseline main.json
+"""
 
 ERRORS = section("Output")(
     "--errors/--no-errors",
     default=None,
-    help="Say what kinds of errors there are and what each costs, which classes are confused (at --score, or the best"
-    " F1), whether scores are probabilities, and which score is best for each class; when not given, in files only.",
+    basic=True,
+    help="Error types and their cost, confusion, calibration, best thresholds (default: only in files).",
 )
 
 
 WORST_IMAGES = section("Output")(
     "--worst-images",
+    basic=True,
     type=click.IntRange(min=1),
     metavar="N",
-    help="List the N images that cost most: misses plus the scores of false positives, at --score or the best F1."
-    " -o images.csv has all images.",
+    help="List the images with the most misses and false positives (all: -o images.csv).",
 )
 LISTED_IMAGES = 10  # by files of a run that writes images.csv, where no other number is given
 
@@ -103,10 +94,11 @@ def evaluate(
 
 COMMAND = SectionedCommand(
     "evaluate",
+    group="Evaluate",
     callback=evaluate,
     help="Evaluate predictions against ground truth.\n\n"
-    "GT and PRED are files or folders of any format; format, box encoding, units, and how images and classes of the"
-    " two sides correspond are found by looking, and printed. What is ambiguous stops with the option that settles it.",
+    "GT and PRED are files or folders of any format. Format, box encoding, units and matching images and classes are"
+    " detected and printed; what is ambiguous stops with the option that settles it.",
     short_help="Evaluate predictions against ground truth.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
@@ -114,6 +106,7 @@ COMMAND = SectionedCommand(
         click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT PRED"),
         *PATH_OPTIONS,
         *PROTOCOL_OPTIONS,
+        REMOVED_CONF,
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,
         *GATE_OPTIONS,

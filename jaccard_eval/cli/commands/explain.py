@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, note_inputs
 from jaccard_eval.cli.options import (
@@ -39,16 +38,14 @@ if TYPE_CHECKING:
 
 WITHOUT_EFFECT = ("score",)  # nothing is counted at a score
 DEFAULT_METRIC = "AP"
-EPILOG = f"""\b
+EPILOG = """\b
 Examples:
   jaccard-eval explain gt.json detections.json
   jaccard-eval explain gt.json detections.json "AP50[class=dog]" --boxes 5
   jaccard-eval explain gt.json detections.json "F1[score=best-f1]"
   jaccard-eval explain result.json AP75
   jaccard-eval explain gt.json detections.json AP --iou 0.5,0.75 --max-dets 300
-  jaccard-eval explain gt.json detections.json AP50 --against voc2012 -o boxes.csv
-
-{EXIT_CODES}"""
+  jaccard-eval explain gt.json detections.json AP50 --against voc2012 -o boxes.csv"""
 
 
 def explain(options: RunOptions, *, paths: tuple[str, ...], boxes: int, against: str | None) -> None:
@@ -154,12 +151,13 @@ OF_THE_SIDES = (
 )
 COMMAND = SectionedCommand(
     "explain",
+    group="Understand",
     callback=explain,
     help="Explain a metric: what it is made of, and which boxes cost most.\n\n"
     "RESULT is a saved evaluation; its inputs are read again with its rules and options. METRIC is AP (default), AP50"
     " and the like, AR, AR100 and the like, precision, recall or F1, such as F1[iou=0.5,score=0.4]; for one class:"
     " AP50[class=NAME]. Gains are measured: predictions are fixed and evaluated again.",
-    short_help="Explain a metric: what it is made of, and which boxes cost most.",
+    short_help="Explain a metric, and name the boxes that cost most.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[

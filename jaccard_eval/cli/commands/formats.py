@@ -6,9 +6,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import click
-
 from jaccard_eval.cli import streams
+from jaccard_eval.cli.options import ListedCommand, section
 
 if TYPE_CHECKING:
     from jaccard_eval.formats import Format
@@ -39,9 +38,12 @@ def _paragraph(described: Format) -> str:
     return "\n".join(lines) + "\n"
 
 
-COMMAND = click.Command(
+COMMAND = ListedCommand(
     "formats",
+    group="Data",
     callback=formats,
     help="List the formats that can be read, with what each carries and an example.",
-    params=[click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document.")],
+    short_help="List the formats, with examples.",
+    options_metavar="[OPTIONS]",
+    params=[section("Output")("--json", "as_json", is_flag=True, basic=True, help="Print one JSON document.")],
 )

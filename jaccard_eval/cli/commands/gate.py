@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from jaccard_eval.cli import EXIT_CODES, streams
+from jaccard_eval.cli import streams
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import InputPath, note_inputs
@@ -16,7 +16,7 @@ from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode, UsageError
 from jaccard_eval.version import __version__
 
-EPILOG = f"""\b
+EPILOG = """\b
 Examples:
   jaccard-eval gate result.json --fail-under AP50=0.5
   jaccard-eval gate result.json --fail-drop AP=0.01 --baseline main.json
@@ -27,9 +27,7 @@ Examples:
 
 A saved result answers what it holds: the summary, the classes, the operating points, and all that the gates of the run
 that wrote it had measured. For anything else, evaluate again with the new rules, or judge the saved run (.npz), which
-answers anything. Rules with a significance read the saved runs beside both documents: result.npz and main.npz.
-
-{EXIT_CODES}"""
+answers anything. Rules with a significance read the saved runs beside both documents: result.npz and main.npz."""
 
 
 def gate(options: RunOptions, *, result: Path | None, schema: bool) -> ExitCode:
@@ -60,6 +58,7 @@ def gate(options: RunOptions, *, result: Path | None, schema: bool) -> ExitCode:
 
 COMMAND = SectionedCommand(
     "gate",
+    group="CI",
     callback=gate,
     help="Judge a saved result by rules, without computing it again.\n\n"
     "RESULT is the JSON document of 'evaluate' or 'pixels', or a saved run (.npz). Ends with 1 when a rule of severity"
@@ -73,7 +72,9 @@ COMMAND = SectionedCommand(
         *BASELINE_OPTIONS,
         *VALUE_OPTIONS,
         *BOOTSTRAP_OPTIONS,
-        section(SECTION)("--schema", is_flag=True, help="Print the JSON Schema of the configuration, and end."),
+        section(SECTION)(
+            "--schema", is_flag=True, basic=True, help="Print the JSON Schema of the configuration, and exit."
+        ),
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],

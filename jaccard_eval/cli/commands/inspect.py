@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
@@ -26,15 +25,13 @@ from jaccard_eval.findings import DataError, FindingLog, Severity
 
 PAIRED = ("class_map", "match_images", "extra_images", "images_in_common")
 READ = ("gt_format", "pred_format", "gt_options", "pred_options")
-EPILOG = f"""\b
+EPILOG = """\b
 Examples:
   jaccard-eval inspect gt.json
   jaccard-eval inspect gt.json detections.json
   jaccard-eval inspect --pred predictions/ --names classes.txt
   jaccard-eval inspect gt.json detections.json -o report.md -o classes.csv
-  jaccard-eval inspect gt.json detections.json --json | jq '.warnings[].code'
-
-{EXIT_CODES}"""
+  jaccard-eval inspect gt.json detections.json --json | jq '.warnings[].code'"""
 
 
 def inspect(options: RunOptions, *, paths: tuple[Path, ...]) -> None:
@@ -72,6 +69,7 @@ def inspect(options: RunOptions, *, paths: tuple[Path, ...]) -> None:
 
 COMMAND = SectionedCommand(
     "inspect",
+    group="Understand",
     callback=inspect,
     help="Look at one input, or at ground truth and predictions together, and evaluate nothing.\n\n"
     "Shows format, images, boxes, classes, scores, how the two sides correspond, and everything odd with its repair."

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import (
@@ -25,14 +24,12 @@ from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.version import __version__
 
-EPILOG = f"""\b
+EPILOG = """\b
 Examples:
   jaccard-eval nms detections.json -o suppressed.json --iou 0.6
   jaccard-eval nms predictions/ -o suppressed/ --by ioa --score-min 0.05
   jaccard-eval nms detections.csv -o soft.csv --soft gaussian --sigma 0.5
-  jaccard-eval nms detections.json -o suppressed.json --class-agnostic
-
-{EXIT_CODES}"""
+  jaccard-eval nms detections.json -o suppressed.json --class-agnostic"""
 
 
 def nms(
@@ -83,6 +80,7 @@ _show = section("Output")
 
 COMMAND = SectionedCommand(
     "nms",
+    group="Data",
     callback=nms,
     help="Suppress predictions that better ones of their image and class overlap, and write the rest.\n\n"
     "PRED is a file or folder of any format that can be written; the output is of the same format, with what an"

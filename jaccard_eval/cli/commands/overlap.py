@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import InputText
 from jaccard_eval.cli.options import (
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 ENCODINGS = ("xyxy", "xywh", "cxcywh")  # those of the kernels, in pixels
 MEASURES = ("iou", "ioa", "ioa-pred", "giou")  # those of `scale.overlap`, which loads NumPy
-EPILOG = f"""\b
+EPILOG = """\b
 Examples:
   jaccard-eval overlap 30,20,50,40 20,20,40,40
   jaccard-eval overlap 10,20,40,60 20,30,40,60 --box xywh -o pair.svg
@@ -44,9 +43,7 @@ Examples:
   jaccard-eval overlap 0,5,6,6 2,6,8,8 --box cxcywh --clip 0,0,12,12
   jaccard-eval overlap predictions.txt objects.txt --by ioa
   jaccard-eval overlap --gt gt.json --pred detections.json --image 000001.jpg
-  jaccard-eval overlap --gt gt.json --pred detections.json --image 000001.jpg --gt-index 0 --pred-index 2
-
-{EXIT_CODES}"""
+  jaccard-eval overlap --gt gt.json --pred detections.json --image 000001.jpg --gt-index 0 --pred-index 2"""
 
 
 def overlap(
@@ -126,6 +123,7 @@ _option = section("Boxes")
 
 COMMAND = SectionedCommand(
     "overlap",
+    group="Understand",
     callback=overlap,
     help="Show how two boxes overlap: IoU, coverage, distances, and a picture with the areas labelled.\n\n"
     "A is the prediction, B the ground truth: four numbers each, or files with a box per line for a matrix, or boxes of"

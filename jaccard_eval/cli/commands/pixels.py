@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import MAPS, InputPath
@@ -19,16 +18,14 @@ from jaccard_eval.errors import ExitCode
 from jaccard_eval.findings import FindingLog
 
 COLUMNS = ("name", "gt", "pred", *MAP_CLASS_METRICS)
-EPILOG = f"""\b
+EPILOG = """\b
 Examples:
   jaccard-eval pixels labels/ predictions/ --classes classes.txt --ignore 255
   jaccard-eval pixels SegmentationClass/ results/ --list val.txt --background 0
   jaccard-eval pixels gt.npy pred.npy --background 0 --drop-background gt
   jaccard-eval pixels camvid/labels/ camvid/out/ --colors label_colors.txt -o report.md
   jaccard-eval pixels ade20k/annotations/ out/ --reduce-zero --json | jq .metrics.mIoU
-  jaccard-eval pixels labels/ predictions/ --fail-under mIoU=0.7 --fail-under 'IoU[class=3]=0.5'
-
-{EXIT_CODES}"""
+  jaccard-eval pixels labels/ predictions/ --fail-under mIoU=0.7 --fail-under 'IoU[class=3]=0.5'"""
 
 
 def pixels(
@@ -75,6 +72,7 @@ _show = section("Output")
 
 COMMAND = SectionedCommand(
     "pixels",
+    group="Evaluate",
     callback=pixels,
     help="Evaluate label maps: per-class IoU (Jaccard index), precision, recall and Dice of pixels.\n\n"
     "GT and PRED are folders of PNG or .npy files, matched by name, or single files. A pixel's value is its class:"

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
@@ -32,15 +31,13 @@ from jaccard_eval.text import quoted_value
 from jaccard_eval.version import __version__
 
 WITHOUT_EFFECT = ("areas", "score")  # sizes are binned anew, and nothing is counted at a score
-EPILOG = f"""\b
+EPILOG = """\b
 Examples:
   jaccard-eval sensitivity gt.json detections.json
   jaccard-eval sensitivity gt.json detections.json --edges 16,32,96 --per-class
   jaccard-eval sensitivity labels/ predictions/ --images images/ --pixels 1,2,3 --noise 1,2 --seed 7
   jaccard-eval sensitivity gt.json detections.json -o scale.svg -o scale.csv --json
-  jaccard-eval sensitivity --exchange 441,1,9760 --exchange 441,1,88
-
-{EXIT_CODES}"""
+  jaccard-eval sensitivity --exchange 441,1,9760 --exchange 441,1,88"""
 
 
 def sensitivity(
@@ -98,6 +95,7 @@ _LENGTHS: dict[str, Any] = {"metavar": "PX,...", "callback": parsed_by(parse_num
 
 COMMAND = SectionedCommand(
     "sensitivity",
+    group="Understand",
     callback=sensitivity,
     help="Analyse what the size of objects does to the score.\n\n"
     "The same error in pixels costs a small object more. Says what each size loses to localisation, false positives and"

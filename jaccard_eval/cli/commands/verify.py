@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from jaccard_eval.cli import EXIT_CODES
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import FINDING_OPTIONS, OUTPUT_OPTIONS, PATH_OPTIONS, SectionedCommand
@@ -15,16 +14,14 @@ from jaccard_eval.cli.reading import two_sides
 from jaccard_eval.cli.run import as_errors, say_findings
 from jaccard_eval.findings import DataError, Severity
 
-EPILOG = f"""\b
+EPILOG = """\b
 Examples:
   jaccard-eval evaluate gt.json detections.json -o result.json
   jaccard-eval verify result.json --gt gt.json --pred detections.json
   jaccard-eval verify result.json gt.json detections.json --json
 
 Equal means equal to the last bit: inputs but for the order of their rows, rules, numbers. Another version of the tool
-is a warning. What is not the same ends with exit code 3.
-
-{EXIT_CODES}"""
+is a warning. What is not the same ends with exit code 3."""
 
 
 def verify(options: RunOptions, *, result: Path, paths: tuple[Path, ...]) -> None:
@@ -43,6 +40,7 @@ def verify(options: RunOptions, *, result: Path, paths: tuple[Path, ...]) -> Non
 
 COMMAND = SectionedCommand(
     "verify",
+    group="CI",
     callback=verify,
     help="Run a saved evaluation again, and say what is not the same.\n\n"
     "RESULT is the JSON document of 'evaluate'. Its own rules and options are used; GT and PRED are its inputs,"

@@ -32,4 +32,4 @@ def render(result: Reportable, options: ReportOptions) -> str:
     return json.dumps(badge, indent=2, ensure_ascii=True) + "\n"
 
 
-REPORTERS = (Reporter(names=("badge.json",), render=render),)
+REPORTERS = (Reporter(names=("badge.json",), about="badge for shields.io", render=render),)

@@ -37,10 +37,20 @@ def _cell(cell: str | float) -> str:
 
 
 REPORTERS = (
-    Reporter(suffixes=(".csv",), render=render, errors=True),
+    Reporter(suffixes=(".csv",), about="table", render=render, errors=True),
     # Tables of parts are looked for by name.
-    Reporter(names=("calibration.csv",), render=partial(render, name="calibration"), errors=True),
-    Reporter(names=("confusion.csv",), render=partial(render, name="confusion"), errors=True),
-    Reporter(names=("curves.csv",), render=partial(render, name="curves"), errors=True),
-    Reporter(names=("images.csv",), render=partial(render, name="images"), images=True),
+    Reporter(
+        names=("calibration.csv",),
+        about="scores against precision",
+        render=partial(render, name="calibration"),
+        errors=True,
+    ),
+    Reporter(names=("confusion.csv",), about="confusion matrix", render=partial(render, name="confusion"), errors=True),
+    Reporter(
+        names=("curves.csv",),
+        about="precision, recall and F1 by score",
+        render=partial(render, name="curves"),
+        errors=True,
+    ),
+    Reporter(names=("images.csv",), about="images by their cost", render=partial(render, name="images"), images=True),
 )

@@ -149,14 +149,14 @@ def _plain(name: str, longest: int = 200) -> str:
 REPORTERS = (
     Reporter(
         suffixes=(".png",),
-        about="where there are charts",
+        about="figure, if there are charts",
         render=partial(render, file_format="png"),
         requires=(LIBRARY,),
         errors=True,
     ),
     Reporter(
         suffixes=(".svg",),
-        about="where there are charts",
+        about="figure, if there are charts",
         render=partial(render, file_format="svg"),
         requires=(LIBRARY,),
         errors=True,

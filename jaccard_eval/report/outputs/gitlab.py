@@ -54,4 +54,4 @@ def _issues(checks: Iterable[Check]) -> Iterator[dict[str, Any]]:
 
 
 # By the name that GitLab's documentation gives it.
-REPORTERS = (Reporter(names=("gl-code-quality-report.json",), render=render),)
+REPORTERS = (Reporter(names=("gl-code-quality-report.json",), about="GitLab code quality report", render=render),)

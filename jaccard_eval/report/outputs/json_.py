@@ -26,4 +26,4 @@ def _encoded(value: Any, margin: str) -> str:
     return json.dumps(value, allow_nan=False, ensure_ascii=True)
 
 
-REPORTERS = (Reporter(suffixes=(".json",), render=render, errors=True),)
+REPORTERS = (Reporter(suffixes=(".json",), about="all numbers", render=render, errors=True),)

@@ -81,4 +81,4 @@ def _output(text: str) -> str:
     return f"<system-out>{xml_text(text)}</system-out>" if text else ""
 
 
-REPORTERS = (Reporter(suffixes=(".xml",), about="JUnit", render=render),)
+REPORTERS = (Reporter(suffixes=(".xml",), about="JUnit test report: gates and findings", render=render),)

@@ -79,6 +79,6 @@ def _side(boxes: BoxTable, side: str, metrics: DetectionMetrics) -> dict[str, An
     return arrays
 
 
-REPORTERS = (Reporter(suffixes=(".npz",), about="a run, to be compared", render=render),)
+REPORTERS = (Reporter(suffixes=(".npz",), about="saved run, for compare and gate", render=render),)
 
 SUFFIXES = REPORTERS[0].suffixes

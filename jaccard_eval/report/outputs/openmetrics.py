@@ -80,5 +80,5 @@ def _escaped(text: str) -> str:
 
 REPORTERS = (
     # metrics.txt is GitLab's default; any other .txt is the text report.
-    Reporter(suffixes=(".prom", ".om"), names=("metrics.txt",), about="OpenMetrics", render=render),
+    Reporter(suffixes=(".prom", ".om"), names=("metrics.txt",), about="OpenMetrics (Prometheus)", render=render),
 )

@@ -13,4 +13,4 @@ def render(result: Reportable, options: ReportOptions) -> str:
     return draw_page(build_report(result, options), options)
 
 
-REPORTERS = (Reporter(suffixes=(".txt",), render=render, errors=True),)
+REPORTERS = (Reporter(suffixes=(".txt",), about="text report", render=render, errors=True),)

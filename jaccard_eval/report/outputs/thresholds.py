@@ -37,4 +37,11 @@ def map_text(scores: Mapping[str, float]) -> str:
     return "\n".join(["{", ",\n".join(lines), "}"]) if lines else "{}"
 
 
-REPORTERS = (Reporter(names=("thresholds.json", "thresholds.yaml", "thresholds.yml"), render=render, errors=True),)
+REPORTERS = (
+    Reporter(
+        names=("thresholds.json", "thresholds.yaml", "thresholds.yml"),
+        about="best score per class",
+        render=render,
+        errors=True,
+    ),
+)

@@ -1,0 +1,43 @@
+"""``jaccard-eval help``: a topic, a command, or the section of a finding in docs/findings.md."""
+
+from __future__ import annotations
+
+import click
+
+from jaccard_eval.cli import COMMAND_TABLE, streams
+from jaccard_eval.cli.options import ListedCommand
+from jaccard_eval.cli.topics import TOPICS, finding_page
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import CODES
+from jaccard_eval.text import did_you_mean, quoted_value
+
+
+def show_help(topic: str | None) -> None:
+    """Run the command."""
+    root = click.get_current_context().find_root()
+    if topic is None:
+        text = root.get_help()
+    elif topic in TOPICS:
+        formatter = root.make_formatter()
+        TOPICS[topic].write(formatter)
+        text = formatter.getvalue().rstrip("\n")
+    elif (command := COMMAND_TABLE.get_command(root, topic)) is not None:
+        text = command.get_help(click.Context(command, info_name=topic, parent=root))
+    elif topic in CODES:
+        text = finding_page(topic, width=root.make_formatter().width)
+    else:
+        known = [*TOPICS, *COMMAND_TABLE.list_commands(root), *CODES]
+        meant = did_you_mean(topic, known) or f" Topics: {', '.join(TOPICS)}, a command, or the code of a finding."
+        raise UsageError(f"no help on {quoted_value(topic)}.{meant}")
+    streams.write_result(f"{text}\n")
+
+
+COMMAND = ListedCommand(
+    "help",
+    group="Help",
+    callback=show_help,
+    help="Explain a topic, a command, or the code of a finding.\n\nWithout TOPIC, show the commands and topics.",
+    short_help="Explain a topic, a command, or the code of a finding.",
+    options_metavar="[OPTIONS]",
+    params=[click.Argument(["topic"], required=False, metavar="[TOPIC|COMMAND|CODE]")],
+)

@@ -1,0 +1,135 @@
+"""What ``jaccard-eval help`` tells beside the help of commands: topics, and the sections of docs/findings.md."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from jaccard_eval.findings import CODES, STOPS
+from jaccard_eval.text import aligned
+
+# A wheel has the page inside the package (setup.py puts it there); a checkout has it among the docs.
+PAGES = (Path(__file__).parents[1] / "findings.md", Path(__file__).parents[2] / "docs" / "findings.md")
+EXIT_CODES = (
+    ("0", "Computed, and every gate passed."),
+    ("1", "A gate failed, and nothing else."),
+    ("2", "Usage or configuration, including its files: rules, baseline, names, slices, groups."),
+    ("3", "The data cannot be read or used."),
+    ("4", "Environment: cannot write, out of memory, an extra is not installed."),
+    ("5", "Internal error (a bug)."),
+    ("130", "Interrupted."),
+)
+
+
+def _write_outputs(formatter: click.HelpFormatter) -> None:
+    from jaccard_eval.report import describe_outputs  # looks for what there is
+
+    formatter.write_text("-o PATH (--output) also writes the result to a file. Repeatable; '-' is the standard output.")
+    by_suffix, by_name = describe_outputs()
+    for title, rows in (("By suffix", by_suffix), ("By file name", by_name)):
+        with formatter.section(title):
+            formatter.write_dl(rows)
+
+
+def _write_exit_codes(formatter: click.HelpFormatter) -> None:
+    formatter.write_dl(EXIT_CODES)
+
+
+def _write_metrics(formatter: click.HelpFormatter) -> None:
+    from jaccard_eval.data.metricref import BOXES, COCO_SUMMARY, METRICS
+
+    for title, is_listed in (("Boxes", True), ("Label maps ('jaccard-eval pixels')", False)):
+        rows = [
+            (metric.name, "; ".join([metric.meaning, *metric.aliases]))
+            for metric in METRICS.values()
+            if (BOXES in metric.of) is is_listed
+        ]
+        with formatter.section(title):
+            formatter.write_dl(rows)
+    with formatter.section("How to name one"):
+        formatter.write_dl(
+            [
+                (", ".join(COCO_SUMMARY[:3]), "all IoU thresholds, or one; also mAP, mAP50, mAP50-95, mAP@0.5"),
+                ("AP_small, AR100", "one area range, at most so many detections per image and class"),
+                ("AP50[class=dog]", "one class; also iou, area, max_dets: AP[iou=0.75,area=small]"),
+                ("F1[iou=0.5,score=0.4]", "at a score threshold, or at score=best-f1"),
+            ]
+        )
+
+
+def _write_protocols(formatter: click.HelpFormatter) -> None:
+    from jaccard_eval.data.known_protocols import RULES
+
+    def spread(numbers: Sequence[float]) -> str:
+        return f"{numbers[0]:g}" if len(numbers) == 1 else f"{numbers[0]:g}:{numbers[-1]:g} ({len(numbers)})"
+
+    rows = [("protocol", "IoU", "max dets", "interpolation", "areas", "ignored")]
+    for name, rules in RULES.items():
+        points = rules["recall_points"]
+        caps, areas = rules["max_dets"], [area for area, (_, high) in rules["areas"].items() if high < math.inf]
+        rows.append(
+            (
+                name,
+                spread(rules["iou_thresholds"]),
+                ",".join(map(str, caps)) or "no cap",
+                f"{points} points" if points else rules["interpolation"],
+                ",".join(areas) or "all",
+                ",".join(rules["ignored_flags"]),
+            )
+        )
+    formatter.write("\n".join(aligned(tuple(rows))) + "\n")
+    formatter.write_paragraph()
+    formatter.write_text("Choose one with --protocol; --iou, --max-dets and --areas replace its rules.")
+
+
+def _write_findings(formatter: click.HelpFormatter) -> None:
+    formatter.write_text("'jaccard-eval help CODE' explains a finding: what it means, how it happens, how to fix it.")
+    for title, codes in (("Stop the run unless allowed", STOPS), ("All others", sorted(CODES.difference(STOPS)))):
+        with formatter.section(title):
+            formatter.write(_filled("  ".join(codes), formatter.width, indent="  ") + "\n")
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What can be asked about beside commands and findings."""
+
+    about: str
+    write: Callable[[click.HelpFormatter], None]
+
+
+TOPICS = {
+    "outputs": Topic("What -o writes, by suffix and file name.", _write_outputs),
+    "exit-codes": Topic("What the exit code means.", _write_exit_codes),
+    "metrics": Topic("Metrics, and how to name one.", _write_metrics),
+    "protocols": Topic("Evaluation rules of each --protocol.", _write_protocols),
+    "findings": Topic("Codes of warnings and errors; 'help CODE' explains one.", _write_findings),
+}
+
+
+def finding_page(name: str, *, width: int) -> str:
+    """Return the section of a finding, wrapped but for lists, tables and messages, which stay as they are."""
+    page = next((path for path in PAGES if path.exists()), PAGES[0]).read_text(encoding="utf-8")
+    section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0].strip()
+    paragraphs = [name]
+    for paragraph in re.split(r"\n{2,}", section):
+        if paragraph.startswith("```"):
+            message = re.sub(r"^```\w*\n?", "", paragraph, flags=re.MULTILINE).rstrip()
+            paragraphs.append(textwrap.indent(message, "    "))
+        elif paragraph.lstrip().startswith(("* ", "- ", "|")):
+            paragraphs.append(paragraph)
+        else:
+            paragraphs.append(_filled(paragraph, width))
+    return "\n\n".join(paragraphs)
+
+
+def _filled(text: str, width: int, indent: str = "") -> str:
+    """Wrap at blanks only: codes and options stay whole."""
+    return textwrap.fill(
+        text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )

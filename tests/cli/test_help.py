@@ -1,0 +1,151 @@
+"""The help: short for each command, whole on request, and about topics, commands and findings."""
+
+import re
+from collections.abc import Callable
+
+import click
+import pytest
+
+from jaccard_eval.cli import COMMAND_TABLE, GROUPS, run
+from jaccard_eval.cli.options import ListedCommand, SectionOption
+from jaccard_eval.errors import ExitCode
+from jaccard_eval.findings import CODES
+
+CONTEXT = click.Context(COMMAND_TABLE)
+COMMANDS = {name: COMMAND_TABLE.get_command(CONTEXT, name) for name in COMMAND_TABLE.list_commands(CONTEXT)}
+Shown = Callable[..., str]
+
+
+@pytest.fixture
+def shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """What a command line that succeeds prints, on 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run_here(*argv: str) -> str:
+        assert run.run(argv) == 0
+        output = capsys.readouterr()
+        assert output.err == ""
+        return output.out
+
+    return run_here
+
+
+def listed_options(text: str) -> set[str]:
+    """The options that stand at the beginning of a line, each by its first long name."""
+    return set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_has_at_most_60_lines_of_80_columns(name: str, shown: Shown) -> None:
+    lines = shown(name, "--help").splitlines()
+    assert len(lines) <= 60
+    described = lines[: lines.index("  Examples:")] if "  Examples:" in lines else lines
+    assert max(map(len, described)) <= 80
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_lists_the_basic_options_and_the_whole_help_all_of_them(name: str, shown: Shown) -> None:
+    command = COMMANDS[name]
+    assert isinstance(command, ListedCommand)
+    options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
+    assert all(isinstance(option, SectionOption) for option in options)
+    long_names = {option: next(text for text in option.opts if text.startswith("--")) for option in options}
+    basic = {text for option, text in long_names.items() if isinstance(option, SectionOption) and option.basic}
+    assert listed_options(shown(name, "--help")) == basic | {"--help"}
+    assert listed_options(shown(name, "--help-all")) == {*long_names.values(), "--help"}
+
+
+def test_evaluate_has_about_thirty_basic_options(shown: Shown) -> None:
+    assert 20 <= len(listed_options(shown("evaluate", "--help"))) <= 32
+
+
+def test_every_command_is_listed_once_in_a_group_with_a_whole_sentence(shown: Shown) -> None:
+    text = shown("--help")
+    assert re.findall(rf"^({'|'.join(GROUPS)}):$", text, re.MULTILINE) == list(GROUPS)
+    for name, command in COMMANDS.items():
+        assert isinstance(command, ListedCommand)
+        rest = text.partition(f"\n{command.group}:\n")[2].partition("\n\n")[0]
+        (line,) = [line for line in rest.splitlines() if line.split()[0] == name]
+        assert line.endswith(".")
+    assert "..." not in text.replace("COMMAND [ARGS]...", "")
+
+
+def test_the_help_of_a_command_can_be_asked_for_by_name(shown: Shown) -> None:
+    assert shown("help", "evaluate") == shown("evaluate", "--help")
+    assert shown("help") == shown("--help")
+
+
+def test_the_topic_of_exit_codes_lists_each(shown: Shown) -> None:
+    numbers = [line.split()[0] for line in shown("help", "exit-codes").splitlines() if not line.startswith("  ")]
+    assert numbers == [*(str(int(code)) for code in ExitCode)]
+
+
+@pytest.mark.parametrize("topic", ["outputs", "metrics", "protocols", "findings"])
+def test_a_topic_of_the_help_fits_the_terminal(topic: str, shown: Shown) -> None:
+    lines = shown("help", topic).splitlines()
+    assert len(lines) > 5
+    assert topic == "protocols" or max(map(len, lines)) <= 80
+
+
+def test_every_finding_is_explained_from_the_page_of_findings(shown: Shown) -> None:
+    for code in sorted(CODES):
+        text = shown("help", code)
+        assert text.startswith(f"{code}\n\n")
+        assert "\nFix: " in text
+        assert f"[{code}]: " in text
+        assert "```" not in text
+    assert "corners (`xyxy`) read as" in " ".join(shown("help", "box-encoding").split())
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("exit-code", "no help on 'exit-code'. Did you mean 'exit-codes'?"),
+        ("box-encodng", "Did you mean 'box-encoding'"),
+        ("evalaute", "Did you mean 'evaluate'?"),
+        ("zzz", "Topics: outputs, "),
+    ],
+)
+def test_an_unknown_topic_is_refused_with_those_that_are_near(
+    word: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run.run(["help", word]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "ending"),
+    [
+        ("--bogus", "No such option '--bogus'."),
+        ("--protocl", "No such option '--protocl'. Did you mean --protocol?"),
+        ("--per-clas", "No such option '--per-clas'. Did you mean --per-class?"),
+        ("--classs", "Did you mean --classes"),
+        ("-z", "No such option '-z'."),
+    ],
+)
+def test_an_unknown_option_is_compared_without_its_dashes(
+    option: str, ending: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run.run(["evaluate", "a", "b", option]) == 2
+    first = capsys.readouterr().err.splitlines()[0]
+    assert ending in first
+    assert ("Did you mean" in first) is ("Did you mean" in ending)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+@pytest.mark.parametrize("argv", [["--conf", "0.4"], ["--conf=0.4"], ["--conf"]])
+def test_conf_is_refused_with_the_options_to_use_instead(
+    command: str, argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run.run([command, "a", "b", "c", *argv]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("error: --conf was removed; use --score for ")
+    assert "--score-min to filter predictions" in message
+
+
+def test_nothing_to_do_shows_the_help_and_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run.run([]) == 2
+    shown_text = capsys.readouterr()
+    assert shown_text.out == ""
+    assert shown_text.err.startswith("Usage: jaccard-eval ")
+    assert "error:" not in shown_text.err
