@@ -27,13 +27,13 @@ def require_free(path: Path, inputs: Sequence[Path], *, replace: bool) -> None:
         origin = Path(os.path.realpath(source))
         if target == origin or target in origin.parents or (origin in target.parents and origin.is_dir()):
             raise UsageError(
-                f"output {quoted_value(str(path))} and input {quoted_value(str(source))} must not lie in each other"
+                f"output {quoted_value(str(path))} and input {quoted_value(str(source))} must not contain each other"
             )
     with explained(path):
         if target.exists() and not (target.is_file() or target.is_dir()):
             raise UsageError(f"output {quoted_value(str(path))} is neither a file nor a folder")
         if target.exists() and not replace:
-            raise UsageError(f"output {quoted_value(str(path))} exists; it is replaced with --force only")
+            raise UsageError(f"output {quoted_value(str(path))} exists; replace it with --force")
         probe(target)
 
 
@@ -42,14 +42,14 @@ def replace_file(path: Path, data: bytes) -> None:
     target = Path(os.path.realpath(path))
     with contextlib.ExitStack() as cleanup, explained(path):
         if target.is_dir():
-            raise IsADirectoryError(0, "it is a folder; name a file inside it")
+            raise IsADirectoryError(0, "it is a folder; pass a file inside it")
         write_aside(target, data, cleanup).replace(target)
 
 
 def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
     """Write a folder of files, by relative path, or leave what was there.
 
-    The files are not forced to the disk one by one, which takes minutes for thousands of them.
+    The files are not forced to the disk one by one, as thousands of them would need minutes.
     """
     target = Path(os.path.realpath(path))
     with contextlib.ExitStack() as cleanup, explained(path):
@@ -96,8 +96,8 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def write_message(path: Path, error: OSError) -> str:
-    """Say that an output cannot be written, and why."""
-    way_out = "it is an address; write a file and upload that" if is_address(path) else "make the folder first"
+    """Return the error of an output that cannot be written, with the reason."""
+    way_out = "it is a URL; write a file and upload that" if is_address(path) else "create the folder first"
     fix = f"; {way_out}" if isinstance(error, FileNotFoundError) else ""
     return f"cannot write {quoted_value(as_given(path))}: {reason_of(error)}{fix}"
 
@@ -113,7 +113,7 @@ def _mode_of(target: Path) -> int:
 
 def _refuse_loss(path: Path, target: Path, files: Mapping[str, bytes]) -> None:
     if target.is_file():
-        raise NotADirectoryError(0, "it is a file, and a folder is to be written")
+        raise NotADirectoryError(0, "it is a file; the output is a folder")
     names = (
         entry.relative_to(target).as_posix() for entry in target.rglob("*") if entry.is_symlink() or not entry.is_dir()
     )

@@ -8,7 +8,7 @@ from types import ModuleType
 
 
 class ExitCode(enum.IntEnum):
-    """What a process tells its caller; never overlapping."""
+    """Exit codes of the process; they never overlap."""
 
     OK = 0
     GATE_FAILED = 1

@@ -1,4 +1,4 @@
-"""Exceptions, exit codes and findings: how the project says what is wrong with an input.
+"""Exceptions, exit codes and findings: how the project reports what is wrong with an input.
 
 A *finding* is one kind of problem (code, severity, fix) with a count and its first few examples, each with its
 place. Loaders collect findings in a :class:`FindingLog`, so that all problems of an input are reported in one pass.
@@ -67,14 +67,14 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One kind of problem in an input, with its count, its first examples and how to mend it."""
+    """One kind of problem in an input, with its count, its first examples and how to fix it."""
 
     severity: Severity
     code: str  # stable, in kebab-case; each is explained in docs/findings.md
     count: int
     examples: tuple[Example, ...]  # the first few
     fix: str = ""
-    # One line about all occurrences, where there is more to say than their first one says.
+    # One line about all occurrences, where the first one alone is not enough.
     summary: str = ""
     table: Rows = ()  # evidence, shown below the message; the first row is the header
 
@@ -129,7 +129,7 @@ class FindingLog:
         self._add(Severity.WARNING, code, [Example(where, detail)], fix, table=table)
 
     def note(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
-        """Record what was decided or assumed."""
+        """Record how the input was read, or what was assumed."""
         self._add(Severity.NOTE, code, [Example(where, detail)], fix, table=table)
 
     def add_one(
@@ -202,7 +202,7 @@ class FindingLog:
         where = examples[0].where
         field_name = (where.field or "").partition("[")[0]  # bbox[0] and bbox[3] are of one kind
         key = (severity, code, where.path, field_name)
-        # What is to be said of a group is what its first finding says.
+        # The first finding of a group gives its fix, summary and table.
         if key not in self._groups:
             self._groups[key] = Finding(severity, code, 0, (), fix, summary, table), []
         kept = self._groups[key][1]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     PathText = str  # as a document has it: msgspec, which reads it, takes the annotations at their word
 
-BY_FOLDER = "folder"  # what images may be grouped by, beside a file
+BY_FOLDER = "folder"  # what images may be grouped by, if not by a file
 BEST_F1 = "best-f1"  # the score of an operating point that is found rather than given
 
 
@@ -53,7 +53,7 @@ class Bootstrap:
         for name, least in (("n_resamples", 2), ("rng", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise UsageError(f"{name} must be a whole number from {least} on, got {value}")
+                raise UsageError(f"{name} must be a whole number >= {least}, got {value}")
         if not 0 < self.confidence_level < 1:
             raise UsageError(f"confidence_level must be between 0 and 1, got {self.confidence_level}")
         if self.group_by is not None:
@@ -68,7 +68,7 @@ class Slice:
     ----------
     name : str
     patterns : tuple of str
-        Names of images, or globs of names, in which ``*`` also stands for slashes.
+        Names of images, or globs of names, in which ``*`` also matches slashes.
     exact : bool
         Whether the patterns are names and nothing else, as those of a file are.
     """
@@ -91,7 +91,7 @@ class ReadOptions:
     names : tuple of str, optional
         Class names by index.
     images : path, optional
-        The folder of pictures, for their list and sizes; one that is listed already will do as well.
+        The folder of images, for their list and sizes; a folder that was listed already works too.
     columns : str, optional
         Column layout of text files, such as "box-conf"; of tables which column is what, "class=palm_class,score=p", by
         the usual name of each (image, class, score, bbox, xmin, ...). Quote a part with a comma, as in CSV.
@@ -106,7 +106,7 @@ class ReadOptions:
         What was done to the images that boxes in pixels are of: "letterbox:640", "letterbox:640x512" (width, height),
         "stretch:640x512" or a factor, "scale:0.5". They are mapped back when both sides meet.
     drop_inverted : bool
-        Leave out boxes of negative width or height, such as corners in the wrong order.
+        Drop boxes of negative width or height, such as corners in the wrong order.
     """
 
     role: str = "gt"
@@ -158,16 +158,18 @@ class SideOptions:
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for code in self.allow:
             if code not in CODES:
-                hint = did_you_mean(str(code), CODES) or " docs/findings.md lists all."
-                raise UsageError(f"allow: {quoted_value(code)} is not the code of a finding.{hint}")
+                hint = did_you_mean(str(code), CODES) or " docs/findings.md lists them all."
+                raise UsageError(f"allow: {quoted_value(code)} is not a finding code.{hint}")
         require_numbers(score_min=self.score_min, nms=self.nms)
         if self.images_in_common and self.extra_images == "empty":
-            raise UsageError("images_in_common leaves extra images out, extra_images='empty' counts them: give one")
+            raise UsageError(
+                "images_in_common ignores extra images, extra_images='empty' counts them: pass one of them"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluateOptions(SideOptions):
-    """All that `evaluate` takes beside the two sides and the protocol."""
+    """All that `evaluate` takes besides the two sides and the protocol."""
 
     score: float | str | None = None
     errors: bool = False
@@ -184,11 +186,11 @@ class EvaluateOptions(SideOptions):
 
 
 def to_document(options: EvaluateOptions) -> dict[str, Any]:
-    """Return the options that change what a result says, as JSON has them; what was left at its default is left out."""
-    # What kinds of errors there are, and the worst images, are seen by the parts of the document that tell them.
-    beside = ("errors", "worst_images")
-    recorded = {name: _plain(value) for name, value in changed(options).items() if name not in beside}
-    # Codes that --strict alone would refuse are no matter of the result.
+    """Return the options that change the numbers, as JSON has them; without those at their defaults."""
+    # Whether errors and worst images were asked for shows in their parts of the document.
+    in_parts = ("errors", "worst_images")
+    recorded = {name: _plain(value) for name, value in changed(options).items() if name not in in_parts}
+    # Codes that only --strict refuses do not belong to the result.
     recorded["allow"] = [code for code in options.allow if code in STOPS]
     return {name: value for name, value in recorded.items() if value not in ([], {})}
 
@@ -213,7 +215,7 @@ def _plain(value: Any) -> Any:
 
 
 def require_numbers(**options: float | str | None) -> None:
-    """Refuse what is no finite number; None means: not given."""
+    """Refuse anything but a finite number; None means: not given."""
     for name, value in options.items():
         if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
             or_word = f" or {BEST_F1!r}" if name == "score" else ""

@@ -268,7 +268,7 @@ def test_data_that_is_loaded_is_passed_through(write_json: Writer) -> None:
 def test_loading_finds_the_format_or_takes_the_one_that_is_named(write_json: Writer) -> None:
     path = write_json("gt.json", _coco((1, 1, BOX)))
     assert load(path).format == load(str(path), format_name="coco").format == "coco"
-    with pytest.raises(UsageError, match=r"unknown format 'coca'; known are .*coco.*Did you mean 'coco'"):
+    with pytest.raises(UsageError, match=r"unknown format 'coca'; choose from .*coco.*Did you mean 'coco'"):
         load(path, format_name="coca")
 
 

@@ -70,7 +70,7 @@ def test_what_exists_is_replaced_on_request_only(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
     require_free(tmp_path / "b", [], replace=False)
     require_free(tmp_path / "a", [], replace=True)
-    with pytest.raises(UsageError, match="exists; it is replaced with --force only"):
+    with pytest.raises(UsageError, match="exists; replace it with --force"):
         require_free(tmp_path / "a", [], replace=False)
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
 
@@ -79,13 +79,13 @@ def test_what_exists_is_replaced_on_request_only(tmp_path: Path) -> None:
 def test_an_output_must_not_touch_an_input(output: str, tmp_path: Path) -> None:
     (tmp_path / "labels").mkdir()
     (tmp_path / "alias").symlink_to("labels")
-    with pytest.raises(UsageError, match="must not lie in each other"):
+    with pytest.raises(UsageError, match="must not contain each other"):
         require_free(tmp_path / output, [tmp_path / "labels"], replace=True)
 
 
 def test_a_missing_folder_and_a_fifo_are_refused_before_anything_is_computed(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(MachineError, match="make the folder first"):
+    with pytest.raises(MachineError, match="create the folder first"):
         require_free(tmp_path / "missing/a", [], replace=False)
     with pytest.raises(UsageError, match="neither a file nor a folder"):
         require_free(tmp_path / "fifo", [], replace=True)

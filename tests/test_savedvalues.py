@@ -163,8 +163,8 @@ def test_all_that_is_wrong_is_said_at_once(whole: Document) -> None:
     changed = put(put(put(whole, "metrics.AP", 7), "support.AP", -1), "per_class[0].gt", "2")
     assert find_faults(changed) == [
         ("metrics.AP", "expected a number from 0 to 1, got 7"),
-        ("per_class[0].gt", "expected a whole number from 0 on, got the text '2'"),
-        ("support.AP", "expected a whole number from 0 on, got -1"),
+        ("per_class[0].gt", "expected a whole number >= 0, got the text '2'"),
+        ("support.AP", "expected a whole number >= 0, got -1"),
     ]
 
 
@@ -174,7 +174,7 @@ def test_rates_and_counts_have_no_upper_bound(whole: Document) -> None:
         cell |= {"metric": metric, "value": value}
         assert find_faults(whole) == []
     cell |= {"metric": "FPPI[score=0.5]", "value": -0.5}
-    assert find_faults(whole) == [("gates[0].cells[0].value", "expected a number from 0 on, got -0.5")]
+    assert find_faults(whole) == [("gates[0].cells[0].value", "expected a number >= 0, got -0.5")]
 
 
 def test_a_share_may_exceed_1_by_rounding(whole: Document) -> None:

@@ -175,7 +175,7 @@ def _format_name(name: str) -> str:
     known = _format_names()
     if name not in known:
         raise UsageError(
-            f"unknown format {quoted_value(name)}; known are {', '.join(known)}.{did_you_mean(name, known)}"
+            f"unknown format {quoted_value(name)}; choose from {', '.join(known)}.{did_you_mean(name, known)}"
         )
     return name
 

@@ -123,7 +123,7 @@ def _note_adapted(gt: Dataset, pred: Dataset, match: ImageMatch, findings: Findi
 def _require_known(purpose: str, way: str, known: Sequence[str]) -> None:
     if way not in known:
         raise UsageError(
-            f"unknown way to {purpose}: {quoted_value(way)}; known are {', '.join(known)}.{did_you_mean(way, known)}"
+            f"unknown way to {purpose}: {quoted_value(way)}; choose from {', '.join(known)}.{did_you_mean(way, known)}"
         )
 
 
@@ -377,7 +377,7 @@ def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable
             Where(side.path),
             f"boxes of resized images are mapped back by the sizes of these, but the width and height of"
             f" {pluralise(len(unknown), 'image')} are not known: {names}",
-            fix="Give the pictures with --images DIR.",
+            fix="Pass the image folder with --images DIR.",
         )
     with np.errstate(over="ignore"):
         mapped = resizing.mapped_back(boxes, sizes)
@@ -460,7 +460,7 @@ def _to_pixels(
             f"boxes are normalised and the other side is in pixels, but the width and height of "
             f"{pluralise(len(unknown), 'image')} are not known: {names}"
         )
-        where, fix = Where(side.path), "Give the pictures with --images DIR."
+        where, fix = Where(side.path), "Pass the image folder with --images DIR."
         if not side.units_guessed:
             raise DataError.single("size-unknown", where, detail, fix=fix)
         findings.warning("units-mixed", where, f"{detail}; compared as if they were pixels", fix=fix)

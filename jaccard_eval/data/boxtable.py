@@ -146,7 +146,7 @@ class BoxTable:
         n = len(xywh)
         unknown = set(columns) - _OPTIONAL_COLUMNS
         if unknown:
-            raise UsageError(f"unknown columns {sorted(unknown)}; known are {sorted(_OPTIONAL_COLUMNS)}")
+            raise UsageError(f"unknown columns {sorted(unknown)}; choose from {sorted(_OPTIONAL_COLUMNS)}")
         if shapes is not None and len(shapes) != n:
             raise UsageError(f"there are {len(shapes)} shapes; expected {n}, one per box")
         flags: dict[str, Any] = {name: _column(columns.get(name), n, np.bool_, name) for name in FLAGS}
@@ -217,7 +217,7 @@ def to_xywh(boxes: FloatArray, encoding: str) -> FloatArray:
         if encoding == "cxcywh":
             return np.concatenate((boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, 2:]), axis=1)
         if encoding not in CORNER_ORDER:
-            raise UsageError(f"unknown box encoding {encoding!r}; known are {', '.join(ENCODINGS)}")
+            raise UsageError(f"unknown box encoding {encoding!r}; choose from {', '.join(ENCODINGS)}")
         left, top, right, bottom = boxes[:, CORNER_ORDER[encoding]].T
         return np.stack((left, top, right - left, bottom - top), axis=1)
 

@@ -32,7 +32,7 @@ def rows_of_named(name: str, gt: LabelMap, pred: LabelMap) -> RowArray:
     if name not in NAMED_MAPS:
         known = class_map_names()
         raise UsageError(
-            f"unknown class map {quoted_value(name)}; known are {', '.join(known)}.{did_you_mean(name, known)}"
+            f"unknown class map {quoted_value(name)}; choose from {', '.join(known)}.{did_you_mean(name, known)}"
         )
     return np.fromiter(NAMED_MAPS[name](gt, pred), dtype=np.int32, count=len(pred))
 

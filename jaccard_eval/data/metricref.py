@@ -216,7 +216,7 @@ def split_ref(text: str) -> tuple[str, dict[str, str | float | int]]:
         if key not in QUALIFIERS:
             known = ", ".join(QUALIFIERS)
             raise UsageError(
-                f"metric {quoted_value(text)}: unknown key {quoted_value(key)}; known are "
+                f"metric {quoted_value(text)}: unknown key {quoted_value(key)}; choose from "
                 f"{known}.{did_you_mean(key, QUALIFIERS)}"
             )
         found.append((key, _parse_value(key, match["value"], text)))
@@ -326,7 +326,7 @@ def _parse_head(head: str, text: str) -> dict[str, str | float | int | None]:
     if match is None or (match["number"] and number is None):
         known = (*BOX_METRICS, *COCO_SUMMARY)
         raise UsageError(
-            f"unknown metric {quoted_value(text)}; known are {', '.join(BOX_METRICS)}.{suggest_metric(head, known)}"
+            f"unknown metric {quoted_value(text)}; choose from {', '.join(BOX_METRICS)}.{suggest_metric(head, known)}"
         )
     fields: dict[str, str | float | int | None] = {"name": match["name"], "area": match["area"]}
     if number and match["number"]:

@@ -163,7 +163,7 @@ def get_protocol(name: str) -> Protocol:
     """
     if name not in PROTOCOLS:
         known = ", ".join(PROTOCOLS)
-        raise UsageError(f"unknown protocol {quoted_value(name)}; known are {known}.{did_you_mean(name, PROTOCOLS)}")
+        raise UsageError(f"unknown protocol {quoted_value(name)}; choose from {known}.{did_you_mean(name, PROTOCOLS)}")
     return PROTOCOLS[name]
 
 

@@ -79,14 +79,14 @@ def _flag(value: Any, place: str) -> Iterator[Fault]:
 def _count(value: Any, place: str, *, least: int = 0) -> Iterator[Fault]:
     # True and False are whole numbers to Python, and not to JSON.
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        yield place, f"expected a whole number from {least} on, got {_seen(value)}"
+        yield place, f"expected a whole number >= {least}, got {_seen(value)}"
 
 
 def _number(value: Any, place: str, *, low: float = -math.inf, high: float = math.inf) -> Iterator[Fault]:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     # Asked this way round, NaN fails as well.
     if not is_number or not low - ROUNDING <= value <= high + ROUNDING:
-        bounds = "" if math.isinf(low) else f" from {low:g} on" if math.isinf(high) else f" from {low:g} to {high:g}"
+        bounds = "" if math.isinf(low) else f" >= {low:g}" if math.isinf(high) else f" from {low:g} to {high:g}"
         yield place, f"expected a number{bounds}, got {_seen(value)}"
 
 

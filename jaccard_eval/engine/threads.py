@@ -46,7 +46,7 @@ def map_in_order(
 
 def usable_processors() -> int:
     """Return how many processors this process may use, which a container or ``taskset`` may have limited."""
-    # Not every system says which ones a process may use.
+    # Not every system reports which ones a process may use.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -107,7 +107,7 @@ def format_module(name: str) -> FormatModule:
     if name in foreign:
         return importlib.import_module(foreign[name])
     known = format_names()
-    raise UsageError(f"unknown format {quoted_value(name)}; known are {', '.join(known)}.{did_you_mean(name, known)}")
+    raise UsageError(f"unknown format {quoted_value(name)}; choose from {', '.join(known)}.{did_you_mean(name, known)}")
 
 
 def detect_format(path: Path) -> str:

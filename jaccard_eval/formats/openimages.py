@@ -133,7 +133,9 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     sizes = None if dataset.units == "norm" else dataset.images.sizes[boxes.image]
     if sizes is not None and not np.isfinite(sizes).all():
         detail = "Open Images holds fractions, but boxes are in pixels and image sizes unknown"
-        raise DataError.single("size-unknown", Where(dataset.path), detail, fix="Give the pictures with --images DIR.")
+        raise DataError.single(
+            "size-unknown", Where(dataset.path), detail, fix=("Pass the image folder with --images DIR.")
+        )
     coords, exact = exact_coords(boxes.xywh, "xxyy", sizes)
     report_rounded(exact, path, findings)
     report_losses(dataset, path, findings, ("group_of",))

@@ -26,7 +26,7 @@ PairChoice = npt.NDArray[np.int32]
 class MatchProblem:
     """What detections compete for."""
 
-    # Sorted by detection; a detection's row says when it is served, within its image and class.
+    # Sorted by detection; a detection's row is its turn within its image and class.
     pairs: Pairs
     thresholds: FloatArray  # (T,)
     # Ground truth that does not count, by area range, (A, n_gt): wanted only where nothing that counts is free.

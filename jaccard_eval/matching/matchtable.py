@@ -33,8 +33,8 @@ from jaccard_eval.similarity import Similarity
 class MatchTable:
     """Detections with what they matched, and the ground truth they were matched against; where they lie is not here.
 
-    Detections stand in *class order*: by class, then score descending, then image (or file order, as the protocol
-    says). Axes: K classes, A area ranges, T IoU thresholds.
+    Detections stand in *class order*: by class, then score descending, then image (or file order, by
+    the protocol). Axes: K classes, A area ranges, T IoU thresholds.
     """
 
     protocol: Protocol

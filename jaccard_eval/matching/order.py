@@ -18,7 +18,7 @@ DENSE_TABLE_CELLS = 1 << 20  # a table over all (class, image) keys is used up t
 
 def stable_order(keys: npt.NDArray[np.integer]) -> IntArray:
     """Return the stable ascending order of non-negative integer keys."""
-    # Exports are mostly grouped by image already, and one pass over the keys is cheap beside any sort.
+    # Exports are mostly grouped by image already, and one look at all keys is cheap compared with any sort.
     if (keys[1:] >= keys[:-1]).all():
         return np.arange(len(keys))
     # A radix sort, 16 bits at a time, the lowest first: NumPy sorts integers of 16 bits by counting them, and a pass
@@ -48,12 +48,12 @@ def lengths_of_runs(starts: BoolArray) -> tuple[IntArray, IntArray]:
 
 
 def labels_of(table: BoxTable, protocol: Protocol) -> IntArray:
-    """Return the class of each box as far as matching tells classes apart; int64, as keys made of it outgrow int32."""
+    """Return the class of each box as far as matching distinguishes classes; int64, as its keys outgrow int32."""
     return np.zeros(len(table), dtype=np.int64) if protocol.class_agnostic else table.label.astype(np.int64)
 
 
 def rank_detections(pred: BoxTable, protocol: Protocol, n_images: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Put predictions in class order and leave out those beyond the protocol's largest cap.
+    """Put predictions in class order and drop those beyond the protocol's largest cap.
 
     Returns for each one kept its row in `pred`, its key ``class · n_images + image``, and its rank within that key.
     """

@@ -35,7 +35,7 @@ class Ranking:
     score: FloatArray
     # Detections that are false positives if they match nothing, (A, n); those of another size are ignored.
     in_range: BoolArray
-    # The detections that could match anything, (c,), ascending; all others count as `in_range` says.
+    # The detections that could match anything, (c,), ascending; all others count by `in_range`.
     candidate: IntArray
     # Candidates that are true positives, and those that are true or false positives; the others are ignored. (A, T, c)
     hits: BoolArray

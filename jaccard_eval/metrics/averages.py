@@ -18,7 +18,7 @@ from jaccard_eval.text import did_you_mean, quoted_value
 
 # Thresholds that are no further apart are one: they are written with two decimals, and computed by linspace.
 SAME_IOU = 1e-9
-# Of an interval over the orders of ties that is not worth telling.
+# Of an interval over the orders of ties that is too narrow to mention.
 WIDEST = 1e-6
 
 
@@ -70,7 +70,7 @@ class Axes:
             return 0
         if ref.area not in names:
             raise UsageError(
-                f"metric {quoted_value(str(ref))}: unknown area range {quoted_value(ref.area)}; known are "
+                f"metric {quoted_value(str(ref))}: unknown area range {quoted_value(ref.area)}; choose from "
                 f"{', '.join(names)}."
                 f"{did_you_mean(ref.area, names)}"
             )
@@ -112,7 +112,7 @@ class Averages:
         self._precision: dict[tuple[int, int], FloatArray] = {}
 
     def mean(self, ref: MetricRef) -> float:
-        """Average of an AP or AR over what it is taken over; classes without ground truth are left out, NaN if all."""
+        """Average of an AP or AR; classes without ground truth do not count, NaN if none has any."""
         label = self.axes.label(ref)
         values = self._values(ref)
         chosen = values if label is None else values[..., label]

@@ -3,8 +3,8 @@
 Interpolated precision changes only at true positives, so only those are visited. The arithmetic follows pycocotools to
 the last bit: ``rc = tp / npig``, ``pr = tp / ((fp + tp) + eps)``, recall values looked up with ``searchsorted(left)``.
 
-Curves may count every image as often as its weight says, which is what resampling of images evaluates. An image of
-weight w stands for w copies of it that were matched alike, and copies of a detection stand next to each other in the
+Curves may count every image as often as its weight, which is what resampling of images evaluates. An image of
+weight w counts as w copies of it that were matched alike, and copies of a detection stand next to each other in the
 ranking. No row is repeated: counts become sums of weights. Between the copies of one true positive precision only
 rises, so the precision at the last copy is that of all of them; weights of 1 give the plain curves bit for bit.
 
@@ -104,7 +104,7 @@ class Steps:
         """Highest precision at or beyond each recall value, shape (T, R, K)."""
         at = self.first_reaching(grid)
         # A grid begins with 0, which the first hit of any weight reaches; hits before it have precision 0. So what is
-        # found up to the next place is that of one class alone, but for values that it does not reach.
+        # found up to the next place is that of one class alone, except for values that it does not reach.
         until_next = np.maximum.reduceat(self.precision, at.ravel()).reshape(at.shape)
         until_next[at == self.stop[:, :, None]] = 0
         # The envelope: from the highest recall down, precision never falls. Means are later taken over memory in the
@@ -136,7 +136,7 @@ class Steps:
 class Curves:
     """Curves of a ranking; everything is computed when asked for, NaN where a class has no ground truth.
 
-    `weights` (n_images,) say how often each image counts, from 0 on; once unless given. `hits_first` puts the hits of
+    `weights` (n_images,) are how often each image counts, from 0 on; once unless given. `hits_first` puts the hits of
     each tie before everything else in it, or behind; they stay where they stand unless given.
     """
 
@@ -218,7 +218,7 @@ class Curves:
         ranking = self.ranking
         n, in_range = ranking.n_labels, ranking.in_range[ALL_SIZES]
         label = ranking.label[ranking.candidate]
-        # What is no candidate counts alike at every threshold, so that it is counted once.
+        # A detection that is not a candidate counts alike at every threshold, so that it is counted once.
         unmatched = np.bincount(ranking.label[in_range], minlength=n)
         unmatched -= np.bincount(label[in_range[ranking.candidate]], minlength=n)
         return unmatched + np.stack([np.bincount(label[counts], minlength=n) for counts in ranking.counts[ALL_SIZES]])
@@ -282,7 +282,7 @@ class Curves:
     def counts_at(self, threshold: int, label: int | None, score: float) -> tuple[int, int, int]:
         """Count true positives, false positives and misses at a score.
 
-        Matching goes by descending score, so leaving out the detections below a score changes no match above it.
+        Matching goes by descending score, so dropping the detections below a score changes no match above it.
         """
         if self._weights is None:
             tp, counted, positives = map(len, self._plan.images_at(threshold, label, score))

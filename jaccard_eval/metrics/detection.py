@@ -51,7 +51,7 @@ class DetectionMetrics:
     def value(self, ref: MetricRef) -> MetricValue:
         """Measure any metric reference; raise a UsageError for what is not part of this evaluation."""
         if METRICS[ref.name].kind == "average":
-            # Names are looked up before anything is computed, so that a misspelt one says so at once.
+            # Names are looked up before anything is computed, so that a misspelt one fails at once.
             label = self.axes.label(ref)
             area = self.axes.area(ref)
             if area != ALL_SIZES and not self.area_known:
@@ -88,7 +88,8 @@ class DetectionMetrics:
 
     def operating_points(self, score: float | str) -> tuple[OperatingPoint, ...]:
         """Count at a score (or at each one's best F1) for all classes pooled, then each class; at every IoU."""
-        # With one class the pooled rows would say the same twice. A best score is that of each row's own threshold.
+        # With one class the pooled rows would repeat the same numbers. A best score is that of each row's own
+        # threshold.
         labels: list[int | None] = [None, *range(self.table.n_labels)] if self.table.n_labels > 1 else [None]
         thresholds = range(len(self.protocol.iou_thresholds))
         return tuple(operating_point(self.curves, self.axes, t, k, score) for t in thresholds for k in labels)
@@ -176,7 +177,7 @@ def match_sides(sides: Sides, protocol: Protocol) -> DetectionMetrics:
             "size-unknown",
             Where(sides.gt.path),
             f"protocol {protocol.name} adds a pixel to every side, but boxes are normalised and image sizes unknown",
-            fix="Give the pictures with --images DIR.",
+            fix="Pass the image folder with --images DIR.",
         )
     shapes = KINDS[protocol.iou_type].shapes
     for side, boxes in ((sides.gt, aligned.gt), (sides.pred, aligned.pred)):

@@ -75,7 +75,7 @@ class Archive:
             return default
         value = str(self.arrays[name])
         if value not in known:
-            self.fault(name, f"is {quoted_value(value)}; known are {', '.join(known)}", "Save one of these words.")
+            self.fault(name, f"is {quoted_value(value)}; choose from {', '.join(known)}", "Save one of these words.")
             return default
         return value
 

@@ -135,7 +135,9 @@ def require_pixels(dataset: Dataset, what: str) -> None:
     """Raise a DataError unless the boxes are in pixels, for a format that holds nothing else."""
     if dataset.units != "px":
         detail = f"{what} holds pixels, but boxes are normalised and image sizes unknown"
-        raise DataError.single("size-unknown", Where(dataset.path), detail, fix="Give the pictures with --images DIR.")
+        raise DataError.single(
+            "size-unknown", Where(dataset.path), detail, fix=("Pass the image folder with --images DIR.")
+        )
 
 
 def report_rounded(exact: BoolArray, path: Path, findings: FindingLog) -> None:

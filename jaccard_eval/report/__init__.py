@@ -89,7 +89,7 @@ def reporter_for(name: str) -> Reporter:
         names = sorted(name for reporter in reporters for name in reporter.names)
         got = quoted_value(suffix) if suffix else "no suffix"
         raise UsageError(
-            f"an output's format is chosen by its suffix; got {got}, known are {', '.join(suffixes)}, and the file"
+            f"an output's format is chosen by its suffix; got {got}, choose from {', '.join(suffixes)}, and the file"
             f" names {', '.join(names)}.{did_you_mean(suffix, suffixes)}"
         )
     for library in chosen.requires:

@@ -84,7 +84,7 @@ def sorted_rows(
     known = ("name", *counts, *metrics)
     if sort not in known:
         raise UsageError(
-            f"cannot sort by {quoted_value(sort)}; known are {', '.join(known)}.{did_you_mean(sort, known)}"
+            f"cannot sort by {quoted_value(sort)}; choose from {', '.join(known)}.{did_you_mean(sort, known)}"
         )
     if sort == "name":
         return tuple(sorted(rows, key=lambda row: row.name))

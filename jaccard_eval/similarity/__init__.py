@@ -1,6 +1,6 @@
 """What can be compared, and how: one module for each kind of similarity, found by its `SIMILARITY`, and pure kernels.
 
-A kind measures boxes, or the shapes that a table carries beside them (`data.boxtable.Shapes`). Third parties add kinds
+A kind measures boxes, or the shapes that a table carries with them (`data.boxtable.Shapes`). Third parties add kinds
 through the entry-point group ``jaccard_eval.similarities``.
 """
 
@@ -46,7 +46,7 @@ class Similarity:
     # Makes of a table, under a protocol, what `pairs` reads; called once for each side.
     prepare: Callable[[BoxTable, protocol.Protocol], Any]
     pairs: Pairing
-    # What it measures, which both tables must carry; left out: their boxes.
+    # What it measures, which both tables must carry; their boxes by default.
     shapes: type[Shapes] | None = None
 
 
@@ -69,7 +69,7 @@ class _Kinds(dict[str, Similarity]):
         if name not in points:
             known = sorted({*self, *points})
             listed = ", ".join(known)
-            raise UsageError(f"unknown iou_type {quoted_value(name)}; known are {listed}.{did_you_mean(name, known)}")
+            raise UsageError(f"unknown iou_type {quoted_value(name)}; choose from {listed}.{did_you_mean(name, known)}")
         return self.setdefault(name, points[name].load())
 
 

@@ -53,7 +53,7 @@ def edges_of(boxes: npt.ArrayLike, encoding: str, image_size: ImageSize = None, 
     if encoding not in BOX_ENCODINGS:
         known = ", ".join(BOX_ENCODINGS)
         raise UsageError(
-            f"unknown box encoding {quoted_value(encoding)}; known are "
+            f"unknown box encoding {quoted_value(encoding)}; choose from "
             f"{known}.{did_you_mean(str(encoding), BOX_ENCODINGS)}"
         )
     pixels = numbers
@@ -79,7 +79,7 @@ def edges_of(boxes: npt.ArrayLike, encoding: str, image_size: ImageSize = None, 
         row = int(wrong[0])
         corners = encoding.startswith("xyxy")
         what = "x2 < x1 or y2 < y1 (is it xywh? pass encoding='xywh')" if corners else "a negative width or height"
-        more = f"; so have {len(wrong) - 1:,} more boxes" if len(wrong) > 1 else ""
+        more = f"; and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
         raise UsageError(f"{name}[{row}] is {numbers[row].tolist()}, which has {what}{more}")
     return edges
 

@@ -66,7 +66,7 @@ def decode_grid(
     if formula not in GRID_FORMULAS:
         known = ", ".join(GRID_FORMULAS)
         raise UsageError(
-            f"formula is {quoted_value(formula)}; known are {known}.{did_you_mean(str(formula), GRID_FORMULAS)}"
+            f"formula is {quoted_value(formula)}; choose from {known}.{did_you_mean(str(formula), GRID_FORMULAS)}"
         )
     rows, columns = grid.shape[-3:-1]
     cells = np.stack(np.meshgrid(np.arange(columns), np.arange(rows)), axis=-1).astype(grid.dtype)  # (H, W, 2)

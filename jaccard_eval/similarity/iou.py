@@ -55,7 +55,7 @@ def box_iou(
     -----
     Source: Jaccard (1912), "The distribution of the flora in the alpine zone". No pixel is added to widths, nothing to
     the denominator. In xywh the arithmetic is that of pycocotools 2.0.11 (``maskApi.c``, ``bbIou``) to the last bit,
-    so that a box and its copy may have an index one unit in the last place beside 1; in xyxy it is exactly 1.
+    so that a box and its copy may have an index one unit in the last place off 1; in xyxy it is exactly 1.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def box_ioa(
     [[0.625, 1.0]]
     """
     if over not in _IOA:
-        raise UsageError(f"over is {quoted_value(over)}; known are {', '.join(_IOA)}")
+        raise UsageError(f"over is {quoted_value(over)}; choose from {', '.join(_IOA)}")
     return _compare(_IOA[over], first, second, pairwise=pairwise, encoding=encoding, image_size=image_size)
 
 
@@ -118,7 +118,7 @@ def box_giou(
 ) -> Floats:
     """Return the generalised IoU: IoU less the share of the smallest enclosing box that the union leaves empty.
 
-    Unlike IoU it tells boxes that are far apart from boxes that nearly touch.
+    Unlike IoU it distinguishes boxes that are far apart from boxes that nearly touch.
 
     Parameters
     ----------

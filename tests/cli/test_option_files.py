@@ -148,4 +148,4 @@ def test_an_address_is_no_output(sides: tuple[Path, Path]) -> None:
     done = run_here("evaluate", *sides, "-o", "s3://bucket/r.json")
     assert done.returncode == 4
     assert "cannot write 's3://bucket/r.json': " in done.stderr
-    assert "it is an address; write a file and upload that" in done.stderr
+    assert "it is a URL; write a file and upload that" in done.stderr

@@ -59,7 +59,7 @@ def test_the_traceback_is_shown_on_request(capsys: pytest.CaptureFixture[str], m
             ["a", "b", "--gt-box", "xyxx"],
             "'xyxx' is not one of xywh, xyxy, cxcywh, xxyy, yxyx. Did you mean 'yxyx' or 'xyxy'?",
         ),
-        (["a", "b", "--gt-format", "cooc"], "unknown format 'cooc'; known are "),
+        (["a", "b", "--gt-format", "cooc"], "unknown format 'cooc'; choose from "),
         (["a", "b", "--iou", "x"], "Invalid value for '--iou': 'x' is not a number"),
         (["a", "b", "-o", "x.jsn"], "Did you mean '.json'?"),
         (["a", "b", "--sort", "APP"], "Did you mean 'AP'"),

@@ -136,5 +136,5 @@ def test_boxes_without_the_shapes_to_compare_are_an_error(sides: tuple[Path, Pat
 
 
 def test_an_unknown_kind_names_those_that_there_are(sides: tuple[Path, Path]) -> None:
-    with pytest.raises(UsageError, match=r"unknown iou_type 'intervall'; known are .*bbox.*interval.*Did you mean"):
+    with pytest.raises(UsageError, match=r"unknown iou_type 'intervall'; choose from .*bbox.*interval.*Did you mean"):
         evaluate(*sides, protocol=BY_LENGTH.with_options(iou_type="intervall"))

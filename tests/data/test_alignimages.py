@@ -160,13 +160,13 @@ def test_images_that_share_a_base_name_are_said_to_be_ambiguous() -> None:
 
 
 def test_an_unknown_strategy_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match=r"known are id, name, path, basename, stem, case, .*Did you mean 'stem'"):
+    with pytest.raises(UsageError, match=r"choose from id, name, path, basename, stem, case, .*Did you mean 'stem'"):
         _align(gt([]), pred([]), match_images="stems")
 
 
 def test_an_unknown_way_with_extra_images_is_refused() -> None:
     with pytest.raises(
-        UsageError, match=r"extra images: 'ignored'; known are error, ignore, empty\. Did you mean 'ignore'"
+        UsageError, match=r"extra images: 'ignored'; choose from error, ignore, empty\. Did you mean 'ignore'"
     ):
         _align(gt(_on("a.png")), pred(_on("a.png")), extra_images="ignored")
 

@@ -78,7 +78,7 @@ def test_rows_are_taken_by_index_or_mask_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"encoding": "ltrb"}, "unknown box encoding 'ltrb'; known are xywh, xyxy, cxcywh, xxyy, yxyx"),
+        ({"encoding": "ltrb"}, "unknown box encoding 'ltrb'; choose from xywh, xyxy, cxcywh, xxyy, yxyx"),
         ({"image": [0, 1]}, r"column 'image' has shape \(2,\); expected \(1,\)"),
         ({"score": [[0.5]]}, r"column 'score' has shape \(1, 1\); expected \(1,\)"),
         ({"score": [np.nan]}, "row 0: score is nan; numbers must be finite"),
@@ -93,7 +93,7 @@ def test_rows_are_taken_by_index_or_mask_in_their_order() -> None:
             {"boxes": [[50, 60, 20, 30]]},
             r"row 0: taken for xyxy, .* is -30 wide and -30 high; .* 1 of 1.*encoding='xywh'",
         ),
-        ({"colour": [1]}, r"unknown columns \['colour'\]; known are \['area', 'crowd'"),
+        ({"colour": [1]}, r"unknown columns \['colour'\]; choose from \['area', 'crowd'"),
     ],
 )
 def test_what_is_no_table_is_refused_with_the_reason(columns: dict[str, object], message: str) -> None:

@@ -82,7 +82,7 @@ def test_a_named_map_replaces_the_search_for_names_and_ids() -> None:
 
 def test_a_map_that_is_not_known_is_refused_with_a_suggestion() -> None:
     with pytest.raises(
-        UsageError, match=r"unknown class map 'continuous'; known are auto, .* Did you mean 'contiguous'"
+        UsageError, match=r"unknown class map 'continuous'; choose from auto, .* Did you mean 'contiguous'"
     ):
         rows_of_named("continuous", COCO, COCO)
     assert class_map_names()[0] == "auto"

@@ -133,7 +133,7 @@ def test_raw_output_can_be_evaluated(save: Save, tmp_path: Path) -> None:
         ({"images": ["a", "a"]}, ["duplicate image id 'a'"]),
         ({"images": ["a.jpg", "b.jpg"], "sizes": [[1, 2]]}, ["sizes: has shape (1, 2), expected (2, 2)"]),
         ({"labels": np.array([0, 2**63], dtype=np.uint64)}, ["labels: holds 9223372036854775808"]),
-        ({"encoding": "xyhw"}, ["encoding: is 'xyhw'; known are xyxy"]),
+        ({"encoding": "xyhw"}, ["encoding: is 'xyhw'; choose from xyxy"]),
         ({"boxes": [[5, 0, 1, 1]] * 2}, ["width -4"]),
     ],
 )
@@ -151,7 +151,7 @@ def test_arrays_that_do_not_fit_are_named_in_one_pass(changes: dict[str, Any], m
         ({"anchors": None}, "anchors: there is no such array"),
         ({"stride": [8]}, "stride: has shape (1,), expected ()"),
         ({"images": ["a", "b"]}, "raw: has shape (1, 1, 2, 3, 7), expected (2, n, n, n, n)"),
-        ({"formula": "yolov4"}, "formula: is 'yolov4'; known are yolov3, yolov5"),
+        ({"formula": "yolov4"}, "formula: is 'yolov4'; choose from yolov3, yolov5"),
     ],
 )
 def test_raw_output_that_does_not_fit_is_named(changes: dict[str, Any], message: str, save: Save) -> None:

@@ -39,7 +39,7 @@ def test_without_caps_there_is_one_place_on_their_axis() -> None:
     ("metric", "said"),
     [
         ("AP[class=dgo]", r"unknown class 'dgo'\. Did you mean 'dog'\?"),
-        ("AP[area=smal]", r"unknown area range 'smal'; known are all, small, medium, large\. Did you mean 'small'\?"),
+        ("AP[area=smal]", r"unknown area range 'smal'; choose from all, small, medium, large\. Did you mean 'small'\?"),
         ("AP51", r"IoU 0\.51 is not evaluated; thresholds are 0\.5, 0\.55, .*0\.95"),
         ("AR7", r"cap 7 is not evaluated; caps are \[1, 10, 100\]"),
         ("recall", r"name the IoU threshold, e\.g\. recall\[iou=0\.5\]"),

@@ -93,7 +93,7 @@ def test_classes_sort_with_undefined_last_and_ties_in_order(sort: str | None, or
 
 
 def test_an_unknown_column_to_sort_by_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match=r"cannot sort by 'AP05'; known are name, gt, pred, AP, AP50.*Did you mean"):
+    with pytest.raises(UsageError, match=r"cannot sort by 'AP05'; choose from name, gt, pred, AP, AP50.*Did you mean"):
         sorted_classes(make_result(), "AP05")
 
 

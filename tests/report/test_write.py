@@ -45,7 +45,7 @@ def test_a_link_is_followed_to_its_target(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("missing/a.json", "no such file or directory; make the folder first"),
+        ("missing/a.json", "no such file or directory; create the folder first"),
         ("folder.json", "it is a directory"),
         ("file/a.json", "not a directory"),
         (f"{'x' * 300}.json", "file name too long"),

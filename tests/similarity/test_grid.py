@@ -77,5 +77,5 @@ def test_what_does_not_fit_is_refused(raw: object, anchors: object, stride: floa
 
 
 def test_an_unknown_formula_is_refused() -> None:
-    with pytest.raises(UsageError, match="known are yolov3, yolov5"):
+    with pytest.raises(UsageError, match="choose from yolov3, yolov5"):
         decode_grid(raw_cell(), [[1, 1]], 8, formula="yolov4")

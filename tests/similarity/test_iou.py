@@ -232,7 +232,7 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, object], message
 
 
 def test_an_unknown_area_to_divide_by_is_refused() -> None:
-    with pytest.raises(UsageError, match="known are first, second, smaller"):
+    with pytest.raises(UsageError, match="choose from first, second, smaller"):
         box_ioa([[0, 0, 1, 1]], [[0, 0, 1, 1]], over="both")
 
 

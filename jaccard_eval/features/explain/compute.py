@@ -386,7 +386,7 @@ class Question:
         ref = MetricRef.parse(metric)
         if ref.name not in ("AP", *COUNTED) or ref.area is not None or (ref.name == "AP" and ref.max_dets is not None):
             raise UsageError(
-                f"metric {quoted_value(str(ref))} cannot be explained; known are AP, AP50 and the like, "
+                f"metric {quoted_value(str(ref))} cannot be explained; choose from AP, AP50 and the like, "
                 "AR, AR100 and the"
                 " like, precision, recall and F1, of all sizes, and each with [class=NAME]"
             )

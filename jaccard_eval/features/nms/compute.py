@@ -51,7 +51,7 @@ class Suppression:
         for name, value, known in (("by", self.by, tuple(OVERLAPS)), ("method", self.method, METHODS)):
             if value not in known:
                 meant = did_you_mean(str(value), known)
-                raise UsageError(f"{name} is {quoted_value(value)}; known are {', '.join(known)}.{meant}")
+                raise UsageError(f"{name} is {quoted_value(value)}; choose from {', '.join(known)}.{meant}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,7 +253,7 @@ def soft_nms(
     ([0, 1], [0.9, 0.4])
     """
     if method not in ("gaussian", "linear"):
-        raise UsageError(f"method is {quoted_value(method)}; known are gaussian, linear")
+        raise UsageError(f"method is {quoted_value(method)}; choose from gaussian, linear")
     ranked = _rank(boxes, scores, labels, images, encoding)
     outcome = resolve(ranked, Suppression(iou=iou, by=by, method=method, sigma=sigma, score_min=score_min))
     rows = _served(outcome.scores, np.flatnonzero(outcome.kept))

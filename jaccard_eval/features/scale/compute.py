@@ -93,7 +93,7 @@ def require_pixels(sides: Sides) -> None:
             "size-unknown",
             Where(sides.gt.path),
             "errors are measured in pixels, but boxes are normalised and image sizes unknown",
-            fix="Give the pictures with --images DIR.",
+            fix="Pass the image folder with --images DIR.",
         )
 
 

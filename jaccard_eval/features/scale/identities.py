@@ -216,7 +216,8 @@ def _require_known(displacement: str, known: Iterable[str], pixels: float) -> No
     if displacement not in known:
         names = ", ".join(known)
         raise UsageError(
-            f"unknown displacement {quoted_value(displacement)}; known are {names}.{did_you_mean(displacement, known)}"
+            f"unknown displacement {quoted_value(displacement)}; choose from"
+            f" {names}.{did_you_mean(displacement, known)}"
         )
     if not 0 <= pixels < math.inf:
         raise UsageError(f"a distance in pixels must be finite and not negative, got {pixels:g}")

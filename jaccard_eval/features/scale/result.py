@@ -52,13 +52,13 @@ class ScaleOptions:
 
     def __post_init__(self) -> None:
         checks = (
-            (self.bins >= 1, "bins", "a whole number from 1 on", self.bins),
+            (self.bins >= 1, "bins", "a whole number >= 1", self.bins),
             (ascends(self.edges), "edges", "sides in pixels that ascend from above 0", self.edges),
             (ascends(self.pixels), "pixels", "distances in pixels that ascend from above 0", self.pixels),
             (ascends(self.sigmas), "sigmas", "standard deviations that ascend from above 0", self.sigmas),
             (all(0 < iou < 1 for iou in (*self.ious, self.pair_iou)), "ious", "between 0 and 1", self.ious),
-            (self.n_rounds >= 1, "n_rounds", "a whole number from 1 on", self.n_rounds),
-            (self.seed >= 0, "seed", "a whole number from 0 on", self.seed),
+            (self.n_rounds >= 1, "n_rounds", "a whole number >= 1", self.n_rounds),
+            (self.seed >= 0, "seed", "a whole number >= 0", self.seed),
         )
         for holds, name, meaning, got in checks:
             if not holds:

@@ -134,7 +134,9 @@ def named_columns(name: str) -> Columns:
         if "=" in name:
             raise UsageError(f"columns by name, {quoted_value(name)}, are for tables; text files have none")
         known = ", ".join(COLUMNS)
-        raise UsageError(f"unknown column layout {quoted_value(name)}; known are {known}.{did_you_mean(name, COLUMNS)}")
+        raise UsageError(
+            f"unknown column layout {quoted_value(name)}; choose from {known}.{did_you_mean(name, COLUMNS)}"
+        )
     return COLUMNS[name]
 
 

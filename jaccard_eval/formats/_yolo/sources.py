@@ -206,7 +206,7 @@ def described_paths(path: Path, split: str) -> list[Path]:
 def _described(path: Path, split: str, findings: FindingLog) -> tuple[_Description, list[str]]:
     split = split_of(split)
     if split not in SPLITS:
-        known = f"known are {', '.join(SPLITS)}.{did_you_mean(split, SPLITS)}"
+        known = f"choose from {', '.join(SPLITS)}.{did_you_mean(split, SPLITS)}"
         raise UsageError(f"unknown split {quoted_value(split)}; {known}")
     read = _read_darknet if path.suffix.lower() == ".data" else _read_yaml
     description = read(path, findings)

@@ -143,7 +143,7 @@ def test_unknown_sizes_are_an_error_that_a_factor_does_without(
     outcome = run_evaluate(capsys, str(gt), str(pred), "--pred-resized", "stretch:640")
     assert outcome.code == 3
     assert re.search(r"sizes of these, but .* of 1 image are not known: 'a.jpg'", outcome.errors["size-unknown"])
-    assert outcome.errors["size-unknown"].endswith("Give the pictures with --images DIR.")
+    assert outcome.errors["size-unknown"].endswith("Pass the image folder with --images DIR.")
     assert run_evaluate(capsys, str(gt), str(pred), "--pred-resized", "scale:0.5").ap == pytest.approx(1.0, abs=1e-12)
     with pytest.raises(DataError, match="size-unknown"):
         evaluate(gt, pred, pred_options=ReadOptions(resized="letterbox:640"))

@@ -44,7 +44,7 @@ def test_evaluate_resamples_as_often_as_it_is_told(tmp_path: Path) -> None:
     assert often.to_dict()["bootstrap"]["n_resamples"] == 15
     assert often.signature == plain.signature.replace("|gt=", "|bootstrap=15,0.95,0|gt=")
     assert often.to_dict() == evaluate(*pair, bootstrap=Bootstrap(n_resamples=15)).to_dict()
-    with pytest.raises(UsageError, match="n_resamples must be a whole number from 2 on, got 1"):
+    with pytest.raises(UsageError, match="n_resamples must be a whole number >= 2, got 1"):
         evaluate(*pair, bootstrap=1)
 
 
@@ -101,7 +101,7 @@ def test_tables_have_the_bounds_of_each_class() -> None:
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--bootstrap", "1"], "--bootstrap must be a whole number from 2 on, got 1"),
+        (["--bootstrap", "1"], "--bootstrap must be a whole number >= 2, got 1"),
         (["--bootstrap", "9", "--confidence", "95"], "--confidence must be between 0 and 1, got 95.0"),
     ],
 )

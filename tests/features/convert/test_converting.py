@@ -140,7 +140,7 @@ def test_scores_tell_predictions_from_ground_truth(tmp_path: Path) -> None:
         ("out", None, "does not tell the format to write; name it with --to"),
         ("out.npz", "npz", "cannot be written; those that can are arrow, coco"),
         ("out.json", "cocoo", "unknown format 'cocoo'"),
-        ("missing/out.json", None, "make the folder first"),
+        ("missing/out.json", None, "create the folder first"),
     ],
 )
 def test_a_target_that_cannot_be_is_said(target: str, to: str | None, message: str, tmp_path: Path) -> None:
@@ -152,6 +152,6 @@ def test_a_target_that_cannot_be_is_said(target: str, to: str | None, message: s
 def test_an_input_is_never_its_own_target(tmp_path: Path) -> None:
     source = tmp_path / "gt.json"
     source.write_bytes(GT.read_bytes())
-    with pytest.raises(UsageError, match="must not lie in each other"):
+    with pytest.raises(UsageError, match="must not contain each other"):
         convert(source, source, replace=True)
     assert source.read_bytes() == GT.read_bytes()

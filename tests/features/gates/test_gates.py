@@ -291,7 +291,7 @@ def test_a_value_that_was_not_given_is_refused_with_a_suggestion(run: Evaluation
         ({"metric": "AP[class=dgo]"}, "unknown class 'dgo'. Did you mean 'dog'?"),
         ({"metric": "AP", "classes": ("cat", "dgo")}, "no class matches 'dgo'. Did you mean 'dog'?"),
         ({"metric": "AP", "classes": ("z*",)}, "no class matches 'z*'"),
-        ({"metric": "AP", "area": "smal"}, "unknown area range 'smal'; known are all, small, medium, large."),
+        ({"metric": "AP", "area": "smal"}, "unknown area range 'smal'; choose from all, small, medium, large."),
         ({"metric": "AP33"}, "IoU 0.33 is not evaluated"),
         ({"metric": "AR", "max_dets": 7}, "cap 7 is not evaluated"),
         ({"metric": "recall", "score": 0.5}, "name the IoU threshold"),

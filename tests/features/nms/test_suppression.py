@@ -191,7 +191,7 @@ def test_merged_boxes_lie_within_the_hull_of_all(rows: list) -> None:
         ({"images": [1, 2, 3]}, r"images has shape \(3,\)"),
         ({"iou": 1.5}, "must lie in 0 to 1"),
         ({"iou": math.nan}, "must lie in 0 to 1"),
-        ({"by": "giou"}, "by is 'giou'; known are iou, ioa. Did you mean 'iou'"),
+        ({"by": "giou"}, "by is 'giou'; choose from iou, ioa. Did you mean 'iou'"),
         ({"boxes": [[1, 1, 0, 0], SQUARE]}, r"boxes\[0\]"),
     ],
 )
@@ -204,7 +204,7 @@ def test_scores_that_cannot_decay_or_weigh_are_refused() -> None:
     for call in (soft_nms, weighted_nms):
         with pytest.raises(UsageError, match="below 0"):
             call([SQUARE], [-0.5])
-    with pytest.raises(UsageError, match="known are gaussian, linear"):
+    with pytest.raises(UsageError, match="choose from gaussian, linear"):
         soft_nms([SQUARE], [0.5], method="hard")
     with pytest.raises(UsageError, match="sigma must be a positive number"):
         soft_nms([SQUARE], [0.5], sigma=0)

@@ -101,7 +101,7 @@ def test_boxes_without_area_have_no_overlap_to_keep(displacement: str) -> None:
 def test_what_is_no_displacement_distance_or_overlap_is_refused() -> None:
     with pytest.raises(UsageError, match="Did you mean 'shift'"):
         displaced_iou(3, 4, 1, "shfit")
-    with pytest.raises(UsageError, match="known are shift, dilation, erosion"):
+    with pytest.raises(UsageError, match="choose from shift, dilation, erosion"):
         smallest_side(1, 0.5, "jitter")
     with pytest.raises(UsageError, match="not negative"):
         displaced_box_iou(np.ones((1, 4)), -1, "shift")

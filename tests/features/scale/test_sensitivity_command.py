@@ -113,7 +113,7 @@ def test_a_kind_without_a_picture_says_so(pair: tuple[Path, Path], capsys: pytes
     ("argv", "message"),
     [
         (["--edges", "32,16"], "edges must be sides in pixels that ascend"),
-        (["--bins", "0"], "bins must be a whole number from 1 on, got 0"),
+        (["--bins", "0"], "bins must be a whole number >= 1, got 0"),
         (["--seed", "-1"], "'-1' is not a whole number"),
         (["--pixels", "1,x"], "'x' is not a number"),
         (["--areas", "small=0:32"], "No such option"),
