@@ -83,6 +83,11 @@ class Gating:
             return True
         return False
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What there is to be known of the baseline's file."""
+        return () if self.baseline is None else self.baseline.findings
+
     def judge(self, run: Answers, table: EvaluationResult | None) -> tuple[GateVerdict, ...]:
         """Judge anything that answers references, with its match table where there is one."""
         verdicts = judge(self.gates, run, baseline=self.baseline, external=self.external)
@@ -99,9 +104,8 @@ class Gating:
         verdicts: tuple[GateVerdict, ...] = self.judge(*_opened(result, self.gates))
         # The intervals of the result itself may have warned of few images already.
         warned: bool = any(finding.code == "bootstrap-few" for finding in result.findings)
-        return result.with_part(
-            Rows("gates", verdicts), findings=(*result.findings, *_remarks(verdicts, warned=warned))
-        )
+        findings = (*result.findings, *self.findings, *_remarks(verdicts, warned=warned))
+        return result.with_part(Rows("gates", verdicts), findings=findings)
 
     def _weigh(self, verdicts: tuple[GateVerdict, ...], run: EvaluationResult | None) -> tuple[GateVerdict, ...]:
         """Return verdicts with their intervals, judged again where a rule asks for it."""
@@ -143,17 +147,17 @@ def gate_saved(path: Path, gating: Gating, *, baseline: str | None, version: str
         signature=run.signature,
         baseline=baseline,
         gates=verdicts,
-        findings=_remarks(verdicts),
+        findings=(*run.findings, *gating.findings, *_remarks(verdicts)),
     )
 
 
 def read_answers(path: Path) -> SavedAnswers:
     """Return what a saved result answers; a DataError when it is no such result, or lacks what gates need."""
-    document = read_result(path, KINDS)
+    document, findings = read_result(path, KINDS)
     try:
         if document["kind"] == EvaluationResult.kind:
             saved_protocol(document["protocol"])
-        return SavedAnswers(document, str(path))
+        return SavedAnswers(document, str(path), findings)
     except UsageError as error:
         raise invalid_document(path, f"cannot be judged: {error}") from None
 

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.document import SCHEMA
+from jaccard_eval.data.document import DIGEST, SCHEMA, document_digest
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import Correspondence, EvaluationResult, InputSummary
 from jaccard_eval.data.saved_values import Fault, find_faults, find_run_faults
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.matching.candidates import Pairs
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.matching.order import detection_rows
@@ -36,7 +36,7 @@ from jaccard_eval.report.outputs.npz import (
     RUN_SCHEMA,
     SUFFIXES,
     Arrays,
-    digest_arrays,
+    digest_run,
 )
 from jaccard_eval.similarity import KINDS
 from jaccard_eval.text import quoted_value, shown_json
@@ -44,6 +44,7 @@ from jaccard_eval.text import quoted_value, shown_json
 RESULT_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o result.json'."
 RUN_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o run.npz'."
 BOTH_FIX = "Write both: 'jaccard-eval evaluate GT PRED -o run.json -o run.npz'; or name ground truth and predictions."
+WITHOUT_DIGEST = "0.1."  # versions that begin so wrote none
 _FIRST_KEY = re.compile(rb'\s*{\s*"(bootstrap|correspondence)"')
 
 
@@ -56,15 +57,17 @@ def read_document(path: Path) -> Any:
     return document
 
 
-def read_result(path: Path, kinds: Sequence[str]) -> dict[str, Any]:
-    """Return the document of a result, with nothing in it that a result cannot hold."""
+def read_result(path: Path, kinds: Sequence[str]) -> tuple[dict[str, Any], tuple[Finding, ...]]:
+    """Return the document of a result, with nothing in it that a result cannot hold, and what is to be known of it."""
     document = read_document(path)
-    require_result(path, document, kinds)
-    return document  # type: ignore[no-any-return]
+    return document, require_result(path, document, kinds)
 
 
-def require_result(path: Path, document: Any, kinds: Sequence[str]) -> None:
-    """Raise an error unless a document is a result of these kinds, with all its fields and possible values in them."""
+def require_result(path: Path, document: Any, kinds: Sequence[str]) -> tuple[Finding, ...]:
+    """Raise an error unless a document is a result of these kinds, sound and as it was written.
+
+    A note is returned where it has no digest to know that by.
+    """
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind is None:
         raise invalid_document(path, "is not a result of this tool: it has no 'kind'")
@@ -74,6 +77,23 @@ def require_result(path: Path, document: Any, kinds: Sequence[str]) -> None:
     if document.get("schema") != SCHEMA or isinstance(document["schema"], bool):
         raise invalid_document(path, f"has schema {shown_json(document.get('schema'))}; expected {SCHEMA}")
     _require(path, find_faults(document), RESULT_FIX)
+    return _require_unedited(path, document, document_digest(document), RESULT_FIX)
+
+
+def _require_unedited(path: Path, content: Mapping[str, Any], digest: str, fix: str) -> tuple[Finding, ...]:
+    """Raise an error when a digest does not fit; return a note where there is none, as release 0.1 wrote none."""
+    written = content.get(DIGEST)
+    if written == digest:
+        return ()
+    findings = FindingLog()
+    if written is None and content.get("result", content)["tool"]["version"].startswith(WITHOUT_DIGEST):
+        detail = "was written without a digest, as all results of release 0.1; edits cannot be detected"
+        findings.note("digest-missing", Where(str(path)), detail)
+    else:
+        what = "does not match its digest" if written else "has no digest"
+        findings.error("result-edited", Where(str(path)), f"{what}: it was changed after it was written", fix=fix)
+    findings.raise_errors()
+    return findings.findings()
 
 
 def is_saved_run(source: object) -> bool:
@@ -103,7 +123,7 @@ def saved_run_of(source: object) -> Path | None:
     # Documents are large, and this is asked of any file of predictions: their keys are sorted, and the first one tells.
     if path is None or path.suffix.lower() != ".json" or not _FIRST_KEY.match(head(path)):
         return None
-    document, beside = read_result(path, (EvaluationResult.kind,)), run_beside(path)
+    (document, _), beside = read_result(path, (EvaluationResult.kind,)), run_beside(path)
     if not is_saved_run(beside):
         raise invalid_document(path, f"holds no match table, and there is no {beside.name} beside it", BOTH_FIX)
     if saved_document(beside).get("signature") != document["signature"]:
@@ -125,6 +145,8 @@ def read_run(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, An
         raise invalid_document(path, f"cannot be read back: {DOCUMENT} in it is damaged", RUN_FIX) from None
     _require_sound(path, run)
     _require(path, find_run_faults(run), RUN_FIX)
+    if run["run_schema"] == RUN_SCHEMA:  # the first one had no digest; its document says so
+        _require_unedited(path, run, digest_run(run, arrays), RUN_FIX)
     return run  # type: ignore[no-any-return]
 
 
@@ -174,7 +196,7 @@ def load_run(path: Path) -> EvaluationResult:
     if type(run["run_schema"]) is not int or run["run_schema"] not in _READERS:
         known = " or ".join(map(str, _READERS))
         raise invalid_document(path, f"has run schema {shown_json(run['run_schema'])}; expected {known}", RUN_FIX)
-    require_result(path, run["result"], (EvaluationResult.kind,))
+    findings = require_result(path, run["result"], (EvaluationResult.kind,))
     try:
         protocol = saved_protocol(run["result"]["protocol"])
         boxes, table = _READERS[run["run_schema"]](run, arrays, protocol)
@@ -192,7 +214,7 @@ def load_run(path: Path) -> EvaluationResult:
         correspondence=_known_fields(Correspondence, document["correspondence"]),
         metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
         per_class=metrics.per_class(),
-        findings=(),
+        findings=findings,
         measured=metrics,
         boxes=boxes,
         options=document["options"],
@@ -212,8 +234,6 @@ Sides = tuple[BoxTable, BoxTable]
 
 def _read_second(run: Run, arrays: Arrays, protocol: Protocol) -> tuple[Sides, MatchTable]:
     """Read the boxes of both sides and the pairs that overlap, and let the pairs match again: that costs little."""
-    if run.get("digest") != digest_arrays(arrays):
-        raise UsageError("arrays in it were changed after it was written")
     gt, pred = (_boxes(arrays, side, protocol) for side in ("gt", "pred"))
     n_images, n_labels = len(run["image_names"]), len(run["class_names"])
     limits = {"pair_detection": len(detection_rows(pred, protocol, n_images)), "pair_gt": len(gt)}
@@ -359,6 +379,7 @@ class Saved:
     document: dict[str, Any]
     protocol: Protocol
     options: EvaluateOptions
+    findings: tuple[Finding, ...] = ()
 
 
 def read_saved(path: Path) -> Saved:
@@ -370,7 +391,7 @@ def read_saved(path: Path) -> Saved:
         raise UsageError(
             f"{quoted_value(str(path))} is a result of the kind {shown_json(kind)}; only evaluations are run again"
         )
-    require_result(path, document, (EvaluationResult.kind,))
+    findings = require_result(path, document, (EvaluationResult.kind,))
     try:
         rules = saved_protocol(document["protocol"])
         options = _converted(document["options"], EvaluateOptions, "options")
@@ -381,7 +402,7 @@ def read_saved(path: Path) -> Saved:
         raise invalid_document(
             path, f"cannot be run again: {', '.join(map(quoted_value, unknown))} is of another version"
         )
-    return Saved(str(path), document, rules, options)
+    return Saved(str(path), document, rules, options, findings)
 
 
 def _unknown_names(document: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from command_line import box, write_json, write_pair
 from jaccard_eval import Bootstrap, CompareOptions, DataError, UsageError, compare, evaluate
 from jaccard_eval.cli import run as _run
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs.npz import BOX_COLUMNS, DOCUMENT, PAIR_COLUMNS, digest_arrays, render
+from jaccard_eval.report.outputs.npz import BOX_COLUMNS, DOCUMENT, PAIR_COLUMNS, digest_run, render
 from jaccard_eval.runs import is_saved_run, load_run
 
 Arrays = dict[str, Any]
@@ -160,15 +160,16 @@ def test_a_run_in_which_any_array_was_changed_is_refused(three: tuple[Path, ...]
         lambda arrays: arrays.pop(name),
         lambda arrays: arrays.update({f"{name}.more": arrays[name]}),
     ):
-        with pytest.raises(DataError, match="arrays in it were changed after it was written") as caught:
+        with pytest.raises(DataError, match="does not match its digest: it was changed after it was written") as caught:
             load_run(damaged(path, change))
-        assert caught.value.findings[0].code == "result-invalid"
+        assert caught.value.findings[0].code == "result-edited"
         path = saved(*three[:2])
 
 
 def with_digest(arrays: Arrays) -> None:
     """Sign changed arrays as if they had been written so."""
-    run = json.loads(arrays[DOCUMENT].tobytes()) | {"digest": digest_arrays(arrays)}
+    run = json.loads(arrays[DOCUMENT].tobytes())
+    run["digest"] = digest_run(run, arrays)
     arrays[DOCUMENT] = np.frombuffer(json.dumps(run).encode(), dtype=np.uint8)
 
 

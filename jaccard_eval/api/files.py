@@ -79,7 +79,7 @@ def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str
     Parameters
     ----------
     result : path
-        JSON document of an evaluation.
+        JSON document of an evaluation, or its saved run (.npz), whose match table is then compared as well.
     gt, pred : path
         Its inputs, wherever they are now.
 
@@ -89,14 +89,16 @@ def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str
         When the result or an input cannot be used.
     """
     from jaccard_eval.features.verify.compute import compare_again
-    from jaccard_eval.runs import invalid_document, read_saved
+    from jaccard_eval.runs import invalid_document, is_saved_run, load_run, read_saved
 
     saved = read_saved(Path(result))
     try:
-        again = evaluate_inputs(gt, pred, saved.protocol, replace(saved.options, allow=STOPS), version=__version__)
+        options = replace(saved.options, allow=STOPS, errors="errors" in saved.document)
+        again = evaluate_inputs(gt, pred, saved.protocol, options, version=__version__)
     except UsageError as error:  # the call is the saved result's, not the user's
         raise invalid_document(Path(result), f"cannot be run again: {error}") from None
-    return compare_again(saved.path, saved.document, again)
+    run = load_run(Path(result)) if is_saved_run(result) else None
+    return compare_again(saved.path, saved.document, again, run=run, known=saved.findings)
 
 
 def convert(

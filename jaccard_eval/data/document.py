@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -14,6 +16,7 @@ from jaccard_eval.findings import Finding
 Interval = tuple[float, float]
 
 SCHEMA = 1
+DIGEST = "digest"  # key of what a document or run is known by to be as it was written
 # The kind of a count of pixels, which saved results and gates know without its feature.
 PIXELS = "pixels"
 # In the metadata of a field: its key in documents, where that is not its name; None: it has none.
@@ -117,10 +120,21 @@ def fields_document(value: Any) -> dict[str, Any]:
 
 def result_document(kind: str, version: str, findings: Iterable[Finding], **others: Any) -> dict[str, Any]:
     """Return the document of a result: its schema and kind, what made it, what was found, and all that is its own."""
-    return {
+    document = {
         "schema": SCHEMA,
         "kind": kind,
         "tool": {"name": "jaccard-eval", "version": version},
         **{name: to_document(value) for name, value in others.items()},
         "warnings": to_document(tuple(findings)),
     }
+    return document | {DIGEST: document_digest(document)}
+
+
+def document_digest(document: Mapping[str, Any]) -> str:
+    """Return the digest of all that a document holds but its own digest; layout and order of keys do not count.
+
+    It is that of the JSON text with sorted keys, no blanks and the shortest digits of every float.
+    """
+    content = {key: value for key, value in document.items() if key != DIGEST}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"

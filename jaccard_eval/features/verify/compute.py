@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from jaccard_eval.data.document import to_document
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.document import MetricValue, to_document
+from jaccard_eval.data.metricref import EXTERNAL, MetricRef
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.features.verify.result import VERSION_FIELD, Difference, Value, Verification
-from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.findings import Finding, FindingLog, Severity, Where
+from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.metrics.slices import chosen_images, slice_digest
+from jaccard_eval.options import Slice
 from jaccard_eval.text import quoted_value
 
 _SIDES = (("gt", "the ground truth"), ("pred", "the predictions"))
 _INPUT_COUNTS = ("images", "boxes", "classes")
+_VERSION = re.compile(r"\|v=[^|]*")
+_CELLS = ("value", "n", "reason")  # of what a gate was judged by
 
 
-def compare_again(path: str, document: Mapping[str, Any], again: EvaluationResult) -> Verification:
-    """Say what of a saved result is not the same now."""
-    compared, unequal = differences(document, again.to_dict())
+def compare_again(
+    path: str,
+    document: Mapping[str, Any],
+    again: EvaluationResult,
+    *,
+    run: EvaluationResult | None = None,
+    known: Iterable[Finding] = (),
+) -> Verification:
+    """Compare a saved result, and its saved run if there is one, with a new evaluation of the same inputs.
+
+    What is `known` of the file is told along.
+    """
+    saved_values, new_values = compared_values(document), compared_values(again.to_dict())
+    for place, cell, metric in _derivable_cells(document, again):
+        saved_values |= {f"{place}.{name}": cell[name] for name in _CELLS}
+        new_values |= {f"{place}.{name}": to_document(getattr(metric, name)) for name in _CELLS}
+    if run is not None:
+        saved_values |= table_values(run)
+        new_values |= table_values(again)
+    compared, unequal = differences(saved_values, new_values)
     findings = FindingLog()
+    findings.extend(known)
     others = [difference for difference in unequal if difference.name != VERSION_FIELD]
     # Another version is no difference by itself: what it changes stands in the numbers.
     for difference in unequal:
@@ -69,29 +98,24 @@ def _advice(names: set[str]) -> str:
     )
 
 
-def differences(saved: Mapping[str, Any], again: Mapping[str, Any]) -> tuple[int, tuple[Difference, ...]]:
-    """Compare two JSON documents of evaluations: how many values there are, and those that are not equal."""
-    saved_values, new_values = compared_values(saved), compared_values(again)
-    names = list(dict.fromkeys([*new_values, *saved_values]))
-    unequal = (
-        name
-        for name in names
-        if name not in saved_values or name not in new_values or saved_values[name] != new_values[name]
-    )
-    return len(names), tuple(Difference(name, saved_values.get(name), new_values.get(name)) for name in unequal)
+def differences(saved: Mapping[str, Value], again: Mapping[str, Value]) -> tuple[int, tuple[Difference, ...]]:
+    """Return how many values there are in two results, by place, and those that are not equal."""
+    names = list(dict.fromkeys([*again, *saved]))
+    unequal = (name for name in names if name not in saved or name not in again or saved[name] != again[name])
+    return len(names), tuple(Difference(name, saved.get(name), again.get(name)) for name in unequal)
 
 
 def compared_values(document: Mapping[str, Any]) -> dict[str, Value]:
     """Return what of a document `differences` compares, by place.
 
-    These are the fields of the signature, counts of the inputs, metrics with their support, classes, operating points,
-    slices, and all intervals with how they were found.
+    That is everything that follows from the inputs, the rules and the options. Of a gate these are the values that it
+    was judged by: its verdict hangs on a baseline as well, and on rules that stand elsewhere.
     """
     # Paths, formats and findings are left out: they change no number, and a result is verified on other machines.
     inputs = {side: {name: document["inputs"][side].get(name) for name in _INPUT_COUNTS} for side, _ in _SIDES}
     values = _leaves("signature", document["signature_fields"]) | _leaves("inputs", inputs)
-    for part in ("metrics", "support"):
-        values |= _leaves(part, document[part])
+    for part in ("metrics", "support", "undefined", "correspondence", "protocol", "errors"):
+        values |= _leaves(part, document.get(part, {}))
     for row in document["per_class"]:
         values |= _leaves(f"per_class.{row.get('class')}", row, but="class")
     for point in document["operating_points"]:
@@ -102,13 +126,66 @@ def compared_values(document: Mapping[str, Any]) -> dict[str, Value]:
     values |= _leaves("intervals", document.get("intervals", {}))
     for row in document.get("slices", ()):
         values |= _leaves(f"slices.{row.get('slice')}", row, but="slice")
+    # As texts, for a signature may be edited and its fields left alone; the version is compared as one of these.
+    values |= {part: _VERSION.sub("", document[part]) for part in ("signature", "signature_short")}
     return {name: to_document(value) for name, value in values.items()}
+
+
+def _derivable_cells(
+    document: Mapping[str, Any], again: EvaluationResult
+) -> Iterator[tuple[str, Mapping[str, Any], MetricValue]]:
+    """Yield the place of each value that gates were judged by, the value, and what it is now.
+
+    What was measured elsewhere, or on a slice that the options do not define, cannot be measured again.
+    """
+    measured = again.measured
+    if not isinstance(measured, DetectionMetrics):
+        return
+    given = again.options.get("slices") or ()
+    slices = [Slice(**{**images, "patterns": tuple(images["patterns"])}) for images in given]
+    parts = {slice_digest(images): images for images in slices}
+    for gate in document["gates"]:
+        images = parts.get(gate["slice_digest"])
+        if gate["slice"] and images is None:
+            continue
+        source = measured if images is None else measured.restrict(chosen_images(images, measured.image_names))
+        for cell in gate["cells"]:
+            if not cell["metric"].startswith(EXTERNAL):
+                place = ".".join(filter(None, ("gates", gate["rule"], gate["slice"], cell["metric"])))
+                yield place, cell, source.value(MetricRef.parse(cell["metric"]))
+
+
+def table_values(result: EvaluationResult) -> dict[str, Value]:
+    """Return digests of the boxes and of the match table, which do not depend on the order of rows."""
+    if result.boxes is None or not isinstance(result.measured, DetectionMetrics):
+        return {}
+    gt, pred = result.boxes
+    table = result.measured.table
+    detections = np.stack((table.image, table.label, table.score, table.area), axis=1)  # (n, 4)
+    # What each candidate matches, by area range and threshold; NO_PAIR, -1, finds the closing 0.
+    matched = np.append(table.pair_overlap, 0.0)[table.choice]  # (A, T, c)
+    rows = {
+        "gt_boxes": np.column_stack((gt.image, gt.xywh)),
+        "pred_boxes": np.column_stack((pred.image, pred.xywh)),
+        "ground_truth": np.column_stack((table.gt_image, table.gt_label, table.gt_ignored.T)),
+        "detections": detections,
+        "pairs": np.column_stack((detections[table.pair_detection], gt.xywh[table.pair_gt], table.pair_overlap)),
+        "matches": np.column_stack((detections[table.candidate], matched.reshape(-1, len(table.candidate)).T)),
+    }
+    return {f"run.{name}": _digest_rows(numbers) for name, numbers in rows.items()}
+
+
+def _digest_rows(numbers: FloatArray) -> str:
+    # + 0.0: -0.0 equals 0.0 but has other bytes.
+    ordered = numbers[np.lexsort(numbers.T)] + 0.0
+    return f"{len(numbers)} rows, sha256:{hashlib.sha256(ordered.tobytes()).hexdigest()[:16]}"
 
 
 def _leaves(place: str, value: Any, *, but: str = "") -> dict[str, Value]:
     """Return the values of a nested document by place, those of a pair as its low and its high; without one key."""
     if isinstance(value, list):
-        value = dict(zip(("low", "high"), value, strict=False))
+        is_pair = len(value) == 2 and all(isinstance(item, int | float) for item in value)
+        value = dict(zip(("low", "high") if is_pair else map(str, range(len(value))), value, strict=True))
     if not isinstance(value, Mapping):
         return {place: value}
     return {

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from jaccard_eval.data.document import DIGEST, document_digest
 from jaccard_eval.errors import UsageError
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 
@@ -41,14 +42,14 @@ def render(result: Reportable, options: ReportOptions) -> bytes:
     gt, pred = result.boxes
     arrays = _side(gt, "gt", metrics) | _side(pred, "pred", metrics)
     arrays |= {name: getattr(metrics.table, name) for name in PAIR_COLUMNS}
-    run = {
+    run: dict[str, Any] = {
         "run_schema": RUN_SCHEMA,
         "result": result.to_dict(),
         "area_known": metrics.area_known,
         "class_names": metrics.class_names,
         "image_names": metrics.image_names,
-        "digest": digest_arrays(arrays),
     }
+    run[DIGEST] = digest_run(run, arrays)
     text = json.dumps(run, sort_keys=True, ensure_ascii=True, allow_nan=False)
     file = io.BytesIO()  # not compressed: what unpacks to far more than it takes is refused when it is read
     document: Arrays = {DOCUMENT: np.frombuffer(text.encode(), dtype=np.uint8)}
@@ -56,16 +57,16 @@ def render(result: Reportable, options: ReportOptions) -> bytes:
     return file.getvalue()
 
 
-def digest_arrays(arrays: Arrays) -> str:
-    """Return a digest of all arrays but the document, by which a run is known to be as it was written."""
+def digest_run(run: Mapping[str, Any], arrays: Arrays) -> str:
+    """Return the digest of all that a run holds: its document, and names, types, shapes and bytes of its arrays."""
     import numpy as np
 
-    digest = hashlib.sha256()
+    content = hashlib.sha256()
     for name in sorted(arrays.keys() - {DOCUMENT}):
         array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(array.data)
-    return f"sha256:{digest.hexdigest()}"
+        content.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        content.update(array.data)
+    return document_digest({**run, "arrays": content.hexdigest()})
 
 
 def _side(boxes: BoxTable, side: str, metrics: DetectionMetrics) -> dict[str, Any]:

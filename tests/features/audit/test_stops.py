@@ -10,6 +10,7 @@ from planting import Outcome, Pair, run_evaluate, suggested_flags
 
 from jaccard_eval import BoxTable, DataError, compare, evaluate, explain, inspect, load, sensitivity, verify
 from jaccard_eval.cli.run import run
+from jaccard_eval.data.document import document_digest
 
 Box = list[float]
 Loader = Callable[[str], Pair]
@@ -249,7 +250,8 @@ def test_what_was_allowed_once_is_verified_and_explained_again(
     assert "allow" not in document["signature"]
     assert _run(capsys, "explain", result)[0] == 0
     # As a version that never stopped wrote it.
-    Path(result).write_text(json.dumps(document | {"options": {}}))
+    plain = document | {"options": {}}
+    Path(result).write_text(json.dumps(plain | {"digest": document_digest(plain)}))
     assert verify(result, gt, pred).differences == ()
     assert _run(capsys, "explain", result)[0] == 3
     assert _run(capsys, "explain", result, "--allow", "box-encoding")[0] == 0

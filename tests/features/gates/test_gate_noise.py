@@ -251,7 +251,7 @@ def test_a_baseline_with_a_damaged_saved_run_ends_with_2(bench: Bench) -> None:
     arrays["pred.score"] = arrays["pred.score"][:-1]
     np.savez(bench.folder / "main.npz", **arrays)
     assert bench.evaluate("worse.json", *SIGNIFICANT) == 2
-    assert "error[result-invalid]: main.npz: " in bench.err
+    assert "error[result-edited]: main.npz: " in bench.err
 
 
 def test_another_archive_is_no_result(bench: Bench) -> None:

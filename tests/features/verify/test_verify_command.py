@@ -1,15 +1,21 @@
 """A saved result is run again from its own document, and what is not the same is named."""
 
+import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from command_line import run_here, run_process, write_json, write_pair
 
 from jaccard_eval import evaluate, verify
+from jaccard_eval.data.document import document_digest
 from jaccard_eval.data.protocol import PROTOCOLS, Protocol
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError
+from jaccard_eval.report.outputs.npz import DOCUMENT, digest_run
 from jaccard_eval.runs import saved_protocol
 
 
@@ -27,7 +33,9 @@ def saved(pair: tuple[Path, Path], *options: str) -> Path:
 
 
 def edited(path: Path, **changes: object) -> Path:
-    return write_json(path, json.loads(path.read_text()) | changes)
+    """Change a document and make its digest anew, so that what else is wrong with it shows."""
+    document = json.loads(path.read_text()) | changes
+    return write_json(path, document | {"digest": document_digest(document)})
 
 
 def test_a_result_is_the_same_when_it_is_run_again(pair: tuple[Path, Path]) -> None:
@@ -198,3 +206,124 @@ def test_no_output_may_overwrite_the_result(pair: tuple[Path, Path]) -> None:
     done = run_here("verify", path, *pair, "-o", path)
     assert done.returncode == 2
     assert "which this run reads" in done.stderr
+
+
+def test_an_edited_document_is_refused_wherever_it_is_read(pair: tuple[Path, Path]) -> None:
+    path = saved(pair, "--fail-under", "AP50=0.1")
+    document = json.loads(path.read_text())
+    # Cells of gates and the like have no bounds of their own to break: only the digest shows the edit.
+    document["gates"][0]["cells"][0]["value"] = 0.75
+    write_json(path, document)
+    for argv in (
+        ["gate", path, "--fail-under", "AP50=0.7"],
+        ["verify", path, *pair],
+        ["explain", path],
+    ):
+        done = run_here(*argv)
+        assert done.returncode == 3, argv
+        assert f"error[result-edited]: {path}: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda document: document.update(note="mine"),
+        lambda document: document["metrics"].update(AP=document["metrics"]["AP"] - 2**-53),
+        lambda document: document["warnings"].append({"code": "x", "message": "", "count": 1, "examples": []}),
+        lambda document: document["inputs"]["gt"].update(path="other.json"),
+        lambda document: document.pop("digest"),
+        lambda document: document.update(digest=None),
+        lambda document: document.update(digest="sha256:0"),
+    ],
+)
+def test_any_edit_is_found(pair: tuple[Path, Path], edit: Callable[[dict[str, Any]], object]) -> None:
+    path = saved(pair)
+    document = json.loads(path.read_text())
+    edit(document)
+    write_json(path, document)
+    with pytest.raises(DataError, match=r"result-edited.*changed after it was written"):
+        verify(path, *pair)
+
+
+def test_another_layout_of_the_same_document_is_no_edit(pair: tuple[Path, Path]) -> None:
+    path = saved(pair, "--score", "0.5", "--errors")
+    document = json.loads(path.read_text())
+    for text in (
+        json.dumps(document, indent=7),
+        json.dumps(dict(reversed(document.items())), separators=(",", ":")),
+        json.dumps(document, ensure_ascii=False),
+    ):
+        path.write_text(text, encoding="utf-8")
+        assert verify(path, *pair).equal
+
+
+def test_the_digest_is_that_of_the_sorted_text_without_blanks() -> None:
+    text = '{"a":[1,0.1,"\\u00e9"],"b":null}'
+    expected = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    assert document_digest({"b": None, "digest": "x", "a": [1, 0.1, "é"]}) == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("gates", 0, "cells", 0, "value"), 0.75),
+        (("gates", 0, "cells", 0, "n"), 30),
+        (("errors", "AP"), 0.5),
+        (("correspondence", "image_strategy"), "stem"),
+        (("undefined", "AP_small"), "made up"),
+        (("signature_short",), "coco|gt=sha256:0|pred=sha256:0|v=0|rules=0"),
+    ],
+    ids=str,
+)
+def test_what_follows_from_the_inputs_is_compared(
+    pair: tuple[Path, Path], place: tuple[str | int, ...], value: object
+) -> None:
+    path = saved(pair, "--fail-under", "AP50=0.1", "--errors")
+    assert verify(path, *pair).equal
+    document = json.loads(path.read_text())
+    inner = document
+    for key in place[:-1]:
+        inner = inner[key]
+    assert inner.get(place[-1]) != value
+    inner[place[-1]] = value
+    names = [difference.name for difference in verify(edited(path, **document), *pair).differences]
+    assert len(names) == 1, names
+    assert str(place[-1]) in names[0]
+
+
+def test_gates_on_slices_are_measured_again(pair: tuple[Path, Path]) -> None:
+    config = pair[0].parent / "jaccard-eval.toml"
+    rule = '[[gates.rules]]\nmetric = "AP50"\nslice = "first"\nmin = 0.1\n'
+    config.write_text(f'[gates]\nslices.first = ["a.*"]\n{rule}')
+    path = saved(pair, "--config", str(config), "--slice", "first=a.*")
+    document = json.loads(path.read_text())
+    (verdict,) = document["gates"]
+    assert verdict["slice"] == "first"
+    assert verify(path, *pair).equal
+    verdict["cells"][0]["value"] = 0.125
+    (difference,) = verify(edited(path, **document), *pair).differences
+    assert (difference.saved, difference.again) == (0.125, verdict["value"])
+
+
+def test_a_saved_run_is_compared_with_its_match_table(pair: tuple[Path, Path]) -> None:
+    path = pair[0].parent / "run.npz"
+    assert run_here(*pair, "-o", path).returncode == 0
+    same = verify(path, *pair)
+    assert same.equal
+    # The rows of both files in another order: the same boxes, pairs and matches.
+    for side in pair:
+        content = json.loads(side.read_text())
+        boxes = content["annotations"] if isinstance(content, dict) else content
+        boxes.reverse()
+        write_json(side, content)
+    assert verify(path, *pair).equal
+    with np.load(path) as content:
+        arrays = dict(content)
+    arrays["pair_overlap"] = arrays["pair_overlap"] * 0.99
+    run = json.loads(arrays[DOCUMENT].tobytes())
+    run["digest"] = digest_run(run | {"digest": None}, arrays)
+    arrays[DOCUMENT] = np.frombuffer(json.dumps(run).encode(), dtype=np.uint8)
+    np.savez(path, **arrays)
+    names = {difference.name for difference in verify(path, *pair).differences}
+    assert names == {"run.pairs", "run.matches"}
+    assert run_here("verify", path, *pair).returncode == 3
