@@ -42,8 +42,14 @@ def deliver(
     """
     from jaccard_eval.report import ReportOptions
 
+    chosen = options.top is not None or options.worst is not None
     shape = ReportOptions(
-        per_class=options.per_class or options.sort is not None, sort=options.sort, verbose=options.verbose
+        # Whoever asks for a few classes does not ask for the other tables that list them all.
+        per_class=not chosen and (options.per_class or options.sort is not None),
+        sort=options.sort,
+        top=options.top,
+        worst=options.worst,
+        verbose=options.verbose,
     )
     if outputs:
         from jaccard_eval.report.write import write_outputs

@@ -366,10 +366,18 @@ REMOVED_CONF = removed_option(
     "--conf", "use --score for precision, recall and F1 at a threshold, --score-min to filter predictions."
 )
 
-PER_CLASS = _show("--per-class", is_flag=True, basic=True, help="List every class.")
-
+_FEW: dict[str, Any] = {"type": click.IntRange(min=1), "metavar": "N"}
+# Of commands that list classes.
+CHOSEN_CLASSES: list[click.Parameter] = [
+    _show("--top", basic=True, **_FEW, help="List the N best classes."),
+    _show("--worst", basic=True, **_FEW, help="List the N worst classes; with --top, both."),
+]
+LISTED_CLASSES: list[click.Parameter] = [
+    _show("--per-class", is_flag=True, basic=True, help="List every class."),
+    *CHOSEN_CLASSES,
+]
 CLASS_OPTIONS: list[click.Parameter] = [
-    PER_CLASS,
+    *LISTED_CLASSES,
     _show(
         "--sort",
         metavar="COLUMN",

@@ -85,6 +85,8 @@ class RunOptions(SideOptions):
     exit_zero: bool = False
 
     per_class: bool = False
+    top: int | None = None
+    worst: int | None = None
     sort: str | None = None
     output: tuple[Path, ...] = ()
     as_json: bool = False

@@ -164,6 +164,9 @@ class Measured(TypingProtocol):
     def value(self, ref: MetricRef) -> MetricValue:
         """Measure any metric reference."""
 
+    def class_values(self, ref: MetricRef) -> Sequence[MetricValue]:
+        """Measure a metric of each class, in the order of the classes; the reference names none."""
+
     def restrict(self, images: Sequence[int]) -> Measured:
         """Measure some images alone, given as ascending rows."""
 

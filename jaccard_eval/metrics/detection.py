@@ -20,7 +20,7 @@ from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.averages import Averages, Axes
-from jaccard_eval.metrics.counts import operating_point, point_of, point_value
+from jaccard_eval.metrics.counts import operating_point, point_value
 from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.similarity import KINDS
 from jaccard_eval.text import quoted_value
@@ -50,18 +50,37 @@ class DetectionMetrics:
 
     def value(self, ref: MetricRef) -> MetricValue:
         """Measure any metric reference; raise a UsageError for what is not part of this evaluation."""
-        if METRICS[ref.name].kind == "average":
-            # Names are looked up before anything is computed, so that a misspelt one fails at once.
-            label = self.axes.label(ref)
-            area = self.axes.area(ref)
-            if area != ALL_SIZES and not self.area_known:
-                return MetricValue(ref=ref, value=np.nan, n=0, reason="image sizes are unknown")
-            positives = self.curves.positives[area]
-            n = int(positives.sum() if label is None else positives[label])
-            return self._defined(ref, self._averages.mean(ref), n)
+        # Names are looked up before anything is computed, so that a misspelt one fails at once.
+        label = self.axes.label(ref)
+        if METRICS[ref.name].kind != "average":
+            return self._point_value(ref, label)
+        area = self.axes.area(ref)
+        positives = self.curves.positives[area]
+        n = int(positives.sum() if label is None else positives[label])
+        return self._of_area(ref, area) or self._defined(ref, self._averages.mean(ref), n)
+
+    def class_values(self, ref: MetricRef) -> tuple[MetricValue, ...]:
+        """Measure a metric of every class, in class order; of the reference, which names no class."""
+        labels = range(self.table.n_labels)
+        if METRICS[ref.name].kind != "average":
+            return tuple(self._point_value(ref, label) for label in labels)
+        area, means = self.axes.area(ref), self._averages.class_means(ref)
+        positives = self.curves.positives[area]
+        return tuple(
+            self._of_area(ref, area) or self._defined(ref, float(means[label]), int(positives[label]))
+            for label in labels
+        )
+
+    def _of_area(self, ref: MetricRef, area: int) -> MetricValue | None:
+        """Return the value of a metric that is undefined for want of areas in square pixels; None where it is not."""
+        if area == ALL_SIZES or self.area_known:
+            return None
+        return MetricValue(ref=ref, value=np.nan, n=0, reason="image sizes are unknown")
+
+    def _point_value(self, ref: MetricRef, label: int | None) -> MetricValue:
         if ref.area is not None or ref.max_dets is not None:
             raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} takes iou, score and class only")
-        point = point_of(self.curves, self.axes, ref)
+        point = operating_point(self.curves, self.axes, self.axes.single_threshold(ref), label, ref.score)
         return self._defined(ref, point_value(point, ref.name, len(self.image_names)), point.tp + point.fn)
 
     def restrict(self, images: Sequence[int]) -> DetectionMetrics:

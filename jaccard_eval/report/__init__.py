@@ -29,6 +29,9 @@ class ReportOptions:
     per_class: bool = False
     # Order of the classes: "name", "gt", "pred" or a metric of the table; None keeps the ground truth's order
     sort: str | None = None
+    # How many of the best and of the worst classes summaries list, in that order or by the main metric; None: none
+    top: int | None = None
+    worst: int | None = None
     # Whether summaries have details that few readers want; and whether a text report is its headline alone
     verbose: bool = False
     quiet: bool = False
@@ -38,6 +41,16 @@ class ReportOptions:
     width: int = 80
     # Of the stream that a text report is for; what it cannot hold is escaped
     encoding: str = "utf-8"
+
+    @property
+    def chooses_classes(self) -> bool:
+        """Whether summaries list some of the classes."""
+        return self.top is not None or self.worst is not None
+
+    @property
+    def lists_classes(self) -> bool:
+        """Whether summaries have a table of classes, however many these are."""
+        return self.per_class or self.chooses_classes
 
 
 class Reportable(Protocol):

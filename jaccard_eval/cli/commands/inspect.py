@@ -12,10 +12,10 @@ from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
     FINDING_OPTIONS,
     INPUT_OPTIONS,
+    LISTED_CLASSES,
     OUTPUT_OPTIONS,
     PAIR_OPTIONS,
     PATH_OPTIONS,
-    PER_CLASS,
     SectionedCommand,
 )
 from jaccard_eval.cli.parse import RunOptions
@@ -82,7 +82,7 @@ COMMAND = SectionedCommand(
         *PATH_OPTIONS,
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,
-        PER_CLASS,
+        *LISTED_CLASSES,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],

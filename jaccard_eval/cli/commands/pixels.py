@@ -9,7 +9,7 @@ import click
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import MAPS, InputPath
-from jaccard_eval.cli.options import FINDING_OPTIONS, NAMES, OUTPUT_OPTIONS, SectionedCommand, section
+from jaccard_eval.cli.options import CHOSEN_CLASSES, FINDING_OPTIONS, NAMES, OUTPUT_OPTIONS, SectionedCommand, section
 from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.reading import with_findings
 from jaccard_eval.cli.run import report_findings
@@ -119,7 +119,12 @@ COMMAND = SectionedCommand(
         ),
         *GATE_OPTIONS,
         _show("--per-class", is_flag=True, help="List every class; up to 30 are listed anyway."),
-        _show("--sort", type=OneOf(COLUMNS), help="Order of the classes; implies --per-class."),
+        *CHOSEN_CLASSES,
+        _show(
+            "--sort",
+            type=OneOf(COLUMNS),
+            help="Order of the classes; implies --per-class unless --top or --worst is given.",
+        ),
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],

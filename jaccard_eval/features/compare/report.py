@@ -51,7 +51,7 @@ def build_report(result: ComparisonResult, options: ReportOptions) -> Report:
     if any(versus.slices for versus in result.others):
         sections.append(_slices(result, names))
     for name, versus in zip(names[1:], result.others, strict=True):
-        sections += _movers(versus, name, result.bootstrap, None if options.per_class else SHOWN_CLASSES)
+        sections += _movers(versus, name, result.bootstrap, options)
     sections.append(_counts(result, dict(zip(names, contenders, strict=True))))
     for name, versus in zip(names[1:], result.others, strict=True):
         if versus.changes:
@@ -142,14 +142,22 @@ def _slices(result: ComparisonResult, names: Sequence[str]) -> Section:
     return Section("Slices", (Table(heads, rows), *_more(slices, SHOWN_SLICES)))
 
 
-def _movers(versus: Versus, name: str, bootstrap: Resamples | None, limit: int | None) -> list[Section]:
+def _movers(versus: Versus, name: str, bootstrap: Resamples | None, options: ReportOptions) -> list[Section]:
     moved = versus.movers(MAIN_METRIC)
-    if not moved:
-        return []
+    lists = [("moved", moved, None if options.per_class else SHOWN_CLASSES)]
+    if options.chooses_classes:
+        gained, lost = (tuple(delta for delta in moved if sign * delta.delta > 0) for sign in (1, -1))
+        lists = [
+            (verb, rows, n) for verb, rows, n in (("gained", gained, options.top), ("lost", lost, options.worst)) if n
+        ]
     heads = (Column("class"), *_heads(("A", name), bootstrap), Column("gt", "count"))
-    rows = tuple((_short(delta.class_name or ""), *_metric_row([delta], bootstrap)[1:]) for delta in moved[:limit])
-    more = _more(moved, limit, "--per-class lists all")
-    return [Section(f"Classes that moved most, {MAIN_METRIC} of {name}", (Table(heads, rows), *more))]
+    sections = []
+    for verb, deltas, limit in lists:
+        rows = tuple((_short(delta.class_name or ""), *_metric_row([delta], bootstrap)[1:]) for delta in deltas[:limit])
+        more = _more(deltas, limit, "--per-class lists all")
+        title = f"Classes that {verb} most, {MAIN_METRIC} of {name}"
+        sections += [Section(title, (Table(heads, rows), *more))] if rows else []
+    return sections
 
 
 def _counts(result: ComparisonResult, contenders: Mapping[str, Contender]) -> Section:

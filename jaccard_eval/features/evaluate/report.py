@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.known_protocols import LARGEST_AREA
+from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint, SliceRow
 from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.classes import listed_rows
 from jaccard_eval.report.model import Cell, Column, DataCell, Note, Report, Rows, Section, Table, columns
 from jaccard_eval.report.numbers import thresholds_text
 from jaccard_eval.report.sections import (
@@ -23,6 +26,7 @@ from jaccard_eval.report.sections import (
 FEW_THRESHOLDS = 4  # up to this many, operating points are shown at every IoU threshold, else at the lowest
 ALL_CLASSES = "all"
 COUNTS = ("gt", "ignored", "pred")
+SORT_COUNTS = {"gt": "gt", "pred": "pred"}
 
 
 def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
@@ -35,8 +39,8 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
 
         sections.append(intervals_section(result, result.bootstrap, per_class=options.per_class))
     sections += gates_section(result.gates)
-    if options.per_class:
-        sections.append(_per_class(result, options.sort))
+    if options.lists_classes:
+        sections += _per_class(result, options)
     if result.slices:
         sections.append(_slices(result.slices))
     if result.operating_points:
@@ -59,8 +63,8 @@ def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
     from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns
     from jaccard_eval.features.errors.report import error_cells, error_columns
 
-    metrics = tuple(dict.fromkeys([*result.metrics, *class_metrics(result)]))
     classes = sorted_classes(result, options.sort)
+    metrics = tuple(dict.fromkeys([*result.metrics, *class_metrics(classes)]))
     bounded = metrics if result.bootstrap is not None else ()
 
     def cells(values: Mapping[str, MetricValue], name: str | None) -> list[DataCell]:
@@ -84,9 +88,25 @@ def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
     return DataTable((*header, "slice"), tuple(rows))
 
 
-def class_metrics(result: EvaluationResult) -> tuple[str, ...]:
+def class_metrics(classes: Sequence[ClassRow]) -> tuple[str, ...]:
     """Names of the metrics that the classes have, in their order."""
-    return tuple(dict.fromkeys(name for row in result.per_class for name in row.values))
+    return tuple(dict.fromkeys(name for row in classes for name in row.values))
+
+
+def measured_classes(result: EvaluationResult, sort: str | None) -> tuple[ClassRow, ...]:
+    """Return the classes; with what they are sorted by, where that is a metric that their table does not have."""
+    classes = result.per_class
+    # A result that was put together by hand has the values that it has.
+    known = (None, "name", *SORT_COUNTS, *class_metrics(classes))
+    if sort in known or not hasattr(result.measured, "class_values"):
+        return classes
+    ref = MetricRef.parse(str(sort))
+    if ref.class_name is not None:  # one number for all classes sorts nothing
+        return classes
+    values = result.measured.class_values(ref)
+    return tuple(
+        replace(row, values={**row.values, str(sort): value}) for row, value in zip(classes, values, strict=True)
+    )
 
 
 def sorted_classes(result: EvaluationResult, sort: str | None) -> tuple[ClassRow, ...]:
@@ -94,7 +114,8 @@ def sorted_classes(result: EvaluationResult, sort: str | None) -> tuple[ClassRow
 
     Equal rows keep the ground truth's order.
     """
-    return sorted_rows(result.per_class, sort, {"gt": "gt", "pred": "pred"}, class_metrics(result))
+    classes = measured_classes(result, sort)
+    return sorted_rows(classes, sort, SORT_COUNTS, class_metrics(classes))
 
 
 def _summary(result: EvaluationResult) -> Section:
@@ -117,19 +138,27 @@ def _summary(result: EvaluationResult) -> Section:
     return Section("Summary", (Table((*heads, *columns("count", "max dets", "gt")), tuple(rows)), *notes))
 
 
-def _per_class(result: EvaluationResult, sort: str | None) -> Section:
-    metrics = class_metrics(result)
-    classes = sorted_classes(result, sort)
-    rows: Rows = tuple(
-        (
-            *(row.name, row.gt, row.ignored, row.pred),
-            *(row.values[name].value if name in row.values else math.nan for name in metrics),
-        )
-        for row in classes
-    )
+def _per_class(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    classes = measured_classes(result, options.sort)
+    metrics = class_metrics(classes)
     heads = (Column("class"), *columns("count", *COUNTS), *columns("metric", *metrics))
-    undefined = ((row.name, row.values[metrics[0]]) for row in classes if metrics and metrics[0] in row.values)
-    return Section("Classes", (Table(heads, rows), *undefined_notes(undefined)))
+    sections = []
+    for listed in listed_rows(classes, options, SORT_COUNTS, metrics):
+        rows: Rows = tuple(
+            (
+                *(row.name, row.gt, row.ignored, row.pred),
+                *(_value_cell(row.values[name]) if name in row.values else math.nan for name in metrics),
+            )
+            for row in listed.rows
+        )
+        undefined = ((row.name, row.values[metrics[0]]) for row in listed.rows if metrics and metrics[0] in row.values)
+        sections.append(Section(listed.title, (Table(heads, rows), *undefined_notes(undefined), *listed.more)))
+    return sections
+
+
+def _value_cell(metric: MetricValue) -> int | float:
+    """Return a value, a count as a whole number."""
+    return int(metric.value) if METRICS[metric.ref.name].kind == "count" else metric.value
 
 
 def _slices(slices: Sequence[SliceRow]) -> Section:

@@ -9,6 +9,7 @@ from jaccard_eval.data.document import DataTable
 from jaccard_eval.features.inspect.result import ClassCount, Description, Inspection, Pairing
 from jaccard_eval.findings import Severity
 from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.classes import Listed, list_classes
 from jaccard_eval.report.model import Column, DataCell, KeyValues, Note, Report, Rows, Section, Table, columns
 from jaccard_eval.report.numbers import UNDEFINED
 from jaccard_eval.report.sections import correspondence_section, findings_section, inputs_section, joined_names
@@ -26,7 +27,7 @@ def build_report(result: Inspection, options: ReportOptions) -> Report:
     """Return what was found, for people."""
     sides = result.sides
     sections = [inputs_section([(SIDES[side.role], side.summary) for side in sides])]
-    sections += [_images(sides), _boxes(sides), _spreads(sides), _classes(result, every=options.per_class)]
+    sections += [_images(sides), _boxes(sides), _spreads(sides), *_classes(result, options)]
     if result.pairing is not None:
         sections += [correspondence_section(result.pairing.correspondence), _agreement(result.pairing)]
     for severity in Severity:
@@ -116,30 +117,38 @@ def _spreads(sides: Sequence[Description]) -> Section:
     return Section("Spread", (Table(heads, tuple(row for of_measure in rows for row in of_measure)),))
 
 
-def _classes(result: Inspection, *, every: bool) -> Section:
+def _classes(result: Inspection, options: ReportOptions) -> list[Section]:
     rows = _class_rows(result)
-    shown = rows
-    if not every and len(rows) > SHOWN_CLASSES:
-        weights = [-sum(count.boxes for count in row if count is not None) for row in rows]
-        shown = [rows[i] for i in sorted(range(len(rows)), key=weights.__getitem__)[:SHOWN_CLASSES]]
-    heads = [Column("class")]
-    for side in result.sides:
-        heads += columns("count", side.role, f"{side.role} %", f"{side.role} images")
-    cells = []
-    for row in shown:
-        line = [_name(row)]
-        for count, side in zip(row, result.sides, strict=True):
-            share = "" if count is None else _percent(count.boxes, side.boxes.total)
-            line += ["", "", ""] if count is None else [f"{count.boxes:,}", share, f"{count.images:,}"]
-        cells.append(tuple(line))
-    hidden = len(rows) - len(shown)
-    notes = [Note(f"{hidden:,} smaller classes; --per-class lists all")] if hidden else []
+    largest = sorted(rows, key=lambda row: -sum(count.boxes for count in row if count is not None))
+    if options.chooses_classes:
+        lists = list_classes(largest, options, by="boxes", ends=("largest", "smallest"))
+    else:
+        hidden = 0 if options.per_class else max(len(rows) - SHOWN_CLASSES, 0)
+        more = (Note(f"{hidden:,} smaller classes; --per-class lists all"),) if hidden else ()
+        lists = [Listed("Classes", tuple(largest[:SHOWN_CLASSES] if hidden else rows), more)]
+    notes = []
     for side in result.sides:
         names = [count.name for count in side.classes if not count.boxes]
         if names:
             text = f"{len(names):,} without boxes: {joined_names(names, len(names))}"
             notes.append(Note(f"{SIDES[side.role]}: {text}"))
-    return Section("Classes", (Table(tuple(heads), tuple(cells)), *notes))
+    tables = [_class_table(result, listed.rows) for listed in lists]
+    sections = [Section(listed.title, (table,)) for listed, table in zip(lists[:-1], tables, strict=False)]
+    return [*sections, Section(lists[-1].title, (tables[-1], *notes, *lists[-1].more))]
+
+
+def _class_table(result: Inspection, rows: Sequence[ClassRow]) -> Table:
+    heads = [Column("class")]
+    for side in result.sides:
+        heads += columns("count", side.role, f"{side.role} %", f"{side.role} images")
+    cells = []
+    for row in rows:
+        line = [_name(row)]
+        for count, side in zip(row, result.sides, strict=True):
+            share = "" if count is None else _percent(count.boxes, side.boxes.total)
+            line += ["", "", ""] if count is None else [f"{count.boxes:,}", share, f"{count.images:,}"]
+        cells.append(tuple(line))
+    return Table(tuple(heads), tuple(cells))
 
 
 def _class_rows(result: Inspection) -> list[ClassRow]:

@@ -6,6 +6,7 @@ from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
 from jaccard_eval.features.pixels.result import PixelClassRow, PixelsResult
 from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.classes import listed_rows
 from jaccard_eval.report.model import Column, DataCell, KeyValues, Note, Report, Section, Table, columns
 from jaccard_eval.report.sections import findings_section, gates_section, set_aside_text, sorted_rows, undefined_notes
 
@@ -21,8 +22,8 @@ def build_report(result: PixelsResult, options: ReportOptions) -> Report:
     rows = tuple((name, metric.value, metric.n) for name, metric in result.metrics.items())
     summary = Section("Summary", (Table(heads, rows), *undefined_notes(result.metrics.items())))
     sections = [_inputs(result), _rules(result), summary, *gates_section(result.gates)]
-    if options.per_class or len(result.per_class) <= FEW_CLASSES:
-        sections.append(_classes(result, options.sort))
+    if options.lists_classes or len(result.per_class) <= FEW_CLASSES:
+        sections += _classes(result, options)
     sections += findings_section(result.findings)
     return Report(f"jaccard-eval {result.version}, label maps", tuple(sections), result.signature)
 
@@ -69,11 +70,14 @@ def _rules(result: PixelsResult) -> Section:
     return Section("Rules", (KeyValues(pairs),))
 
 
-def _classes(result: PixelsResult, sort: str | None) -> Section:
+def _classes(result: PixelsResult, options: ReportOptions) -> list[Section]:
     heads = (Column("class"), *columns("count", *COUNTS), *columns("metric", *MAP_CLASS_METRICS))
-    rows = sorted_rows(result.per_class, sort, SORT_COUNTS, MAP_CLASS_METRICS)
-    undefined = ((row.name, row.values["IoU"]) for row in rows)
-    return Section("Classes", (Table(heads, tuple(map(_class_cells, rows))), *undefined_notes(undefined)))
+    sections = []
+    for listed in listed_rows(result.per_class, options, SORT_COUNTS, MAP_CLASS_METRICS):
+        table = Table(heads, tuple(map(_class_cells, listed.rows)))
+        undefined = ((row.name, row.values["IoU"]) for row in listed.rows)
+        sections.append(Section(listed.title, (table, *undefined_notes(undefined), *listed.more)))
+    return sections
 
 
 def _class_cells(row: PixelClassRow) -> tuple[DataCell, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.features.scale.result import ALL, LossRow, PlacementRow, SensitivityResult
 from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.classes import list_classes
 from jaccard_eval.report.model import (
     Axis,
     Cell,
@@ -52,7 +53,7 @@ def build_report(result: SensitivityResult, options: ReportOptions) -> Report:
         _losses(result.losses),
         _tolerant(result.losses),
         _ceiling(result),
-        _placement(result, per_class=options.per_class),
+        _placement(result, options),
         *findings_section(result.findings),
     ]
     title = f"jaccard-eval {result.version}, sensitivity to scale, protocol {result.protocol.name}"
@@ -163,10 +164,18 @@ def _ceiling(result: SensitivityResult) -> Section:
     return Section("Annotation-noise ceiling", (Table(heads, rows), meaning))
 
 
-def _placement(result: SensitivityResult, *, per_class: bool) -> Section:
+def _placement(result: SensitivityResult, options: ReportOptions) -> Section:
     groups = {SIZE: [row for row in result.placement if row.class_name is None]}
     by_class = [row for row in result.placement if row.class_name is not None and row.size is None]
-    groups |= {"class": by_class} if per_class else {}
+    more: tuple[Note, ...] = ()
+    if options.chooses_classes:
+        paired = [row for row in by_class if row.n]  # others have no IoU
+        best_first = [*sorted(paired, key=lambda row: -row.iou), *(row for row in by_class if not row.n)]
+        for listed in list_classes(best_first, options, by="IoU", is_defined=lambda row: row.n > 0):
+            groups[listed.title.removeprefix("Classes, ")] = [*listed.rows]
+            more = listed.more
+    elif options.per_class:
+        groups["class"] = by_class
     tables = [_placement_tables(title, rows) for title, rows in groups.items()]
     losses = Note(
         f"pairs at an IoU from {threshold_text(result.options.pair_iou)}; 1 - IoU is missing + extra area, and also"
@@ -188,7 +197,7 @@ def _placement(result: SensitivityResult, *, per_class: bool) -> Section:
     words = [KeyValues(tuple(told))] if told else []
     # Shares of the loss of all groups, then errors in px of all groups: each kind under the note that explains it.
     shares, offsets = [table for table, _ in tables], [table for _, table in tables]
-    return Section("How found boxes are off", (*shares, losses, *offsets, errors, *words))
+    return Section("How found boxes are off", (*shares, losses, *offsets, errors, *words, *more))
 
 
 def _placement_tables(title: str, rows: Sequence[PlacementRow]) -> tuple[Table, Table]:
