@@ -10,7 +10,7 @@ import importlib
 import os
 import pkgutil
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,11 @@ from jaccard_eval.cli import commands
 from jaccard_eval.text import did_you_mean, quoted_value
 from jaccard_eval.version import __version__
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+PROGRAM = "jaccard-eval"
+COMPLETE_VARIABLE = "_JACCARD_EVAL_COMPLETE"  # with it in the environment, a run completes a word for a shell
 DEFAULT_COMMAND = "evaluate"
 GROUPS = ("Evaluate", "Understand", "Data", "CI", "Help")  # of the commands, in the order of the help
 EPILOG = """\b
@@ -57,10 +62,24 @@ class CommandTable(click.Group):
             with formatter.section(title):
                 formatter.write_dl(rows)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command, or what the default command begins with."""
+        from click.shell_completion import CompletionItem  # brings the scripts of three shells along
+
+        items = super().shell_complete(ctx, incomplete)
+        if not incomplete.startswith("-"):
+            return [*items, CompletionItem(incomplete, type="file")]
+        command = self.get_command(ctx, DEFAULT_COMMAND)
+        known = {item.value for item in items}
+        options = command.shell_complete(click.Context(command, parent=ctx), incomplete) if command else []
+        return [*items, *(item for item in options if item.value not in known)]
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command in front where none is named."""
         own_options = {name for param in self.get_params(ctx) for name in param.opts}
         word = args[0] if args else ""
+        if word in VERBOSE.opts and "--version" not in args:  # that of the default command
+            own_options = set()
         if args and word not in own_options and word not in _modules():
             # A word that a shell completes is half typed, and means nothing yet.
             is_file = word.startswith("-") or os.path.exists(word)  # noqa: PTH110 - takes any word
@@ -68,6 +87,8 @@ class CommandTable(click.Group):
             if meant:
                 raise click.UsageError(f"{quoted_value(word)} is neither a command nor a file.{meant}", ctx)
             args = [DEFAULT_COMMAND, *args]
+        elif "--version" in args:  # it ends the run when it is met
+            args = sorted(args, key=lambda word: word not in VERBOSE.opts)
         return super().parse_args(ctx, args)
 
 
@@ -78,10 +99,19 @@ def _modules() -> dict[str, str]:
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
-        click.echo(f"jaccard-eval {__version__}")
-        ctx.exit()
+    if not asked or ctx.resilient_parsing:
+        return
+    click.echo(f"{PROGRAM} {__version__}")
+    if ctx.params.get(VERBOSE.name or ""):
+        from jaccard_eval.cli.environment import describe_environment
 
+        click.echo("\n".join(describe_environment()))
+    ctx.exit()
+
+
+VERBOSE = click.Option(
+    ["-v", "--verbose"], is_flag=True, is_eager=True, help="With --version: print what a bug report needs."
+)
 
 COMMAND_TABLE = CommandTable(
     help="Evaluate object detection: any common format in, exact average precision out.\n\n"
@@ -89,6 +119,7 @@ COMMAND_TABLE = CommandTable(
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     params=[
+        VERBOSE,
         click.Option(
             ["--version"],
             is_flag=True,
@@ -96,6 +127,6 @@ COMMAND_TABLE = CommandTable(
             expose_value=False,
             callback=_show_version,
             help="Show the version.",
-        )
+        ),
     ],
 )

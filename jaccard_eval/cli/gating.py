@@ -17,8 +17,10 @@ from jaccard_eval.cli.options import (
     PATH,
     SectionOption,
     adjusted,
+    completed_from,
     given_settings,
     is_group_file,
+    metric_names,
     read_bootstrap,
     require_resamples,
     section,
@@ -305,8 +307,8 @@ def _read_yaml(path: Path) -> Mapping[str, Any]:
         raise UsageError("\n".join(finding.statement for finding in error.findings)) from None
 
 
-def _parsed_rules(_: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Rule, ...]:
-    if not texts:  # every option comes by here, and most runs have no rules
+def _parsed_rules(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Rule, ...]:
+    if not texts or ctx.resilient_parsing:  # every option comes by here, and most runs have no rules
         return ()
     from jaccard_eval.features.gates.rules import Rule
 
@@ -344,7 +346,15 @@ _option = section(SECTION)
 
 
 def _rule_option(name: str, text: str, *, basic: bool = False) -> SectionOption:
-    return _option(name, metavar="METRIC=VALUE", multiple=True, basic=basic, callback=_parsed_rules, help=text)
+    return _option(
+        name,
+        metavar="METRIC=VALUE",
+        multiple=True,
+        basic=basic,
+        callback=_parsed_rules,
+        shell_complete=completed_from(lambda: [f"{metric}=" for metric in metric_names()]),
+        help=text,
+    )
 
 
 RULE_SOURCES: list[click.Parameter] = [

@@ -15,6 +15,8 @@ from jaccard_eval.findings import DataError
 from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     Input = tuple[Path, str, str]  # path; the option as the user knows it, empty for an argument; kind
     Reads = Callable[[str], bool]  # whether a file of this name in a folder is read
     Identity = tuple[int, int]  # device and number of a file, the same by whatever name it is reached
@@ -61,6 +63,12 @@ class InputText(TextType):
 
     def __init__(self, is_file: Callable[[str], bool]) -> None:
         self.is_file = is_file
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Complete a file."""
+        from click.shell_completion import CompletionItem  # brings the scripts of three shells along
+
+        return [CompletionItem(incomplete, type="file")]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the text, and note it where it is a path."""

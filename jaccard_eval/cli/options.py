@@ -12,6 +12,7 @@ import click
 from jaccard_eval.cli.ci import SYSTEMS, announce_failure
 from jaccard_eval.cli.inputs import IMAGES, LABELS, AnyPath, InputPath, InputText
 from jaccard_eval.cli.parse import (
+    SORT_KEYS,
     OneOf,
     RunOptions,
     is_map_file,
@@ -31,7 +32,7 @@ from jaccard_eval.cli.parse import (
 from jaccard_eval.data.known_protocols import RULES
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.findings import CODES
-from jaccard_eval.options import BY_FOLDER, SideOptions
+from jaccard_eval.options import BEST_F1, BY_FOLDER, SideOptions
 from jaccard_eval.text import did_you_mean, quoted_value, shown_json
 
 if TYPE_CHECKING:
@@ -44,10 +45,8 @@ BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
 UNITS = ("px", "norm")
 ORIGINS = ("0", "1")
 IMAGE_WAYS = ("id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1", "id-1")
-PROTOCOLS = "|".join(RULES)
 WHOLE: dict[str, Any] = {"metavar": "N", "callback": parsed_by(parse_whole)}
 NUMBER: dict[str, Any] = {"metavar": "NUMBER", "callback": parsed_by(parse_number)}
-SCORE: dict[str, Any] = {"metavar": "NUMBER|best-f1", "callback": parsed_by(parse_score)}
 
 
 def _is_names_file(text: str) -> bool:
@@ -72,7 +71,7 @@ class SectionOption(click.Option):
 
 
 def _show_all(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
+    if asked and not ctx.resilient_parsing:
         ctx.meta[_SHOWS_ALL] = True
         click.echo(ctx.get_help())
         ctx.exit()
@@ -156,7 +155,7 @@ def removed_option(name: str, instead: str) -> click.Option:
     """Return an option that is no more, with a value or without: whoever gives it is told what to use instead."""
 
     def refuse(ctx: click.Context, _: click.Parameter, given: str | None) -> None:
-        if given is not None:
+        if given is not None and not ctx.resilient_parsing:
             raise click.UsageError(f"{name} was removed; {instead}", ctx)
 
     # Eager: told before what else is wrong, such as an input that it took for its value.
@@ -165,14 +164,15 @@ def removed_option(name: str, instead: str) -> click.Option:
     )
 
 
-def _format_names() -> tuple[str, ...]:
+def known_formats() -> tuple[str, ...]:
+    """Return the names of all formats, as a shell completes them."""
     from jaccard_eval.formats import format_names  # lists a folder, and what other packages add
 
     return tuple(format_names())
 
 
 def _format_name(name: str) -> str:
-    known = _format_names()
+    known = known_formats()
     if name not in known:
         raise UsageError(
             f"unknown format {quoted_value(name)}; choose from {', '.join(known)}.{did_you_mean(name, known)}"
@@ -194,17 +194,33 @@ def _known_codes(_: click.Context, __: click.Parameter, codes: tuple[str, ...]) 
     return codes
 
 
-def _completed_from(
-    known: Callable[[], Iterable[str]],
+def metric_names() -> tuple[str, ...]:
+    """Return the metrics of the summary, as a shell completes them."""
+    from jaccard_eval.data.metricref import COCO_SUMMARY  # of use to a few options
+
+    return COCO_SUMMARY
+
+
+def completed_from(
+    known: Callable[[], Iterable[str]], *, or_files: bool = False
 ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """Return what completes a word for a shell; what is known is looked up when a word is to be completed."""
 
     def complete(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem  # brings the scripts of three shells along
 
-        return [CompletionItem(name) for name in known() if name.startswith(start)]
+        files = [CompletionItem(start, type="file")] if or_files else []
+        return [*(CompletionItem(name) for name in known() if name.startswith(start)), *files]
 
     return complete
+
+
+PROTOCOL: dict[str, Any] = {"metavar": "NAME", "shell_complete": completed_from(lambda: RULES)}
+SCORE: dict[str, Any] = {
+    "metavar": "NUMBER|best-f1",
+    "callback": parsed_by(parse_score),
+    "shell_complete": completed_from(lambda: [BEST_F1]),
+}
 
 
 def _side_options(side: str, what: str) -> list[click.Parameter]:
@@ -215,7 +231,7 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
             metavar="FORMAT",
             basic=True,
             callback=parsed_by(_format_name),
-            shell_complete=_completed_from(_format_names),
+            shell_complete=completed_from(known_formats),
             help=f"Format of the {what} ('jaccard-eval formats').",
         ),
         _input(
@@ -306,6 +322,7 @@ PAIR_OPTIONS: list[click.Parameter] = [
         type=InputText(is_map_file),
         metavar="MAP",
         basic=True,
+        shell_complete=completed_from(lambda: ["auto"], or_files=True),
         callback=parsed_by(parse_class_map),
         help="Map prediction classes: pred=gt,..., a .json or .yaml file, a rule such as id+1, or auto (by overlap).",
     ),
@@ -314,7 +331,7 @@ PAIR_OPTIONS: list[click.Parameter] = [
 PROTOCOL_OPTIONS: list[click.Parameter] = [
     _rule(
         "--protocol",
-        metavar="NAME",
+        **PROTOCOL,
         default="coco",
         basic=True,
         help="See 'jaccard-eval help protocols' (default coco).",
@@ -383,6 +400,7 @@ CLASS_OPTIONS: list[click.Parameter] = [
         metavar="COLUMN",
         basic=True,
         callback=parsed_by(parse_sort),
+        shell_complete=completed_from(lambda: (*SORT_KEYS, *metric_names())),
         help="Sort classes by name, gt, pred or a metric.",
     ),
 ]
@@ -420,7 +438,7 @@ FINDING_OPTIONS: list[click.Parameter] = [
         metavar="CODE",
         basic=True,
         callback=_known_codes,
-        shell_complete=_completed_from(lambda: sorted(CODES)),
+        shell_complete=completed_from(lambda: sorted(CODES)),
         help="Continue despite a finding with this code. Repeatable.",
     ),
 ]
@@ -452,6 +470,7 @@ BOOTSTRAP_OPTIONS: list[click.Parameter] = [
         "--group-by",
         type=InputText(is_group_file),
         metavar="folder|FILE",
+        shell_complete=completed_from(lambda: [BY_FOLDER], or_files=True),
         help="Resample groups of images, such as the frames of a video: by folder, or by a CSV file of rows"
         " image,group.",
     ),

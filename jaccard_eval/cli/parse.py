@@ -108,7 +108,7 @@ def parsed_by(parse: Callable[[str], Any]) -> Callable[[click.Context, click.Par
     """Return a click callback that parses an option's text; a UsageError then names the option."""
 
     def callback(ctx: click.Context, param: click.Parameter, text: str | None) -> Any:
-        if text is None:
+        if text is None or ctx.resilient_parsing:  # a shell completes another word
             return None
         try:
             return parse(text)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from click.exceptions import ClickException, Exit, NoArgsIsHelpError
 
-from jaccard_eval.cli import COMMAND_TABLE, streams
+from jaccard_eval.cli import COMMAND_TABLE, COMPLETE_VARIABLE, PROGRAM, streams
 from jaccard_eval.errors import ExitCode, JaccardEvalError
 from jaccard_eval.findings import DataError, Finding, Severity, reason_of
 from jaccard_eval.text import aligned, printable
@@ -21,8 +21,6 @@ from jaccard_eval.text import aligned, printable
 if TYPE_CHECKING:
     from jaccard_eval.cli.parse import RunOptions
 
-PROGRAM = "jaccard-eval"
-COMPLETE_VARIABLE = "_JACCARD_EVAL_COMPLETE"
 TRACEBACK_VARIABLE = "JACCARD_EVAL_TRACEBACK"
 SIGNAL_EXIT_BASE = 128  # POSIX shells report 128 + the signal's number
 HANGING = "    "  # below the first line of a finding
@@ -77,9 +75,9 @@ def run(argv: Sequence[str]) -> int:
     streams.prepare()
     try:
         if COMPLETE_VARIABLE in os.environ:
-            from click.shell_completion import shell_complete
+            from jaccard_eval.cli.shells import complete
 
-            code: object = shell_complete(COMMAND_TABLE, {}, PROGRAM, COMPLETE_VARIABLE, os.environ[COMPLETE_VARIABLE])
+            code: object = complete(os.environ[COMPLETE_VARIABLE])
         else:
             # Click's own main is not used, for it gives a closed pipe and an interrupt codes of its own.
             try:

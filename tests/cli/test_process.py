@@ -57,21 +57,6 @@ def test_the_help_lists_outputs_and_protocols_without_what_makes_them() -> None:
     assert loaded_modules("evaluate", "--help", among=parts) - loaded_by(BARE_HELP) == set()
 
 
-def test_completion_loads_nothing_heavy() -> None:
-    env = {"_JACCARD_EVAL_COMPLETE": "bash_complete", "COMP_WORDS": "jaccard-eval --gt-f", "COMP_CWORD": "1"}
-    assert loaded_modules(env=env) == set()
-
-
-def test_completion_knows_commands_and_formats() -> None:
-    def complete(words: str) -> list[str]:
-        at = str(words.count(" "))
-        env = {"_JACCARD_EVAL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": at}
-        return run_process(env=env).stdout.split()
-
-    assert complete("jaccard-eval ev") == ["plain,evaluate"]
-    assert complete("jaccard-eval evaluate --gt-format co") == ["plain,coco"]
-
-
 def test_a_run_on_coco_json_loads_no_pandas(tmp_path: Path) -> None:
     assert "pandas" not in loaded_modules(*map(str, write_pair(tmp_path)))
 

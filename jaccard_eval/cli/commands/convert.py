@@ -9,7 +9,16 @@ import click
 
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
-from jaccard_eval.cli.options import FINDING_OPTIONS, INPUT_OPTIONS, PATH, QUIET, SectionedCommand, section
+from jaccard_eval.cli.options import (
+    FINDING_OPTIONS,
+    INPUT_OPTIONS,
+    PATH,
+    QUIET,
+    SectionedCommand,
+    completed_from,
+    known_formats,
+    section,
+)
 from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.reading import ROLES, read_options
 from jaccard_eval.cli.run import report_findings, say_findings
@@ -86,7 +95,12 @@ COMMAND = SectionedCommand(
     params=[
         click.Argument(["source"], type=InputPath(LABELS), metavar="IN"),
         click.Argument(["target"], type=PATH, metavar="OUT"),
-        _option("--to", metavar="FORMAT", help="Format of OUT; by its suffix when not given."),
+        _option(
+            "--to",
+            metavar="FORMAT",
+            shell_complete=completed_from(known_formats),
+            help="Format of OUT; by its suffix when not given.",
+        ),
         _option("--lossy", is_flag=True, help="Write what OUT can carry, and say what is left out."),
         _option(
             "--force", is_flag=True, help="Replace what exists; a folder only if every file in it is written anew."

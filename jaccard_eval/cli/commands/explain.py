@@ -18,9 +18,11 @@ from jaccard_eval.cli.options import (
     OUTPUT_OPTIONS,
     PAIR_OPTIONS,
     PATH_OPTIONS,
+    PROTOCOL,
     PROTOCOL_OPTIONS,
-    PROTOCOLS,
     SectionedCommand,
+    completed_from,
+    metric_names,
     rule_arguments,
     section,
 )
@@ -161,7 +163,12 @@ COMMAND = SectionedCommand(
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
-        click.Argument(["paths"], nargs=-1, metavar="RESULT|GT PRED [METRIC]"),
+        click.Argument(
+            ["paths"],
+            nargs=-1,
+            metavar="RESULT|GT PRED [METRIC]",
+            shell_complete=completed_from(metric_names, or_files=True),
+        ),
         *PATH_OPTIONS,
         _option(
             "--boxes",
@@ -173,7 +180,7 @@ COMMAND = SectionedCommand(
         ),
         _option(
             "--against",
-            metavar=PROTOCOLS,
+            **PROTOCOL,
             help="Also split the gap to this protocol rule by rule.",
         ),
         *OF_THE_SIDES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from jaccard_eval.cli import COMMAND_TABLE, streams
-from jaccard_eval.cli.options import ListedCommand
+from jaccard_eval.cli.options import ListedCommand, completed_from
 from jaccard_eval.cli.topics import TOPICS, finding_page
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import CODES
@@ -26,10 +26,13 @@ def show_help(topic: str | None) -> None:
     elif topic in CODES:
         text = finding_page(topic, width=root.make_formatter().width)
     else:
-        known = [*TOPICS, *COMMAND_TABLE.list_commands(root), *CODES]
-        meant = did_you_mean(topic, known) or f" Topics: {', '.join(TOPICS)}, a command, or the code of a finding."
-        raise UsageError(f"no help on {quoted_value(topic)}.{meant}")
+        known = f" Topics: {', '.join(TOPICS)}, a command, or the code of a finding."
+        raise UsageError(f"no help on {quoted_value(topic)}.{did_you_mean(topic, _known_words()) or known}")
     streams.write_result(f"{text}\n")
+
+
+def _known_words() -> list[str]:
+    return [*TOPICS, *COMMAND_TABLE.list_commands(click.Context(COMMAND_TABLE)), *sorted(CODES)]
 
 
 COMMAND = ListedCommand(
@@ -39,5 +42,9 @@ COMMAND = ListedCommand(
     help="Explain a topic, a command, or the code of a finding.\n\nWithout TOPIC, show the commands and topics.",
     short_help="Explain a topic, a command, or the code of a finding.",
     options_metavar="[OPTIONS]",
-    params=[click.Argument(["topic"], required=False, metavar="[TOPIC|COMMAND|CODE]")],
+    params=[
+        click.Argument(
+            ["topic"], required=False, metavar="[TOPIC|COMMAND|CODE]", shell_complete=completed_from(_known_words)
+        )
+    ],
 )
