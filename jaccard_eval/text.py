@@ -106,7 +106,7 @@ def columns_of(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else not unicodedata.combining(c) for c in text)
 
 
-NEAR = 0.7  # of two words' letters in the same order; at 0.6, "bogus" is near "boxes"
+NEAR = 0.65  # share of letters in the same order: "dgo" and "dog" have 0.67, "bogus" and "boxes" 0.6
 
 
 def did_you_mean(word: str, known: Iterable[str], *, show: Callable[[str], str] = quoted_value) -> str:

@@ -69,6 +69,12 @@ class SectionOption(click.Option):
         super().__init__(*args, **kwargs)
         self.section, self.basic = section, basic
 
+    def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
+        """Return what the help adds, without the range: "[x>=1]" tells nobody anything about a number N."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
 
 def _show_all(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
@@ -263,7 +269,8 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
     ]
 
 
-_input = section("Input (detected if not given)")
+INPUT = "Input (detected if not given)"
+_input = section(INPUT)
 _rule = section("Protocol")
 _show = section("Output")
 _find = section(HELP)
@@ -334,7 +341,7 @@ PROTOCOL_OPTIONS: list[click.Parameter] = [
         **PROTOCOL,
         default="coco",
         basic=True,
-        help="See 'jaccard-eval help protocols' (default coco).",
+        help="Rules (default coco): 'jaccard-eval help protocols'.",
     ),
     _rule(
         "--iou",

@@ -39,9 +39,9 @@ from jaccard_eval.text import quoted_value
 WITHOUT_EFFECT = ("areas", "score")  # the score means another thing here
 EPILOG = """\b
 Examples:
-  jaccard-eval compare gt.json before.json after.json -o comment.md -o changes.csv
+  jaccard-eval compare gt.json before.json after.json -o comment.md
   jaccard-eval compare gt.json a.json b.json c.json --bootstrap 1000
-  jaccard-eval compare gt.json before.json after.json --slice night='img/night/**'
+  jaccard-eval compare gt.json a.json b.json --slice night='img/night/**'
   jaccard-eval compare before.npz after.npz
 """
 

@@ -11,6 +11,7 @@ from jaccard_eval.cli import streams
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import (
     FINDING_OPTIONS,
+    INPUT,
     INPUT_OPTIONS,
     PATH,
     QUIET,
@@ -28,9 +29,10 @@ from jaccard_eval.text import printable
 EPILOG = """\b
 Examples:
   jaccard-eval convert gt.json labels --to yolo
-  jaccard-eval convert labels/ gt.json --images pictures/ --names classes.txt
+  jaccard-eval convert labels/ gt.json --images images/ --names classes.txt
   jaccard-eval convert predictions/ detections.csv --role pred
-  jaccard-eval convert gt.json Annotations --to voc --lossy"""
+  jaccard-eval convert gt.json Annotations --to voc --lossy
+"""
 
 
 def convert(
@@ -85,11 +87,10 @@ COMMAND = SectionedCommand(
     "convert",
     group="Data",
     callback=convert,
-    help="Read ground truth or predictions of any format, and write them in another.\n\n"
-    "OUT is of the format that its suffix tells, or --to. Boxes, classes and scores are written at full precision; what"
-    " OUT cannot carry of them, such as crowd flags in YOLO labels, ends the run unless --lossy is given. An existing"
-    " OUT is kept unless --force is given.",
-    short_help="Write an input in another format.",
+    help="Convert ground truth or predictions to another format.\n\n"
+    "The suffix of OUT or --to sets the format. Boxes, classes and scores keep full precision. What OUT cannot hold,"
+    " such as crowd flags in YOLO labels, stops the run without --lossy. An existing OUT is kept without --force.",
+    short_help="Convert an input to another format.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
@@ -99,18 +100,18 @@ COMMAND = SectionedCommand(
             "--to",
             metavar="FORMAT",
             shell_complete=completed_from(known_formats),
-            help="Format of OUT; by its suffix when not given.",
+            basic=True,
+            help="Format of OUT (default: by its suffix).",
         ),
-        _option("--lossy", is_flag=True, help="Write what OUT can carry, and say what is left out."),
-        _option(
-            "--force", is_flag=True, help="Replace what exists; a folder only if every file in it is written anew."
-        ),
-        _option("--json", "as_json", is_flag=True, help="Print what was written as one JSON document."),
+        _option("--lossy", is_flag=True, basic=True, help="Write what OUT can hold, and report what is lost."),
+        _option("--force", is_flag=True, basic=True, help="Overwrite; a folder only if all its files are rewritten."),
+        _option("--json", "as_json", is_flag=True, basic=True, help="Print only the JSON document."),
         QUIET,
-        section("Reading both sides")(
+        section(INPUT)(
             "--role",
             type=OneOf(ROLES),
-            help="What IN is: ground truth, or predictions; by its scores when not given.",
+            basic=True,
+            help="Read IN as ground truth or as predictions (those have scores).",
         ),
         *INPUT_OPTIONS,
         *FINDING_OPTIONS,

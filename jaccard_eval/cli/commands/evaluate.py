@@ -35,15 +35,15 @@ EPILOG = """\b
 Examples:
   jaccard-eval gt.json detections.json --per-class --sort AP
   jaccard-eval labels/ predictions/ --names classes.txt --score best-f1
-  jaccard-eval gt.json detections.json --slice night='img/night/**' -o report.md
-  jaccard-eval gt.json detections.json --fail-drop AP=0.01 --baseline main.json
+  jaccard-eval gt.json pred.json --slice night='img/night/**' -o report.md
+  jaccard-eval gt.json pred.json --fail-drop AP=0.01 --baseline main.json
 """
 
 ERRORS = section("Output")(
     "--errors/--no-errors",
     default=None,
     basic=True,
-    help="Error types and their cost, confusion, calibration, best thresholds (default: only in files).",
+    help="Analyse errors and thresholds (default: in files).",
 )
 
 
@@ -52,7 +52,7 @@ WORST_IMAGES = section("Output")(
     basic=True,
     type=click.IntRange(min=1),
     metavar="N",
-    help="List the images with the most misses and false positives (all: -o images.csv).",
+    help="List the N images with the most costly errors.",
 )
 LISTED_IMAGES = 10  # by files of a run that writes images.csv, where no other number is given
 

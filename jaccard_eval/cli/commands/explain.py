@@ -45,9 +45,9 @@ Examples:
   jaccard-eval explain gt.json detections.json
   jaccard-eval explain gt.json detections.json "AP50[class=dog]" --boxes 5
   jaccard-eval explain gt.json detections.json "F1[score=best-f1]"
+  jaccard-eval explain gt.json detections.json AP50 --against voc2012
   jaccard-eval explain result.json AP75
-  jaccard-eval explain gt.json detections.json AP --iou 0.5,0.75 --max-dets 300
-  jaccard-eval explain gt.json detections.json AP50 --against voc2012 -o boxes.csv"""
+"""
 
 
 def explain(options: RunOptions, *, paths: tuple[str, ...], boxes: int, against: str | None) -> None:
@@ -159,7 +159,7 @@ COMMAND = SectionedCommand(
     "RESULT is a saved evaluation; its inputs are read again with its rules and options. METRIC is AP (default), AP50"
     " and the like, AR, AR100 and the like, precision, recall or F1, such as F1[iou=0.5,score=0.4]; for one class:"
     " AP50[class=NAME]. Gains are measured: predictions are fixed and evaluated again.",
-    short_help="Explain a metric, and name the boxes that cost most.",
+    short_help="Explain a metric and name the boxes that cost most.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
@@ -176,11 +176,13 @@ COMMAND = SectionedCommand(
             default=12,
             show_default=True,
             metavar="N",
+            basic=True,
             help="List at most N boxes.",
         ),
         _option(
             "--against",
             **PROTOCOL,
+            basic=True,
             help="Also split the gap to this protocol rule by rule.",
         ),
         *OF_THE_SIDES,

@@ -42,8 +42,8 @@ COMMAND = ListedCommand(
     "formats",
     group="Data",
     callback=formats,
-    help="List the formats that can be read, with what each carries and an example.",
-    short_help="List the formats, with examples.",
+    help="List all formats, with what each can hold and an example.",
+    short_help="List all formats, with an example of each.",
     options_metavar="[OPTIONS]",
-    params=[section("Output")("--json", "as_json", is_flag=True, basic=True, help="Print one JSON document.")],
+    params=[section("Output")("--json", "as_json", is_flag=True, basic=True, help="Print only the JSON document.")],
 )

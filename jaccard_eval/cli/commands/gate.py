@@ -20,14 +20,14 @@ EPILOG = """\b
 Examples:
   jaccard-eval gate result.json --fail-under AP50=0.5
   jaccard-eval gate result.json --fail-drop AP=0.01 --baseline main.json
-  jaccard-eval gate result.json --fail-significant-drop AP=0.01 --baseline main.json
   jaccard-eval gate result.json --config gates.toml -o report.md
-  jaccard-eval gate result.json --metric latency_ms=12.3 --fail-over external.latency_ms=15
+  jaccard-eval gate result.json --metric ms=12.3 --fail-over external.ms=15
   jaccard-eval gate --schema > jaccard-eval.schema.json
 
-A saved result answers what it holds: the summary, the classes, the operating points, and all that the gates of the run
-that wrote it had measured. For anything else, evaluate again with the new rules, or judge the saved run (.npz), which
-answers anything. Rules with a significance read the saved runs beside both documents: result.npz and main.npz."""
+A saved result has the summary, the classes, the operating points and all that
+the gates of its run measured. For other rules, use the saved run (.npz) or
+evaluate again. Significance rules need the .npz next to both documents.
+"""
 
 
 def gate(options: RunOptions, *, result: Path | None, schema: bool) -> ExitCode:
@@ -60,10 +60,10 @@ COMMAND = SectionedCommand(
     "gate",
     group="CI",
     callback=gate,
-    help="Judge a saved result by rules, without computing it again.\n\n"
-    "RESULT is the JSON document of 'evaluate' or 'pixels', or a saved run (.npz). Ends with 1 when a rule of severity"
-    " error is broken.",
-    short_help="Judge a saved result by rules.",
+    help="Check a saved result against rules, without evaluating again.\n\n"
+    "RESULT is the JSON document of 'evaluate' or 'pixels', or a saved run (.npz). Exits with 1 if a rule of severity"
+    " error fails.",
+    short_help="Check a saved result against rules.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[

@@ -31,7 +31,8 @@ Examples:
   jaccard-eval inspect gt.json detections.json
   jaccard-eval inspect --pred predictions/ --names classes.txt
   jaccard-eval inspect gt.json detections.json -o report.md -o classes.csv
-  jaccard-eval inspect gt.json detections.json --json | jq '.warnings[].code'"""
+  jaccard-eval inspect gt.json detections.json --json | jq '.warnings[].code'
+"""
 
 
 def inspect(options: RunOptions, *, paths: tuple[Path, ...]) -> None:
@@ -71,10 +72,10 @@ COMMAND = SectionedCommand(
     "inspect",
     group="Understand",
     callback=inspect,
-    help="Look at one input, or at ground truth and predictions together, and evaluate nothing.\n\n"
-    "Shows format, images, boxes, classes, scores, how the two sides correspond, and everything odd with its repair."
-    " One PATH alone may be either side.",
-    short_help="Show what inputs hold and what is odd about them.",
+    help="Show what inputs hold, how they correspond and what is wrong, without evaluating.\n\n"
+    "Shows format, images, boxes, classes, scores, how the two sides correspond, and every problem with its fix. PATH"
+    " alone may be either side.",
+    short_help="Show what inputs hold and what is wrong with them.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[

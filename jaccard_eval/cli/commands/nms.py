@@ -29,7 +29,7 @@ Examples:
   jaccard-eval nms detections.json -o suppressed.json --iou 0.6
   jaccard-eval nms predictions/ -o suppressed/ --by ioa --score-min 0.05
   jaccard-eval nms detections.csv -o soft.csv --soft gaussian --sigma 0.5
-  jaccard-eval nms detections.json -o suppressed.json --class-agnostic"""
+"""
 
 
 def nms(
@@ -82,10 +82,10 @@ COMMAND = SectionedCommand(
     "nms",
     group="Data",
     callback=nms,
-    help="Suppress predictions that better ones of their image and class overlap, and write the rest.\n\n"
-    "PRED is a file or folder of any format that can be written; the output is of the same format, with what an"
-    " evaluation reads: other fields are not carried. Of equal scores the first in the file is the better one.",
-    short_help="Suppress overlapping predictions (NMS).",
+    help="Apply NMS to predictions and write the result.\n\n"
+    "PRED is a file or folder of any format that can be written; the output has the same format, with the fields that"
+    " an evaluation reads. Of equal scores, the first in the file wins.",
+    short_help="Apply NMS to predictions and write the result.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
@@ -95,27 +95,31 @@ COMMAND = SectionedCommand(
             **NUMBER,
             default="0.5",
             show_default=True,
-            help="Boxes that overlap by more are rivals; gaussian decay has no threshold.",
+            basic=True,
+            help="Suppress boxes that overlap a better one by more (not with --soft gaussian).",
         ),
         _option(
             "--by",
             type=OneOf(("iou", "ioa")),
             default="iou",
             show_default=True,
-            help="Overlap: intersection over union, or over the area of the smaller box.",
+            basic=True,
+            help="Overlap: intersection over union, or over the smaller area.",
         ),
         _option(
             "--soft",
             type=OneOf(("linear", "gaussian")),
-            help="Lower the scores of rivals instead of removing them (Soft-NMS).",
+            basic=True,
+            help="Soft-NMS: lower scores instead of removing boxes.",
         ),
-        _option("--sigma", **NUMBER, help="Of the gaussian; 0.5 when not given."),
+        _option("--sigma", **NUMBER, basic=True, help="Width of the gaussian (default 0.5)."),
         removed_option("--merge", "merge boxes with weighted_nms of the library, or leave it out to remove them."),
-        _option("--class-agnostic", is_flag=True, help="Let boxes of different classes be rivals."),
+        _option("--class-agnostic", is_flag=True, basic=True, help="Suppress across classes."),
         _option(
             "--score-min",
             **NUMBER,
-            help="Leave out boxes with a lower score; of decayed scores, 0.001 when not given.",
+            basic=True,
+            help="Remove boxes with a lower score (default with --soft: 0.001).",
         ),
         *(option for option in INPUT_OPTIONS if not str(option.name).startswith("gt_")),
         _show(
@@ -124,11 +128,12 @@ COMMAND = SectionedCommand(
             type=PATH,
             required=True,
             metavar="PATH",
-            help="What to write.",
+            basic=True,
+            help="File or folder to write.",
         ),
-        _show("--force", is_flag=True, help="Replace what exists; a folder only if every file in it is written anew."),
-        _show("--json", "as_json", is_flag=True, help="Print the counts as one JSON document."),
-        _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colours in the report."),
+        _show("--force", is_flag=True, basic=True, help="Overwrite; a folder only if all its files are rewritten."),
+        _show("--json", "as_json", is_flag=True, basic=True, help="Print only the JSON document."),
+        _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colour the report."),
         *FINDING_OPTIONS,
     ],
 )

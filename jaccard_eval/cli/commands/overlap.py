@@ -38,12 +38,11 @@ MEASURES = ("iou", "ioa", "ioa-pred", "giou")  # those of `scale.overlap`, which
 EPILOG = """\b
 Examples:
   jaccard-eval overlap 30,20,50,40 20,20,40,40
-  jaccard-eval overlap 10,20,40,60 20,30,40,60 --box xywh -o pair.svg
-  jaccard-eval overlap -- -5,0,10,10 0,0,10,10
   jaccard-eval overlap 0,5,6,6 2,6,8,8 --box cxcywh --clip 0,0,12,12
+  jaccard-eval overlap -- -5,0,10,10 0,0,10,10
   jaccard-eval overlap predictions.txt objects.txt --by ioa
-  jaccard-eval overlap --gt gt.json --pred detections.json --image 000001.jpg
-  jaccard-eval overlap --gt gt.json --pred detections.json --image 000001.jpg --gt-index 0 --pred-index 2"""
+  jaccard-eval overlap --gt gt.json --pred pred.json --image 000001.jpg
+"""
 
 
 def overlap(
@@ -125,25 +124,30 @@ COMMAND = SectionedCommand(
     "overlap",
     group="Understand",
     callback=overlap,
-    help="Show how two boxes overlap: IoU, coverage, distances, and a picture with the areas labelled.\n\n"
-    "A is the prediction, B the ground truth: four numbers each, or files with a box per line for a matrix, or boxes of"
-    " an image of two inputs.",
-    short_help="How two boxes overlap, with a picture.",
+    help="Show how two boxes overlap: IoU, coverage, distances and a picture.\n\n"
+    "A is the prediction, B the ground truth: four numbers each, or files with a box per line (prints a matrix). With"
+    " --gt, --pred and --image, boxes of an image.",
+    short_help="Show how two boxes overlap, with a picture.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
         click.Argument(["boxes"], nargs=-1, type=InputText(os.path.isfile), metavar="A B"),
-        _option("--box", type=OneOf(ENCODINGS), default="xyxy", show_default=True, help="What the four numbers are."),
+        _option(
+            "--box", type=OneOf(ENCODINGS), default="xyxy", show_default=True, basic=True, help="Encoding of A and B."
+        ),
         _option(
             "--clip",
             metavar="X1,Y1,X2,Y2",
+            basic=True,
             callback=parsed_by(_parse_box),
-            help="Clip both boxes to this window first, such as 0,0,640,480 for an image.",
+            help="Clip both boxes to this window first, such as the image.",
         ),
-        _option("--by", type=OneOf(MEASURES), help="Measure of a matrix, for two files of boxes.  [default: iou]"),
-        _option("--image", metavar="NAME", help="Image of the inputs that --gt and --pred name."),
-        _option("--gt-index", **WHOLE, help="Which of the image's ground truth, from 0; else what overlaps most."),
-        _option("--pred-index", **WHOLE, help="Which of the image's predictions, from 0; else what overlaps most."),
+        _option("--by", type=OneOf(MEASURES), basic=True, help="Measure of a matrix (default iou)."),
+        _option("--image", metavar="NAME", basic=True, help="Image of --gt and --pred."),
+        _option("--gt-index", **WHOLE, basic=True, help="Object of the image, from 0 (default: the best overlap)."),
+        _option(
+            "--pred-index", **WHOLE, basic=True, help="Prediction of the image, from 0 (default: the best overlap)."
+        ),
         *PATH_OPTIONS,
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,

@@ -21,11 +21,11 @@ COLUMNS = ("name", "gt", "pred", *MAP_CLASS_METRICS)
 EPILOG = """\b
 Examples:
   jaccard-eval pixels labels/ predictions/ --classes classes.txt --ignore 255
-  jaccard-eval pixels SegmentationClass/ results/ --list val.txt --background 0
+  jaccard-eval pixels SegmentationClass/ results/ --list val.txt
   jaccard-eval pixels gt.npy pred.npy --background 0 --drop-background gt
-  jaccard-eval pixels camvid/labels/ camvid/out/ --colors label_colors.txt -o report.md
-  jaccard-eval pixels ade20k/annotations/ out/ --reduce-zero --json | jq .metrics.mIoU
-  jaccard-eval pixels labels/ predictions/ --fail-under mIoU=0.7 --fail-under 'IoU[class=3]=0.5'"""
+  jaccard-eval pixels camvid/gt/ camvid/out/ --colors colors.txt -o report.md
+  jaccard-eval pixels labels/ predictions/ --fail-under mIoU=0.7
+"""
 
 
 def pixels(
@@ -74,10 +74,10 @@ COMMAND = SectionedCommand(
     "pixels",
     group="Evaluate",
     callback=pixels,
-    help="Evaluate label maps: per-class IoU (Jaccard index), precision, recall and Dice of pixels.\n\n"
-    "GT and PRED are folders of PNG or .npy files, matched by name, or single files. A pixel's value is its class:"
-    " grey of 8 or 16 bits, the index of a palette, or a colour with --colors.",
-    short_help="Evaluate label maps: IoU per class of pixels.",
+    help="Evaluate label maps: IoU (Jaccard index), precision, recall and Dice per class.\n\n"
+    "GT and PRED are folders of PNG or .npy files with the same names, or single files. A pixel value is a class: grey"
+    " of 8 or 16 bits, a palette index, or a colour with --colors.",
+    short_help="Evaluate label maps: IoU per class.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
@@ -87,43 +87,45 @@ COMMAND = SectionedCommand(
             "--classes",
             "--names",
             **NAMES,
-            help="Class names by value, from 0. Any other value is then an error.",
+            basic=True,
+            help="Class names by value, from 0; other values are errors.",
         ),
         _read(
             "--colors",
             type=InputPath(),
             metavar="FILE",
-            help="Table of colours, one class a line: '128 64 128 road', 'road,128,64,128' or '#804080 road'.",
+            basic=True,
+            help="Colours of the classes, one per line, such as '128 64 128 road'.",
         ),
         _read(
             "--list",
             "list_file",
             type=InputPath(),
             metavar="FILE",
-            help="Compare these only: a name a line that both sides know, or two paths below GT and PRED.",
+            basic=True,
+            help="Compare only these files: a name, or a path below GT and one below PRED, per line.",
         ),
         _rule(
             "--ignore",
             type=int,
             multiple=True,
             metavar="VALUE",
-            help="A value that is no class, such as 255: pixels of the ground truth with it are left out. Repeatable.",
+            basic=True,
+            help="Ignore ground-truth pixels with this value, such as 255. Repeatable.",
         ),
-        _rule("--reduce-zero", is_flag=True, help="Values count from 1: ignore 0, take one from all others."),
-        _rule("--reduce-zero-gt", is_flag=True, help="The same for the ground truth only."),
-        _rule("--background", type=int, metavar="CLASS", help="Class that the means leave out, such as 0."),
+        _rule("--reduce-zero", is_flag=True, basic=True, help="Ignore 0 and subtract 1 from all other values."),
+        _rule("--reduce-zero-gt", is_flag=True, help="Like --reduce-zero, for the ground truth only."),
+        _rule("--background", type=int, metavar="CLASS", basic=True, help="Class to exclude from means, such as 0."),
         _rule(
             "--drop-background",
             type=OneOf(("gt", "pred", "both")),
-            help="Count no pixel that is background in the ground truth, in the prediction, or in either.",
+            help="Ignore pixels that are background in the ground truth, in the prediction, or in either.",
         ),
         *GATE_OPTIONS,
-        _show("--per-class", is_flag=True, help="List every class; up to 30 are listed anyway."),
+        _show("--per-class", is_flag=True, basic=True, help="List every class (default: up to 30)."),
         *CHOSEN_CLASSES,
         _show(
-            "--sort",
-            type=OneOf(COLUMNS),
-            help="Order of the classes; implies --per-class unless --top or --worst is given.",
+            "--sort", type=OneOf(COLUMNS), metavar="COLUMN", basic=True, help="Sort classes by a column of the table."
         ),
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,

@@ -34,10 +34,10 @@ WITHOUT_EFFECT = ("areas", "score")  # sizes are binned anew, and nothing is cou
 EPILOG = """\b
 Examples:
   jaccard-eval sensitivity gt.json detections.json
-  jaccard-eval sensitivity gt.json detections.json --edges 16,32,96 --per-class
-  jaccard-eval sensitivity labels/ predictions/ --images images/ --pixels 1,2,3 --noise 1,2 --seed 7
-  jaccard-eval sensitivity gt.json detections.json -o scale.svg -o scale.csv --json
-  jaccard-eval sensitivity --exchange 441,1,9760 --exchange 441,1,88"""
+  jaccard-eval sensitivity gt.json pred.json --edges 16,32,96 --per-class
+  jaccard-eval sensitivity gt.json pred.json -o scale.svg -o scale.csv
+  jaccard-eval sensitivity --exchange 441,1,9760 --exchange 441,1,88
+"""
 
 
 def sensitivity(
@@ -97,10 +97,10 @@ COMMAND = SectionedCommand(
     "sensitivity",
     group="Understand",
     callback=sensitivity,
-    help="Analyse what the size of objects does to the score.\n\n"
-    "The same error in pixels costs a small object more. Says what each size loses to localisation, false positives and"
-    " misses, how the boxes of found objects are off, what pixels cost, and what noise in the annotations allows.",
-    short_help="What the size of objects does to the score.",
+    help="Show how the size of objects affects the score.\n\n"
+    "An error of one pixel costs a small object more. Shows what each size loses to localisation, false positives and"
+    " misses, how found boxes are off, what a pixel costs, and what noise in the annotations allows.",
+    short_help="Show how the size of objects affects the score.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
@@ -111,19 +111,22 @@ COMMAND = SectionedCommand(
             **WHOLE,
             default="4",
             show_default=True,
-            help="Size bins of equal counts.",
+            basic=True,
+            help="Number of size bins with equal counts.",
         ),
         _option(
             "--edges",
             **_LENGTHS,
-            help="Edges between size bins instead: sides of the square with the area of the box.",
+            basic=True,
+            help="Edges of the size bins instead (square root of the area).",
         ),
         _option(
             "--pixels",
             **_LENGTHS,
             default="1,2,4,8",
             show_default=True,
-            help="Edge tolerances and displacements in pixels.",
+            basic=True,
+            help="Edge tolerances and displacements.",
         ),
         _option(
             "--pair-iou",
@@ -131,28 +134,30 @@ COMMAND = SectionedCommand(
             default="0.5",
             show_default=True,
             callback=parsed_by(parse_number),
-            help="IoU from which a detection stands for an object when the errors of its box are measured.",
+            basic=True,
+            help="IoU to pair a detection with an object for box errors.",
         ),
         _option(
             "--noise",
             **_LENGTHS,
             default="1,2,4",
             show_default=True,
-            help="Standard deviations of the jitter of annotations.",
+            basic=True,
+            help="Standard deviations of annotation jitter.",
         ),
         _option(
             "--rounds",
             **WHOLE,
             default="10",
             show_default=True,
-            help="How often the jitter is drawn.",
+            help="Number of jitter draws.",
         ),
         _option(
             "--seed",
             **WHOLE,
             default="0",
             show_default=True,
-            help="Of the jitter.",
+            help="Seed of the jitter.",
         ),
         _option(
             "--exchange",

@@ -17,11 +17,11 @@ from jaccard_eval.findings import DataError, Severity
 EPILOG = """\b
 Examples:
   jaccard-eval evaluate gt.json detections.json -o result.json
-  jaccard-eval verify result.json --gt gt.json --pred detections.json
   jaccard-eval verify result.json gt.json detections.json --json
 
-Equal means equal to the last bit: inputs but for the order of their rows, rules, numbers. Another version of the tool
-is a warning. What is not the same ends with exit code 3."""
+Equal means to the last bit: inputs (but the order of their rows), rules and
+numbers. Another version of this program is a warning, a difference exit code 3.
+"""
 
 
 def verify(options: RunOptions, *, result: Path, paths: tuple[Path, ...]) -> None:
@@ -42,10 +42,10 @@ COMMAND = SectionedCommand(
     "verify",
     group="CI",
     callback=verify,
-    help="Run a saved evaluation again, and say what is not the same.\n\n"
-    "RESULT is the JSON document of 'evaluate'. Its own rules and options are used; GT and PRED are its inputs,"
-    " wherever they are now. Paths of pictures are taken as they were given.",
-    short_help="Run a saved evaluation again and compare.",
+    help="Run a saved evaluation again and report what differs.\n\n"
+    "RESULT is the JSON document of 'evaluate'; its rules and options are used. GT and PRED are its inputs, wherever"
+    " they are now; image folders are read where they were.",
+    short_help="Run a saved evaluation again and report what differs.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
