@@ -289,6 +289,7 @@ CODES = frozenset(
         "bbox-type",
         "benchmark-ignored",
         "bootstrap-few",
+        "bootstrap-skipped",
         "bootstrap-undefined",
         "box-assumed",
         "box-axes",

@@ -140,6 +140,7 @@ def compare(
     gt: Source | None,
     *preds: Source,
     options: CompareOptions | None = None,
+    names: Mapping[str, str] | None = None,
     protocol: str | Protocol = "coco",
     iou: Sequence[float] | None = None,
     max_dets: Sequence[int] | None = None,
@@ -170,7 +171,9 @@ def compare(
     *preds : path, Dataset or BoxTable
         Two or more, the first of them the baseline. Paths of saved runs (.npz, or the .json beside it) will do.
     options : CompareOptions, optional
-        How boxes are compared, slices of the images, and the bootstrap for intervals.
+        How boxes are compared, slices of the images, and the bootstrap for intervals, by default where it is quick.
+    names : mapping of str to str, optional
+        What reports call the predictions instead of A, B, C, ...: ``{"A": "yolo11n"}``.
     protocol, iou, max_dets, areas, class_agnostic, difficult
         As in `evaluate`.
     classes, exclude_classes, score_min, nms, drop_duplicates
@@ -199,7 +202,7 @@ def compare(
     keywords = locals()
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.engine.threads import map_in_order
-    from jaccard_eval.features.compare.comparison import CompareOptions, compare_results, require_two
+    from jaccard_eval.features.compare.comparison import CompareOptions, compare_results, require_two, side_names
     from jaccard_eval.runs import load_run, saved_run_of
 
     asked = _asked(ProtocolOptions, keywords)
@@ -210,6 +213,7 @@ def compare(
     if gt is not None and preds and all(saved_run_of(pred) is not None for pred in preds):
         raise UsageError("all predictions are saved runs, which hold their ground truth: leave the other one out")
     require_two(len(preds))
+    side_names(len(preds), names or {})  # a slip is told before anything is evaluated
     rules = asked.rules()
     # Bare arrays are read already, and each of the predictions may bring images that they do not have.
     if gt is not None and not isinstance(gt, BoxTable):
@@ -225,7 +229,7 @@ def compare(
             results.append(evaluate_inputs(gt, pred, rules, how, version=__version__))
         else:
             raise UsageError(f"{quoted_value(str(pred))} is no saved run: name the ground truth to evaluate it on")
-    return compare_results(results, options or CompareOptions(), version=__version__, run=map_in_order)
+    return compare_results(results, options or CompareOptions(), version=__version__, run=map_in_order, names=names)
 
 
 def inspect(

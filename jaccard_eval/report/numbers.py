@@ -85,7 +85,7 @@ def thresholds_text(values: Sequence[float]) -> str:
     return ends if even else f"{ends} ({len(values)} uneven)"
 
 
-def delta_text(delta: float) -> str:
+def delta_text(delta: float, decimals: int = DECIMALS) -> str:
     """Return a difference of metrics with its sign; ``0.0000`` only when there is none beyond rounding errors.
 
     >>> delta_text(0.0125), delta_text(-0.00001), delta_text(0.0), delta_text(float("nan"))
@@ -94,8 +94,8 @@ def delta_text(delta: float) -> str:
     if math.isnan(delta):
         return UNDEFINED
     if abs(delta) <= EXACT:
-        return f"{0:.{DECIMALS}f}"
-    return f"{math.copysign(max(abs(delta), 10.0**-DECIMALS), delta):+.{DECIMALS}f}"
+        return f"{0:.{decimals}f}"
+    return f"{math.copysign(max(abs(delta), 10.0**-decimals), delta):+.{decimals}f}"
 
 
 def size_text(size: float) -> str:

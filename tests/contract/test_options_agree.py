@@ -59,7 +59,7 @@ def parameters(command: click.Command) -> set[str]:
 
 VERBS = {
     "evaluate": names(EvaluateOptions) | names(ProtocolOptions),
-    "compare": names(SideOptions) | names(ProtocolOptions) | {"options"},
+    "compare": names(SideOptions) | names(ProtocolOptions) | {"options", "names"},
     "explain": names(SideOptions) | names(ProtocolOptions) | {"against", "boxes"},
     "sensitivity": names(SideOptions) | names(ProtocolOptions) - {"areas"} | {"scale"},
     # inspect tells of everything and stops at nothing

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,7 @@ from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, InputPath, note_inputs
 from jaccard_eval.cli.options import (
     BOOTSTRAP_OPTIONS,
+    FIELDS,
     FINDING_OPTIONS,
     INPUT_OPTIONS,
     LISTED_CLASSES,
@@ -24,23 +25,28 @@ from jaccard_eval.cli.options import (
     REMOVED_CONF,
     SCORE,
     SLICE_OPTIONS,
+    WHOLE,
     SectionedCommand,
-    read_bootstrap,
+    adjusted,
+    given_settings,
     read_slices,
-    require_resamples,
     rule_arguments,
     section,
 )
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import refuse_options_of_sides, run_on_sides
 from jaccard_eval.cli.run import report_findings
+from jaccard_eval.errors import UsageError
 from jaccard_eval.text import quoted_value
+
+if TYPE_CHECKING:
+    from jaccard_eval.options import Bootstrap
 
 WITHOUT_EFFECT = ("areas", "score")  # the score means another thing here
 EPILOG = """\b
 Examples:
   jaccard-eval compare gt.json before.json after.json -o comment.md
-  jaccard-eval compare gt.json a.json b.json c.json --bootstrap 1000
+  jaccard-eval compare gt.json a.json b.json --name A=yolo11n --name B=yolo11s
   jaccard-eval compare gt.json a.json b.json --slice night='img/night/**'
   jaccard-eval compare before.npz after.npz
 """
@@ -53,6 +59,7 @@ def compare(
     score: float | str | None,
     box_iou: float | None,
     moved_iou: float | None,
+    name: Mapping[str, str],
 ) -> None:
     """Run the command."""
     from jaccard_eval.api import boxes as api
@@ -64,16 +71,15 @@ def compare(
         refuse_options_of_sides(OF_THE_SIDES)
         # A document stands for the run beside it.
         note_inputs(map(run_beside, preds))
-    require_resamples(options)
     given = {"score": score, "box_iou": box_iou, "moved_iou": moved_iou}
     boxes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    how = CompareOptions(**boxes, slices=read_slices(options), bootstrap=read_bootstrap(options))
+    how = CompareOptions(**boxes, slices=read_slices(options), bootstrap=_resampling(options))
     outputs = plan_files(options.output)
     if gt is None:
-        result = api.compare(None, *preds, options=how)
+        result = api.compare(None, *preds, options=how, names=name)
     else:
         # `options` is what both are called: those of the command line, and those of the comparison.
-        verb = partial(api.compare, options=how)
+        verb = partial(api.compare, options=how, names=name)
         result = run_on_sides(verb, gt, *preds, options=options, **rule_arguments(options))
     report_findings(result.findings, options)
     deliver(result, outputs, options)
@@ -97,9 +103,36 @@ def _many_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path | None
         if not saved:
             if preds:
                 require_readable(truth)  # what cannot be read was perhaps meant as a saved run
-            taken = f" beside {quoted_value(str(truth))}, which is no saved run and so taken for the ground truth"
+            taken = f"; {quoted_value(str(truth))} is not a saved run, so it was read as the ground truth"
         raise click.UsageError(f"a comparison needs two or more predictions, got {len(preds)}{taken}", context)
     return None if saved else truth, preds
+
+
+def _resampling(options: RunOptions) -> Bootstrap | str | None:
+    """Return how to resample for intervals: as asked, not at all for 0, and as the library does by default."""
+    from jaccard_eval.features.compare.comparison import AUTO
+    from jaccard_eval.options import Bootstrap
+
+    settings = given_settings(options)
+    if options.bootstrap == 0:
+        idle = [name for name in FIELDS if name != "bootstrap" and FIELDS[name] in settings]
+        if idle:
+            raise UsageError(f"--{idle[0].replace('_', '-')} has no effect with --bootstrap 0. Remove one of them.")
+        return None
+    # Whoever says how to resample wants it done.
+    return adjusted(Bootstrap(), options) if settings else AUTO
+
+
+def _parse_names(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for text in texts:
+        letter, equals, name = (part.strip() for part in text.partition("="))
+        if not equals:
+            raise click.BadParameter(f"expected SIDE=NAME, such as A=yolo11n; got {quoted_value(text)}", ctx, param)
+        if letter in names:
+            raise click.BadParameter(f"side {quoted_value(letter)} is named twice", ctx, param)
+        names[letter] = name
+    return names
 
 
 _option = section("Box by box")
@@ -114,15 +147,23 @@ COMMAND = SectionedCommand(
     "compare",
     group="Evaluate",
     callback=compare,
-    help="Compare predictions with a baseline on the same ground truth.\n\n"
+    help="Compare predictions with a baseline on the same ground truth, and say whether they are better.\n\n"
     "GT and the predictions A, B, ... are files or folders of any format; A is the baseline. Runs saved by 'evaluate'"
     " (.npz, or .json with the .npz next to it) need no GT. CSV output has a row per ground-truth box that changed.",
-    short_help="Compare predictions: metrics, and box by box.",
+    short_help="Compare predictions: metrics, significance, and box by box.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
         click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT A B [C...]"),
         *PATH_OPTIONS,
+        section("Output")(
+            "--name",
+            metavar="SIDE=NAME",
+            multiple=True,
+            basic=True,
+            callback=_parse_names,
+            help="Name in reports, such as A=yolo11n. Repeatable.",
+        ),
         _option(
             "--score",
             **SCORE,
@@ -143,7 +184,13 @@ COMMAND = SectionedCommand(
         ),
         REMOVED_CONF,
         *OF_THE_SIDES,
-        *BOOTSTRAP_OPTIONS,
+        section("Intervals and slices")(
+            "--bootstrap",
+            **WHOLE,
+            basic=True,
+            help="Confidence intervals from N resamples of the images; 0 for none (default: 1000 if that is quick).",
+        ),
+        *BOOTSTRAP_OPTIONS[1:],
         *SLICE_OPTIONS,
         *LISTED_CLASSES,
         *OUTPUT_OPTIONS,

@@ -14,7 +14,16 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import PairedDelta
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.compare.result import BoxState, Change, ChangeKind, Contender, Delta, SliceDeltas, Versus
+from jaccard_eval.features.compare.result import (
+    BoxState,
+    Change,
+    ChangeKind,
+    Contender,
+    Delta,
+    SliceDeltas,
+    Verdict,
+    Versus,
+)
 from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.greedy import LARGEST_THRESHOLD, NO_PAIR
 from jaccard_eval.matching.matchtable import MatchTable
@@ -180,10 +189,10 @@ def box_threshold(metrics: DetectionMetrics, iou: float | None) -> int:
         raise UsageError(f"box_iou: {str(error).partition(': ')[2]}") from None
 
 
-def contender(result: EvaluationResult, threshold: int, score: float | str) -> Contender:
+def contender(result: EvaluationResult, threshold: int, score: float | str, name: str) -> Contender:
     """Name predictions, with the score from which their detections are compared box by box."""
     least = detection_metrics(result).curves.best_f1(threshold, None) if score == BEST_F1 else float(score)
-    return Contender(path=result.pred.path, fingerprint=result.pred.fingerprint, score=least)
+    return Contender(path=result.pred.path, fingerprint=result.pred.fingerprint, score=least, name=name)
 
 
 def versus(
@@ -249,3 +258,17 @@ def with_intervals(deltas: Iterable[Delta], paired: Iterable[PairedDelta]) -> tu
         noise = {} if drawn is None else {name: getattr(drawn, name) for name in NOISE}
         weighed.append(replace(delta, **noise))
     return tuple(weighed)
+
+
+def verdict(delta: Delta, confidence_level: float) -> Verdict | None:
+    """Judge a difference by its interval and p-value; both have to exclude chance. None where it has neither."""
+    if delta.interval is None or math.isnan(delta.delta):
+        return None
+    # Interval and p-value count the same resamples, but round differently at the edge: the stricter one decides. And a
+    # percentile interval need not hold the difference itself.
+    if delta.p_value <= 1 - confidence_level:
+        if delta.delta > 0 and delta.interval[0] > 0:
+            return Verdict.BETTER
+        if delta.delta < 0 and delta.interval[1] < 0:
+            return Verdict.WORSE
+    return Verdict.NO_DIFFERENT

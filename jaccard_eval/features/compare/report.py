@@ -9,23 +9,38 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from string import ascii_uppercase
 
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.result import Resamples
+from jaccard_eval.features.bootstrap.intervals import FEW_UNITS
 from jaccard_eval.features.compare.result import (
     BoxState,
     Change,
     ChangeKind,
     ComparisonResult,
-    Contender,
     Delta,
+    Verdict,
     Versus,
 )
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Cell, Column, DataCell, KeyValues, Note, Report, Rows, Section, Table, columns
-from jaccard_eval.report.numbers import metric_text, side_text, threshold_text
+from jaccard_eval.report.model import (
+    Cell,
+    Column,
+    DataCell,
+    Headline,
+    KeyValues,
+    Look,
+    Note,
+    Report,
+    Rows,
+    Section,
+    Span,
+    Table,
+    columns,
+)
+from jaccard_eval.report.numbers import DECIMALS, delta_text, metric_text, side_text, threshold_text
 from jaccard_eval.report.sections import findings_section
+from jaccard_eval.text import pluralise
 
 # GitHub refuses comments of more than 65,536 characters; these bounds keep a summary of any data set well below.
 SHOWN_CLASSES = 10  # of the movers of one contender
@@ -35,30 +50,36 @@ SHOWN_CHANGES = 10  # of one contender
 MAX_CELL = 60  # characters of a path or name in the tables of a summary
 MAIN_METRIC = "AP"
 MARKER = "jaccard-eval"
+SHOWN_OTHERS = 3  # verdicts of the headline beside the best one; more are counted
+HEADLINE_DECIMALS = 3
+LEAST = 0.001  # difference that three decimals show
+LOOKS: Mapping[Verdict, Look] = {Verdict.BETTER: "good", Verdict.WORSE: "bad", Verdict.NO_DIFFERENT: "plain"}
+_VERDICTS = {
+    Verdict.BETTER: "better than",
+    Verdict.WORSE: "worse than",
+    Verdict.NO_DIFFERENT: "no different from",
+}
 _PLACE = ("pred", "change", "image", "class", "row", "x", "y", "width", "height")
 _STATE = {"class": "predicted", "score": "score", "iou": "iou", "duplicates": "duplicates"}  # column: field
 
 
 def build_report(result: ComparisonResult, options: ReportOptions) -> Report:
     """Return what a summary for people says; `options.per_class` lists every class that moved."""
-    # A, B, C, ... and numbers where letters end.
-    names = [*ascii_uppercase, *map(str, range(len(ascii_uppercase) + 1, len(result.others) + 2))]
-    names = names[: len(result.others) + 1]
-    contenders = [result.baseline, *(versus.contender for versus in result.others)]
-    paths = [("ground truth", result.gt), (f"{names[0]}, the baseline", result.baseline.path)]
-    paths += [(name, contender.path) for name, contender in zip(names[1:], contenders[1:], strict=True)]
-    sections = [Section("Inputs", (KeyValues(tuple(paths)),)), _summary(result, names)]
+    baseline = result.baseline
+    paths = [("ground truth", result.gt), (f"{baseline.name} (baseline)", baseline.path)]
+    paths += [(versus.contender.name, versus.contender.path) for versus in result.others]
+    sections = [Section("Inputs", (KeyValues(tuple(paths)),)), _summary(result)]
     if any(versus.slices for versus in result.others):
-        sections.append(_slices(result, names))
-    for name, versus in zip(names[1:], result.others, strict=True):
-        sections += _movers(versus, name, result.bootstrap, options)
-    sections.append(_counts(result, dict(zip(names, contenders, strict=True))))
-    for name, versus in zip(names[1:], result.others, strict=True):
+        sections.append(_slices(result))
+    for versus in result.others:
+        sections += _movers(versus, baseline.name, result.bootstrap, options)
+    sections.append(_counts(result))
+    for versus in result.others:
         if versus.changes:
-            sections += [_images(versus, name), _changes(versus, name)]
+            sections += [_images(versus), _changes(versus, baseline.name)]
     sections += findings_section(result.findings)
     title = f"jaccard-eval {result.version}, comparison, protocol {result.protocol}"
-    return Report(title, tuple(sections), result.signature, MARKER)
+    return Report(title, tuple(sections), result.signature, MARKER, _headline(result))
 
 
 def build_data(result: ComparisonResult, options: ReportOptions) -> DataTable:
@@ -73,51 +94,105 @@ def build_data(result: ComparisonResult, options: ReportOptions) -> DataTable:
     return DataTable(header, tuple(rows))
 
 
-def _summary(result: ComparisonResult, names: Sequence[str]) -> Section:
-    bootstrap, several = result.bootstrap, len(result.others) > 1
+def _headline(result: ComparisonResult) -> Headline:
+    """Return the verdict on average precision in one line: of one contender, or of the best and then the others."""
+    baseline, bootstrap = result.baseline.name, result.bootstrap
+    # Of several, what is significantly better leads, and then the highest; what is undefined stands last.
+    best, *rest = sorted(
+        result.others, key=lambda versus: (versus.verdict is not Verdict.BETTER, -_known(versus.summary[0].delta))
+    )
+    delta = best.summary[0]
+    if math.isnan(delta.delta):
+        return Headline((Span(f"No verdict: {delta.metric} is undefined", "warn"),))
+    if best.verdict is None or bootstrap is None:
+        how = "higher than" if delta.delta > 0 else "lower than" if delta.delta < 0 else "the same as"
+        claim = Span(f"{best.contender.name} scores {how} {baseline}")
+        evidence = "significance not tested"
+    else:
+        claim = Span(f"{best.contender.name} is {_VERDICTS[best.verdict]} {baseline}", LOOKS[best.verdict])
+        evidence = _evidence(delta, bootstrap)
+    spans = [claim, Span(f": {delta.metric} {_headline_delta(delta.delta)} ({evidence})")]
+    if len(rest) > SHOWN_OTHERS:
+        counted = Counter(versus.verdict or "not tested" for versus in rest)
+        spans.append(Span(f"; {len(rest)} others: {', '.join(f'{n} {how}' for how, n in counted.items())}"))
+    else:
+        for versus in rest:
+            other = versus.summary[0].delta
+            how = f" {versus.verdict}" if versus.verdict else ""
+            spans.append(Span("; "))
+            text = f"{versus.contender.name}{how} {_headline_delta(other)}"
+            spans.append(Span(text, LOOKS[versus.verdict] if versus.verdict else "plain"))
+    return Headline(tuple(spans))
+
+
+def _known(delta: float) -> float:
+    return -math.inf if math.isnan(delta) else delta
+
+
+def _headline_delta(delta: float) -> str:
+    """Return a difference with three decimals, or the four of tables where three would say nothing."""
+    return delta_text(delta, DECIMALS if 0 < abs(delta) < LEAST else HEADLINE_DECIMALS)
+
+
+def _evidence(delta: Delta, bootstrap: Resamples) -> str:
+    low, high = map(_headline_delta, _interval(delta))
+    return f"{_level(bootstrap)} {low} to {high}, p = {_p_text(delta.p_value)}"
+
+
+def _p_text(p_value: float) -> str:
+    return f"{p_value:.2f}" if p_value >= 0.1 else metric_text(p_value, 3)
+
+
+def _summary(result: ComparisonResult) -> Section:
+    baseline, bootstrap, several = result.baseline.name, result.bootstrap, len(result.others) > 1
+    names = [versus.contender.name for versus in result.others]
     by_metric = list(zip(*(versus.summary for versus in result.others), strict=True))
     drawn = None if several else bootstrap  # beside several, intervals would not fit
-    heads = (Column("metric"), *_heads(names, drawn), Column("gt", "count"))
+    heads = (Column("metric"), *_heads(baseline, names, drawn), Column("gt", "count"))
     blocks: list[Table | Note] = [Table(heads, tuple(_metric_row(deltas, drawn) for deltas in by_metric))]
-    if bootstrap is not None and several:
+    if bootstrap is None:
+        skipped = (finding for finding in result.findings if finding.code == "bootstrap-skipped")
+        notes = [
+            f"{finding.examples[0].detail[0].upper()}{finding.examples[0].detail[1:]}. {finding.fix}".strip()
+            for finding in skipped
+        ]
+        return Section("Metrics", (*blocks, *map(Note, notes)))
+    if several:
         # A table of their own, a column each.
-        titles = (f"{name} - {names[0]}, {_level(bootstrap)}" for name in names[1:])
+        titles = (f"{name} - {baseline}, {_level(bootstrap)}" for name in names)
         rows = tuple((deltas[0].metric, *(_interval(delta) for delta in deltas)) for deltas in by_metric)
         blocks.append(Table((Column("metric"), *columns("interval", *titles)), rows))
-    if bootstrap is not None:
-        # Of the main metric: how sure the difference is, and what the set could show at all.
-        for name, versus in zip(names[1:], result.others, strict=True):
-            delta = versus.summary[0]
-            sure, detectable = metric_text(delta.probability, 3), metric_text(delta.detectable)
+    # Of the main metric: how sure the difference is, and what the set could show at all.
+    for versus in result.others:
+        delta = versus.summary[0]
+        differs = "does not differ significantly" if versus.verdict is Verdict.NO_DIFFERENT else "differs"
+        if versus.verdict is not None:
             blocks.append(
                 Note(
-                    f"{delta.metric} of {name}: not chance with probability {sure}; the smallest difference that these"
-                    f" images would show: {detectable}"
+                    f"{versus.contender.name} {differs} from {baseline} in {delta.metric} (p ="
+                    f" {_p_text(delta.p_value)}). Smallest detectable difference with these images:"
+                    f" {metric_text(delta.detectable, HEADLINE_DECIMALS)}."
                 )
             )
-        settings = bootstrap.settings
-        blocks.append(
-            Note(
-                f"intervals: {bootstrap.n_units:,} {bootstrap.unit}s drawn {settings.n_resamples:,} times, the same for"
-                f" all predictions; seed {settings.rng}"
-            )
-        )
-    return Section("Metrics", tuple(blocks))
+    settings, units = bootstrap.settings, pluralise(bootstrap.n_units, bootstrap.unit)
+    few = f" With fewer than {FEW_UNITS} they are too narrow." if bootstrap.n_units < FEW_UNITS else ""
+    how = f"Intervals: {settings.n_resamples:,} paired resamples of {units}, seed {settings.rng}.{few}"
+    return Section("Metrics", (*blocks, Note(how)))
 
 
 def _level(bootstrap: Resamples) -> str:
-    return f"{100 * bootstrap.settings.confidence_level:.6g} %"
+    return f"{100 * bootstrap.settings.confidence_level:.6g} % CI"
 
 
 def _interval(delta: Delta) -> tuple[float, float]:
     return delta.interval or (math.nan, math.nan)
 
 
-def _heads(names: Sequence[str], bootstrap: Resamples | None) -> list[Column]:
+def _heads(baseline: str, names: Sequence[str], bootstrap: Resamples | None) -> list[Column]:
     """Return the columns of the values and differences; with a bootstrap, also of their intervals."""
-    heads = [Column(names[0], "metric")]
-    for name in names[1:]:
-        heads += [Column(name, "metric"), Column(f"{name} - {names[0]}", "delta")]
+    heads = [Column(baseline, "metric")]
+    for name in names:
+        heads += [Column(name, "metric"), Column(f"{name} - {baseline}", "delta")]
         heads += [] if bootstrap is None else [Column(_level(bootstrap), "interval")]
     return heads
 
@@ -130,10 +205,11 @@ def _metric_row(deltas: Sequence[Delta], bootstrap: Resamples | None) -> tuple[C
     return (*cells, deltas[0].n)
 
 
-def _slices(result: ComparisonResult, names: Sequence[str]) -> Section:
+def _slices(result: ComparisonResult) -> Section:
     slices = list(zip(*(versus.slices for versus in result.others), strict=True))
     drawn = result.bootstrap if len(result.others) == 1 else None  # beside several, intervals would not fit
-    heads = (*columns("text", "slice", "metric"), *_heads(names, drawn), *columns("count", "gt", "images"))
+    values = _heads(result.baseline.name, [versus.contender.name for versus in result.others], drawn)
+    heads = (*columns("text", "slice", "metric"), *values, *columns("count", "gt", "images"))
     rows = tuple(
         (_short(parts[0].name), *_metric_row(deltas, drawn), parts[0].images)
         for parts in slices[:SHOWN_SLICES]
@@ -142,53 +218,57 @@ def _slices(result: ComparisonResult, names: Sequence[str]) -> Section:
     return Section("Slices", (Table(heads, rows), *_more(slices, SHOWN_SLICES)))
 
 
-def _movers(versus: Versus, name: str, bootstrap: Resamples | None, options: ReportOptions) -> list[Section]:
-    moved = versus.movers(MAIN_METRIC)
+def _movers(versus: Versus, baseline: str, bootstrap: Resamples | None, options: ReportOptions) -> list[Section]:
+    moved, name = versus.movers(MAIN_METRIC), versus.contender.name
     lists = [("moved", moved, None if options.per_class else SHOWN_CLASSES)]
     if options.chooses_classes:
         gained, lost = (tuple(delta for delta in moved if sign * delta.delta > 0) for sign in (1, -1))
         lists = [
             (verb, rows, n) for verb, rows, n in (("gained", gained, options.top), ("lost", lost, options.worst)) if n
         ]
-    heads = (Column("class"), *_heads(("A", name), bootstrap), Column("gt", "count"))
+    heads = (Column("class"), *_heads(baseline, [name], bootstrap), Column("gt", "count"))
     sections = []
     for verb, deltas, limit in lists:
         rows = tuple((_short(delta.class_name or ""), *_metric_row([delta], bootstrap)[1:]) for delta in deltas[:limit])
-        more = _more(deltas, limit, "--per-class lists all")
+        notes = (*_more(deltas, limit, "--per-class lists all"), Note("Ordered by difference times the root of gt."))
         title = f"Classes that {verb} most, {MAIN_METRIC} of {name}"
-        sections += [Section(title, (Table(heads, rows), *more))] if rows else []
+        sections += [Section(title, (Table(heads, rows), *notes))] if rows else []
     return sections
 
 
-def _counts(result: ComparisonResult, contenders: Mapping[str, Contender]) -> Section:
-    heads = (Column("ground-truth boxes"), *columns("count", *(f"{name} against A" for name in [*contenders][1:])))
+def _counts(result: ComparisonResult) -> Section:
+    contenders = [result.baseline, *(versus.contender for versus in result.others)]
+    titles = (f"{versus.contender.name} against {result.baseline.name}" for versus in result.others)
     counts = [versus.counts() for versus in result.others]
     rows: Rows = tuple((str(kind), *(count[kind] for count in counts)) for kind in ChangeKind)
-    scores = ", ".join(f"{name} {threshold_text(contender.score)}" for name, contender in contenders.items())
+    scores = ", ".join(f"{threshold_text(contender.score)} ({contender.name})" for contender in contenders)
     how = (
-        f"found: matched at IoU {threshold_text(result.box_iou)} by a detection with a score of at least: {scores};"
-        f" moved: the IoU changed by {threshold_text(result.moved_iou)} or more"
+        f"Found: matched at IoU {threshold_text(result.box_iou)} by a detection with a score of at least {scores}."
+        f" Moved: IoU changed by {threshold_text(result.moved_iou)} or more."
     )
-    return Section("Box by box", (Table(heads, rows), Note(how)))
+    return Section("Box by box", (Table((Column("ground-truth boxes"), *columns("count", *titles)), rows), Note(how)))
 
 
-def _images(versus: Versus, name: str) -> Section:
+def _images(versus: Versus) -> Section:
     counted = Counter(change.image for change in versus.changes)
     order = sorted(counted, key=lambda image: (-counted[image], image))
     kinds = [kind for kind, count in versus.counts().items() if count]
     of_kind = Counter((change.image, change.kind) for change in versus.changes)
     heads = (Column("image"), *columns("count", *map(str, kinds)))
     rows: Rows = tuple((_short(image), *(of_kind[image, kind] for kind in kinds)) for image in order[:SHOWN_IMAGES])
-    return Section(f"Images with the most changes, {name}", (Table(heads, rows), *_more(order, SHOWN_IMAGES)))
+    title = f"Images with the most changes, {versus.contender.name}"
+    return Section(title, (Table(heads, rows), *_more(order, SHOWN_IMAGES)))
 
 
-def _changes(versus: Versus, name: str) -> Section:
+def _changes(versus: Versus, baseline: str) -> Section:
     rows = []
     for change in _notable(versus.changes, SHOWN_CHANGES):
         box = " ".join(map(side_text, change.xywh))
         states = (_state_text(state, change.class_name) for state in (change.before, change.after))
         rows.append((str(change.kind), _short(change.image), _short(change.class_name), box, *states))
-    table = Table((Column("change", "word"), *columns("text", "image", "class", "box", "A", name)), tuple(rows))
+    name = versus.contender.name
+    heads = (Column("change", "word"), *columns("text", "image", "class"), Column("box", "word"))
+    table = Table((*heads, *columns("word", f"IoU in {baseline}", f"IoU in {name}")), tuple(rows))
     return Section(f"Changes, {name}", (table, *_more(versus.changes, SHOWN_CHANGES, "-o changes.csv writes all")))
 
 
@@ -214,15 +294,15 @@ def _weight(change: Change) -> float:
 
 
 def _state_text(state: BoxState, own: str) -> str:
-    """Say what lies at a box: "missed", "IoU 0.81", "cat, IoU 0.70", "IoU 0.81, 2 duplicates"."""
+    """Return what lies at a box, below a head that says IoU: "missed", "0.81", "cat 0.70", "0.81, 2 duplicates"."""
     if not state.predicted:
         return "missed"
-    other = [] if state.predicted == own else [_short(state.predicted)]
-    twice = [f"{state.duplicates} duplicates"] if state.duplicates > 1 else ["1 duplicate"] * state.duplicates
-    return ", ".join([*other, f"IoU {metric_text(state.iou, 2)}", *twice])
+    other = "" if state.predicted == own else f"{_short(state.predicted)} "
+    twice = f", {pluralise(state.duplicates, 'duplicate')}" if state.duplicates else ""
+    return f"{other}{metric_text(state.iou, 2)}{twice}"
 
 
-def _more(rows: Sequence[object], limit: int | None, where: str = "the JSON document has all") -> tuple[Note, ...]:
+def _more(rows: Sequence[object], limit: int | None, where: str = "-o compare.json has all") -> tuple[Note, ...]:
     hidden = 0 if limit is None else len(rows) - limit
     return (Note(f"and {hidden:,} more; {where}"),) if hidden > 0 else ()
 

@@ -29,6 +29,14 @@ class ChangeKind(enum.StrEnum):
     MOVED = "moved"
 
 
+class Verdict(enum.StrEnum):
+    """What resampling says of a difference: significant at the confidence level, in either direction, or not."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    NO_DIFFERENT = "no different"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
     """One metric of two predictions; NaN where undefined."""
@@ -51,9 +59,14 @@ class Delta:
         """How much higher the value is than that of the baseline."""
         return self.value - self.baseline
 
+    @property
+    def p_value(self) -> float:
+        """Two-sided, by resampling the images; at least 2 / (resamples + 1), NaN without an interval."""
+        return 1 - self.probability
+
     def to_document(self) -> dict[str, Any]:
-        """Return the fields, and how much they differ."""
-        return fields_document(self) | {"delta": to_document(self.delta)}
+        """Return the fields, how much they differ and the p-value of that."""
+        return fields_document(self) | {"delta": to_document(self.delta), "p_value": to_document(self.p_value)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +118,7 @@ class Contender:
     path: str  # as the user named it
     fingerprint: str
     score: float  # detections of at least this score were compared box by box; NaN when there were none
+    name: str  # A, B, C, ... unless it was given another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -115,6 +129,7 @@ class Versus:
     deltas: tuple[Delta, ...]
     changes: tuple[Change, ...]
     slices: tuple[SliceDeltas, ...] = ()
+    verdict: Verdict | None = None  # on the first metric of the summary; None without an interval
 
     @property
     def summary(self) -> tuple[Delta, ...]:
@@ -122,9 +137,12 @@ class Versus:
         return tuple(delta for delta in self.deltas if delta.class_name is None)
 
     def movers(self, metric: str = "AP") -> tuple[Delta, ...]:
-        """Return the classes whose metric differs, the largest difference first; equal ones keep their order."""
+        """Return the classes whose metric differs, the weightiest first: by difference times root of objects."""
+        # The noise of a mean over n objects falls with sqrt(n): one object that is lost moves its class by 1, and says
+        # less than ten of a hundred.
         of_classes = (delta for delta in self.deltas if delta.class_name is not None and delta.metric == metric)
-        return tuple(sorted((row for row in of_classes if abs(row.delta) > 0), key=lambda row: -abs(row.delta)))
+        moved = (row for row in of_classes if abs(row.delta) > 0)
+        return tuple(sorted(moved, key=lambda row: -abs(row.delta) * math.sqrt(row.n)))
 
     def counts(self) -> dict[ChangeKind, int]:
         """Count the changes by kind, all kinds."""
@@ -136,6 +154,7 @@ class Versus:
         classes = [{"class": row.class_name} | row.to_document() for row in self.deltas if row.class_name is not None]
         return {
             "pred": to_document(self.contender),
+            "verdict": self.verdict,
             "metrics": to_document(self.summary),
             "per_class": classes,
             "slices": to_document(self.slices),

@@ -8,6 +8,7 @@ from command_line import box, write_json, write_pair
 
 from jaccard_eval.cli import run as _run
 
+SAMPLE = Path(__file__).parents[3] / "sample_data" / "coco"
 COMMENT_LIMIT = 65_536  # characters that GitHub takes in a comment
 
 
@@ -25,17 +26,17 @@ def run(*argv: str | Path) -> int:
 
 def test_the_report_shows_deltas_movers_and_boxes(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
     # AP of dogs 51/101 to 0, of cats 0 to 1: (51/101)/2 = 0.2525 to 0.5.
-    assert run(*three) == 0
+    assert run(*three, "--bootstrap", "0") == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "AP 0.2525 0.5000 +0.2475 3" in lines
     assert lines.index("cat 0.0000 1.0000 +1.0000 1") < lines.index("dog 0.5050 0.0000 -0.5050 2")
-    assert "lost a.jpg dog 0 0 10 10 IoU 1.00 missed" in lines
-    assert "found b.jpg cat 20 20 10 10 missed IoU 1.00" in lines
+    assert "lost a.jpg dog 0 0 10 10 1.00 missed" in lines
+    assert "found b.jpg cat 20 20 10 10 missed 1.00" in lines
 
 
 def test_the_table_has_one_row_per_changed_box(three: tuple[Path, ...]) -> None:
     out = three[0].parent / "changes.csv"
-    assert run(*three, "-o", out) == 0
+    assert run(*three, "-o", out, "--bootstrap", "0") == 0
     rows = list(csv.DictReader(io.StringIO(out.read_text())))
     assert [(row["change"], row["image"], row["row"], row["before_iou"]) for row in rows] == [
         ("lost", "a.jpg", "0", "1.0"),
@@ -62,7 +63,7 @@ def test_the_markdown_can_be_found_again_and_fits_into_a_comment(tmp_path: Path)
 
 
 def test_several_predictions_share_one_document(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(*three, three[1], "--json") == 0
+    assert run(*three, three[1], "--json", "--bootstrap", "0") == 0
     document = json.loads(capsys.readouterr().out)
     assert document["kind"] == "comparison"
     assert [one["counts"]["lost"] for one in document["comparisons"]] == [1, 0]
@@ -72,7 +73,7 @@ def test_several_predictions_share_one_document(three: tuple[Path, ...], capsys:
 def test_slices_come_from_options_and_files(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
     file = three[0].parent / "slices.toml"
     file.write_text('[slices]\ncats = ["b.*"]\n')
-    assert run(*three, "--slice", "dogs=a.jpg", "--slice", "dogs=a.*", "--slices", file) == 0
+    assert run(*three, "--slice", "dogs=a.jpg", "--slice", "dogs=a.*", "--slices", file, "--bootstrap", "0") == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "dogs AP 0.5050 0.0000 -0.5050 2 1" in lines
     assert "cats AP50 0.0000 1.0000 +1.0000 1 1" in lines
@@ -107,10 +108,105 @@ def test_a_bootstrap_adds_intervals_and_what_they_mean(
     # Of two images, resamples draw a twice (AP 51/101 to 0), b twice (0 to 1) or both.
     assert run(*three, "--bootstrap", "200", "--confidence", "0.9", "--seed", "7") == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "metric A B B - A 90 % gt" in lines
+    assert "metric A B B - A 90 % CI gt" in lines
     assert "AP 0.2525 0.5000 +0.2475 -0.5050 to +1.0000 3" in lines
-    assert "intervals: 2 images drawn 200 times, the same for all predictions; seed 7" in lines
-    assert any(line.startswith("AP of B: not chance with probability ") for line in lines)
+    assert "Intervals: 200 paired resamples of 2 images, seed 7. With fewer than 30 they" in lines
+    assert any(line.startswith("B does not differ significantly from A in AP (p = 0.") for line in lines)
+    assert lines[-1].startswith("B is no different from A: AP +0.248 (90 % CI -0.505 to +1.000, p = 0.")
+
+
+def test_the_verdict_is_the_last_line_and_all_that_quiet_leaves(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    sides = [SAMPLE / f"{name}.json" for name in ("gt", "better", "worse")]
+    outputs = [tmp_path / f"r{suffix}" for suffix in (".txt", ".md", ".json")]
+    assert run(*sides, "-q", *(word for path in outputs for word in ("-o", path))) == 0
+    line = capsys.readouterr().out.removesuffix("\n")
+    document = json.loads(outputs[2].read_text())
+    (versus,) = document["comparisons"]
+    ap = versus["metrics"][0]
+    low, high = ap["interval"]
+    # All 1,000 resamples are below 0: p = 2 / 1,001.
+    assert (versus["verdict"], ap["p_value"]) == ("worse", pytest.approx(2 / 1001, abs=1e-12))
+    assert line == f"B is worse than A: AP {ap['delta']:+.3f} (95 % CI {low:+.3f} to {high:+.3f}, p = 0.002)"
+    assert outputs[0].read_text().splitlines()[-1] == line
+    assert outputs[1].read_text().splitlines()[-1] == f"**{line}**"
+
+
+@pytest.mark.parametrize(("order", "color"), [(("better", "worse"), "31"), (("worse", "better"), "32")])
+def test_worse_is_red_and_better_is_green(
+    order: tuple[str, str], color: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = [SAMPLE / f"{name}.json" for name in ("gt", *order)]
+    assert run(*sides, "-q", "--color", "always", "--bootstrap", "100") == 0
+    assert capsys.readouterr().out.startswith(f"\x1b[{color}mB is {order[1]} than A\x1b[0m: AP ")
+
+
+def test_a_data_set_that_takes_long_says_how_to_ask_for_intervals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 20 classes x 40 are 800 images' work beside two images: more than the 500 that two predictions may take.
+    gt = {
+        "images": [{"id": i, "file_name": f"{i}.jpg"} for i in range(2)],
+        "annotations": [{"id": 1 + i, "iscrowd": 0, "area": 100, **box(i, 1, [0, 0, 10, 10])} for i in range(2)],
+        "categories": [{"id": i, "name": f"class {i}"} for i in range(20)],
+    }
+    pred = [box(i, 1, [0, 0, 10, 10], score=0.9) for i in range(2)]
+    sides = [write_json(tmp_path / f"{name}.json", one) for name, one in (("gt", gt), ("a", pred), ("b", pred[:1]))]
+    assert run(*sides, "--strict") == 0
+    captured = capsys.readouterr()
+    hint = "No confidence intervals: 2 images and 20 classes take a while. Add them with --bootstrap 1000."
+    assert hint in " ".join(captured.out.split())
+    assert "note[bootstrap-skipped]: " in captured.err
+    assert captured.out.splitlines()[-1] == "B scores lower than A: AP -0.495 (significance not tested)"
+    flag = hint.rpartition("with ")[2].removesuffix(".").split()
+    assert run(*sides, *flag, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["bootstrap"]["n_resamples"] == 1000
+    assert run(*sides, "--bootstrap", "0") == 0
+    captured = capsys.readouterr()
+    assert "intervals" not in captured.out + captured.err
+
+
+def test_sides_are_named(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("--name", "A=yolo11n", "--name", "B=big one=")
+    assert run(*three, *names, "--bootstrap", "20", "-q") == 0
+    assert capsys.readouterr().out.startswith("big one= is no different from yolo11n: AP +0.248 (")
+    gt, *preds = three
+    runs = [gt.parent / f"{pred.stem}.npz" for pred in preds]
+    for pred, saved in zip(preds, runs, strict=True):
+        assert _run.run(["evaluate", str(gt), str(pred), "-q", "-o", str(saved)]) == 0
+    capsys.readouterr()
+    assert run(*runs, *names, "--bootstrap", "20", "-q") == 0
+    assert capsys.readouterr().out.startswith("big one= is no different from yolo11n: AP +0.248 (")
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["yolo"], "expected SIDE=NAME, such as A=yolo11n; got 'yolo'"),
+        (["A=x", "A=y"], "side 'A' is named twice"),
+        (["C=x"], "cannot name side 'C'; the sides are A, B"),
+        (["=x"], "cannot name side ''"),
+        (["A="], "the name of side A is empty"),
+        (["A=x", "B=x"], "sides A and B have the same name 'x'"),
+    ],
+)
+def test_names_that_are_not_right_are_refused(
+    three: tuple[Path, ...], capsys: pytest.CaptureFixture[str], names: list[str], message: str
+) -> None:
+    assert run(*three, *(word for name in names for word in ("--name", name))) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_tables_of_the_sample_fit_into_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*(SAMPLE / f"{name}.json" for name in ("gt", "better", "worse")), "--bootstrap", "20") == 0
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index("Changes, B") + 3
+    rows = lines[start : start + 10]
+    # Each row begins with its kind of change: none goes on in a second line.
+    kinds = ("lost", "found", "reclassified", "moved")
+    assert all(line.split()[0] in kinds and len(line) <= 80 for line in rows)
+    assert any("bicycle 0.89" in line for line in rows)
 
 
 def test_groups_of_images_are_drawn_as_a_whole(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,19 +227,22 @@ def test_the_groups_are_not_overwritten(three: tuple[Path, ...], capsys: pytest.
     assert "which this run reads" in capsys.readouterr().err
 
 
-def test_settings_without_bootstrap_are_refused(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(*three, "--group-by", "folder") == 2
-    assert "--group-by is of no use without --bootstrap N" in capsys.readouterr().err
+def test_settings_of_intervals_ask_for_them(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*three, "--seed", "3", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["bootstrap"]["n_resamples"], document["bootstrap"]["rng"]) == (1000, 3)
+    assert run(*three, "--group-by", "folder", "--bootstrap", "0") == 2
+    assert "--group-by has no effect with --bootstrap 0. Remove one of them." in capsys.readouterr().err
 
 
 def test_three_predictions_with_intervals_fit_into_80_columns(
     three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(*three, three[1], "--bootstrap", "20", "-q") == 0
-    lines = capsys.readouterr().out.splitlines()[:-1]
+    assert run(*three, three[1], "--bootstrap", "20") == 0
+    lines = [line for line in capsys.readouterr().out.splitlines()[:-1] if not line.startswith("signature")]
     assert max(map(len, lines)) <= 80
     texts = [" ".join(line.split()) for line in lines]
-    assert "metric B - A, 95 % C - A, 95 %" in texts
+    assert "metric B - A, 95 % CI C - A, 95 % CI" in texts
     assert "AP -0.5050 to +1.0000 0.0000 to 0.0000" in texts
 
 
@@ -160,16 +259,16 @@ def test_every_kind_of_change_is_shown_before_the_second_of_any(
     before = [box(1, 1, one, score=0.1 + i / 100) for i, one in enumerate(boxes[:13])]
     after = [box(1, 1, boxes[13], score=0.9), box(1, 1, [30 * 12 + 2, 0, 10, 10], score=0.8)]
     sides = [write_json(tmp_path / f"{name}.json", one) for name, one in (("gt", gt), ("a", before), ("b", after))]
-    assert run(*sides, "--score", "0.05") == 0
+    assert run(*sides, "--score", "0.05", "--bootstrap", "0") == 0
     rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     start = rows.index("Changes, B") + 3
     assert [row.split()[0] for row in rows[start : start + 10]] == ["lost"] * 8 + ["found", "moved"]
-    assert rows[start] == "lost a.jpg dog 330 0 10 10 IoU 1.00 missed"  # the surest of those that are lost
+    assert rows[start] == "lost a.jpg dog 330 0 10 10 1.00 missed"  # the surest of those that are lost
 
 
 def test_paths_may_be_named(three: tuple[Path, ...]) -> None:
     gt, before, after = three
-    assert run("--gt", gt, "--pred", before, "--pred", after) == 0
+    assert run("--gt", gt, "--pred", before, "--pred", after, "--bootstrap", "0") == 0
 
 
 @pytest.mark.parametrize(("count", "message"), [(0, "Missing argument 'GT'"), (2, "two or more predictions, got 1")])
@@ -192,4 +291,4 @@ def test_one_set_of_predictions_is_told_what_was_taken_for_the_ground_truth(
     monkeypatch.chdir(before.parent)
     assert run(before.name, after) == 2
     text = capsys.readouterr().err
-    assert f"needs two or more predictions, got 1 beside '{before.name}', which is no saved run and so taken" in text
+    assert f"needs two or more predictions, got 1; '{before.name}' is not a saved run, so it was read" in text
