@@ -268,6 +268,20 @@ def load_and_trust(gt: Source, pred: Source, options: SideOptions) -> Sides:
     return sides
 
 
+def load_as_in_ground_truth(gt: Source, pred: Source, options: SideOptions, *, lossy: bool = False) -> Dataset:
+    """Read predictions as they are to be written: with the image names, image sizes and classes of the ground truth."""
+    from jaccard_eval.features.convert.write import as_in_ground_truth
+
+    try:
+        return as_in_ground_truth(load_and_trust(gt, pred, options), lossy=lossy)
+    except DataError as error:
+        fix = f"Convert {gt}, and pass --gt {pred}."
+        found = error.findings
+        raise DataError(
+            [replace(finding, fix=fix) if finding.code == "sides-swapped" else finding for finding in found]
+        ) from None
+
+
 def _may_stop(gt: Source, pred: Source) -> bool:
     """Whether what is read wrongly stops the run: the encoding and ids of arrays are the caller's own statement."""
     return isinstance(pred, str | os.PathLike) and not isinstance(gt, BoxTable)

@@ -18,11 +18,36 @@ looking; `--gt-format` and `--pred-format` settle what is ambiguous. `jaccard-ev
 |---|---|---|---|---|
 """
 
+WRITING = """
+## Writing
+
+`jaccard-eval convert IN OUT` writes every number with all its digits. What OUT cannot carry of the boxes ends the
+run, unless `--lossy` is given. OUT is written whole or not at all, never onto an input, and onto something else
+only with `--force`.
+
+Predictions often lack what a format needs. `jaccard-eval convert PRED OUT --gt GT` takes it from their ground
+truth: file names, image sizes, ids and the order of the classes. Predictions of classes that GT does not have need
+`--class-map` or `--lossy`.
+
+* **YOLO**: a folder with a text file per image, named by the image's path without suffix, and `data.yaml` with all
+  classes. Lines are `class cx cy w h`, of predictions with the score at the end, as fractions of the image. Classes
+  have the indices of YOLO ground truth, else they are numbered from 0 in their order. Ultralytics looks for a label
+  beside its image, or in `labels` where the image is in `images`: name OUT `labels` and put `images` next to it, or
+  put the images into OUT.
+* **COCO JSON**: ids are integers. Those that the input has are kept; names are numbered from 1 in their order, with
+  the name in `file_name`. Predictions with `--gt` are a results list with its ids: those it has, or those it gets
+  when it is converted itself. Without `--gt`, predictions that name their images are an object that lists these.
+* **Pascal VOC**: an XML file per image; predictions a text file per class.
+* **CSV, Parquet, Arrow**: a row per box, and one per image without boxes. Parquet and Arrow come back as they were,
+  ids included; CSV names images and classes.
+* **Open Images**: fractions of the image, in one table.
+"""
+
 
 def page() -> str:
     """Return the page: a table of all formats, then the source and the example of each."""
     formats = [format_module(name).FORMAT for name in format_names()]
-    return HEAD + "".join(map(_row, formats)) + "".join(map(_section, formats))
+    return HEAD + "".join(map(_row, formats)) + WRITING + "".join(map(_section, formats))
 
 
 def _row(one: Format) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import Input, evaluate_inputs, read_alone
+from jaccard_eval.evaluation import Input, evaluate_inputs, load_as_in_ground_truth, read_alone
 from jaccard_eval.findings import STOPS
+from jaccard_eval.options import SideOptions
 from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
@@ -109,6 +110,13 @@ def convert(
     role: str | None = None,
     source_format: str | None = None,
     options: ReadOptions | None = None,
+    gt: Source | None = None,
+    gt_format: str | None = None,
+    gt_options: ReadOptions | None = None,
+    match_images: str | None = None,
+    extra_images: str = "error",
+    images_in_common: bool = False,
+    class_map: Mapping[str, str] | str | None = None,
     lossy: bool = False,
     replace: bool = False,
 ) -> Conversion:
@@ -127,6 +135,12 @@ def convert(
         Name of its format; found by looking when left out.
     options : ReadOptions, optional
         Encoding, units, class names, images.
+    gt : path, Dataset or BoxTable, optional
+        Ground truth of the predictions `source`: `target` gets its image names, image sizes, ids and classes.
+    gt_format, gt_options
+        How to read it.
+    match_images, extra_images, images_in_common, class_map
+        How the two correspond; see `evaluate`.
     lossy : bool
         Whether the target may be written though it does not carry all that belongs to the boxes, crowd flags say.
     replace : bool
@@ -153,7 +167,22 @@ def convert(
 
     path = Path(target)
     name = target_format(path, to)
-    dataset = read_alone(Input(source, source_format, options), role)
+    if gt is None:
+        dataset = read_alone(Input(source, source_format, options), role)
+    else:
+        if role == "gt":
+            raise UsageError("gt is for predictions; leave out role='gt'")
+        pairing = SideOptions(
+            gt_format=gt_format,
+            gt_options=gt_options,
+            pred_format=source_format,
+            pred_options=options,
+            match_images=match_images,
+            extra_images=extra_images,
+            images_in_common=images_in_common,
+            class_map=class_map,
+        )
+        dataset = load_as_in_ground_truth(gt, source, pairing, lossy=lossy)
     return convert_input(dataset, path, name, lossy=lossy, replace=replace)
 
 

@@ -97,6 +97,8 @@ class Dataset:
         How the input was read, for the report ("class cx cy w h, normalised").
     has_no_class : bool
         Whether the input names no class: the one that its boxes have stands in for none.
+    truth : Dataset, optional
+        Ground truth whose images and classes these are, where predictions were given them to be written.
     zero_id : int, optional
         Row of the one annotation with id 0, which some tools take for none.
     ignored : mapping of str to int
@@ -116,9 +118,15 @@ class Dataset:
     reading: Reading = Reading()
     details: tuple[str, ...] = ()
     has_no_class: bool = False
+    truth: Dataset | None = None
     zero_id: int | None = None
     ignored: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def key_format(self) -> str:
+        """Name of the format whose keys the images and classes have."""
+        return self.format if self.truth is None else self.truth.format
 
 
 def key_order(key: Key) -> tuple[bool, Key]:

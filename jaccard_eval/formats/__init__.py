@@ -1,7 +1,8 @@
 """The formats: one module per on-disk layout, found by the name of its file.
 
 A format module has ``looks_like(peek) -> Likeness | None``, ``read(path, draft, options)`` and one frozen value
-``FORMAT``; one that can be written has ``write(dataset, path, findings)`` as well. Where the suffixes of ``FORMAT`` do
+``FORMAT``; one that can be written has ``write(dataset, path, findings)`` as well, and ``write_as_read`` where a data
+set of its own is written another way. Where the suffixes of ``FORMAT`` do
 not tell which files of a folder are read, ``reads_name(name)`` does; where an input leads to files outside of it,
 ``leads_to(path, split)`` returns them. No format knows of another: the one that is surest of an input reads it. Modules
 that start with an underscore are shared parts, not formats. Third parties add formats through the entry-point group
@@ -215,7 +216,9 @@ def write_dataset(
         detail = f"pixels are counted from 0 here, from {dataset.reading.origin} in {dataset.path}"
         fix = f"Read it without --{dataset.role}-origin."
         findings.note("write-origin", Where(str(path), field="box"), detail, fix=fix)
-    writer.write(dataset, Path(path), findings)
+    # Text labels in pixels stay so in their own format: what the format prescribes needs the sizes of the images.
+    write = getattr(writer, "write_as_read", writer.write) if format_name is None else writer.write
+    write(dataset, Path(path), findings)
     return findings.findings()
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
@@ -127,28 +127,35 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     """Write a table of Open Images; the confidence of ground truth is 1, as there."""
     from jaccard_eval.atomic import replace_file
     from jaccard_eval.reading.tabular.writer import image_texts, report_texts
-    from jaccard_eval.reading.writing import exact_coords, report_losses, report_rounded
+    from jaccard_eval.reading.writing import (
+        exact_coords,
+        number_rows,
+        report_losses,
+        report_rounded,
+        require_names,
+        require_sizes,
+    )
 
     boxes, labels = dataset.boxes, dataset.labels
-    sizes = None if dataset.units == "norm" else dataset.images.sizes[boxes.image]
-    if sizes is not None and not np.isfinite(sizes).all():
-        detail = "Open Images holds fractions, but boxes are in pixels and image sizes unknown"
-        raise DataError.single(
-            "size-unknown", Where(dataset.path), detail, fix=("Pass the image folder with --images DIR.")
-        )
-    coords, exact = exact_coords(boxes.xywh, "xxyy", sizes)
-    report_rounded(exact, path, findings)
+    require_sizes(dataset, "Open Images", findings)
+    require_names(dataset, "Open Images", findings)
     report_losses(dataset, path, findings, ("group_of",))
     images = image_texts(dataset.images)
     # MIDs where the data set has them, else names.
-    classes = list(map(str, labels.keys)) if dataset.format == "openimages" else list(labels.names)
+    classes = list(map(str, labels.keys)) if dataset.key_format == "openimages" else list(labels.names)
     report_texts(images, classes, path, findings)
     findings.raise_errors()
-    scores = [1] * len(boxes) if boxes.score is None else boxes.score.tolist()
-    columns = boxes.image.tolist(), boxes.label.tolist(), scores, coords.tolist(), boxes.group_of.tolist()
-    rows = (
-        (inert(images[image]), inert(classes[label]), repr(score), *map(repr, box), str(int(group)))
-        for image, label, score, box, group in zip(*columns, strict=True)
-    )
-    text = "".join(",".join(map(quoted, row)) + "\n" for row in (HEADER, *rows))
+    sizes = None if dataset.units == "norm" else dataset.images.sizes[boxes.image]
+    coords, exact = exact_coords(boxes.xywh, "xxyy", sizes)
+    report_rounded(exact, path, findings)
+    scored = coords if boxes.score is None else np.column_stack((boxes.score, coords))
+    sure = "1," if boxes.score is None else ""
+    rows = number_rows(scored, ",")
+    image_cells, class_cells = ([quoted(inert(text)) for text in texts] for texts in (images, classes))
+    columns = boxes.image.tolist(), boxes.label.tolist(), rows, boxes.group_of.tolist()
+    lines = [
+        f"{image_cells[image]},{class_cells[label]},{sure}{row},{group:d}\n"
+        for image, label, row, group in zip(*columns, strict=True)
+    ]
+    text = "".join((",".join(HEADER) + "\n", *lines))
     replace_file(path, text.encode("utf-8", "backslashreplace"))

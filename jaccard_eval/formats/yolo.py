@@ -73,10 +73,17 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
-    """Write a folder of label files, one per image, and ``classes.txt``."""
+    """Write a folder of label files, one per image, and ``data.yaml``."""
     from jaccard_eval.formats._yolo.writer import write_folder
 
     write_folder(dataset, path, findings)
+
+
+def write_as_read(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write what `write` does, but boxes in pixels where labels with such were read."""
+    from jaccard_eval.formats._yolo.writer import write_folder
+
+    write_folder(dataset, path, findings, as_read=True)
 
 
 def reads_name(name: str) -> bool:

@@ -8,13 +8,14 @@ from itertools import product, takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from jaccard_eval.data.boxtable import CORNER_ORDER, FLAGS, BoolArray, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_case
 from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 REACH = (0, 1, -1, 2, -2)  # units in the last place around the nearest number that are tried
 
@@ -83,7 +84,33 @@ def _beside(values: FloatArray, steps: int) -> FloatArray:
     return values
 
 
+def json_rows(values: FloatArray) -> list[str]:
+    """Return rows of finite numbers (n, k) as JSON has them between brackets: all digits of a float, and no more."""
+    # The whole array at once: `repr` of one number after the other takes three times as long.
+    return (
+        msgspec.json.encode(values.tolist())[2:-2].decode("ascii").split("],[") if values.size else [""] * len(values)
+    )
+
+
+def number_rows(values: FloatArray, mark: str, *, with_point: bool = True) -> list[str]:
+    """Return rows of finite numbers (n, k) as `repr` writes them, a mark between; whole ones without point if asked."""
+    text, size = "\n".join(json_rows(values)), np.abs(values)
+    # JSON has the same digits, but small and large numbers in another spelling: 0.00001 is 1e-05.
+    if ((size < _FIXED[0]) & (size > 0)).any() or (size >= _FIXED[1]).any():
+        text = _SCIENTIFIC.sub(lambda found: repr(float(found[0])), text)
+    if not with_point:
+        text = _POINT.sub("", text)
+    return text.replace(",", mark).split("\n") if len(values) else []
+
+
+_FIXED = 1e-4, 1e16  # between them, `repr` writes no exponent
+_SCIENTIFIC = re.compile(r"0\.0000[0-9]+|[0-9.]+e-?[0-9]+")
+_POINT = re.compile(r"\.0(?![0-9])")
+
+
 UNIVERSE = ("sizes", "images", "names")
+GT_FIX = "Pass the ground truth with --gt"
+SIZE_FIX = "Pass the image folder with --images DIR."
 LOSSLESS_FIX = "Choose a format that carries it, or leave it out with --lossy."
 
 
@@ -135,9 +162,36 @@ def require_pixels(dataset: Dataset, what: str) -> None:
     """Raise a DataError unless the boxes are in pixels, for a format that holds nothing else."""
     if dataset.units != "px":
         detail = f"{what} holds pixels, but boxes are normalised and image sizes unknown"
-        raise DataError.single(
-            "size-unknown", Where(dataset.path), detail, fix=("Pass the image folder with --images DIR.")
-        )
+        raise DataError.single("size-unknown", Where(dataset.path), detail, fix=SIZE_FIX)
+
+
+def require_sizes(dataset: Dataset, what: str, findings: FindingLog) -> None:
+    """Record an error where boxes in pixels cannot become fractions of their image, for a format of fractions."""
+    used = np.unique(dataset.boxes.image)
+    unknown = used[np.isnan(dataset.images.sizes[used]).any(axis=1)]
+    if dataset.units == "px" and len(unknown):
+        names = example_keys(dataset.images.name(row) for row in unknown.tolist())
+        count = pluralise(len(unknown), "image")
+        detail = f"{what} holds fractions of the image, but the size of {count} is unknown: {names}"
+        findings.error("size-unknown", Where(dataset.path), detail, fix=SIZE_FIX)
+
+
+def require_names(dataset: Dataset, what: str, findings: FindingLog) -> None:
+    """Record an error where predictions have ids in place of names that a format needs: their ground truth knows these.
+
+    Ground truth without names has nothing but its ids.
+    """
+    if dataset.role != "pred" or dataset.truth is not None:
+        return
+    images, labels = dataset.images, dataset.labels
+    keys = zip(images.keys, images.file_names, strict=True)
+    unnamed = {"images": [key for key, name in keys if name is None and isinstance(key, int)]}
+    unnamed["classes"] = [] if labels.named else [key for key in labels.keys if isinstance(key, int)]
+    held = [f"{kind} {example_keys(keys)}" for kind, keys in unnamed.items() if keys]
+    if held:
+        fix = f"{GT_FIX}." if unnamed["images"] else f"{GT_FIX}, or name the classes by index with --names."
+        detail = f"{what} needs names, but these predictions only have ids: {', '.join(held)}"
+        findings.error("write-unnamed", Where(dataset.path), detail, fix=fix)
 
 
 def report_rounded(exact: BoolArray, path: Path, findings: FindingLog) -> None:
@@ -148,7 +202,7 @@ def report_rounded(exact: BoolArray, path: Path, findings: FindingLog) -> None:
         "write-rounded",
         rounded,
         lambda _: (Where(str(path)), ""),
-        summary=f"boxes that are not read back to the last bit: {len(rounded):,}; no such numbers lead to them",
+        summary=f"{pluralise(len(rounded), 'box changes', 'boxes change')} in the last digit when read back (rounding)",
     )
 
 

@@ -62,6 +62,6 @@ def test_pixels_are_written_as_fractions_of_known_sizes_only(tmp_path: Path) -> 
     write_dataset(load(source), tmp_path / "out.csv", format_name="openimages")
     np.testing.assert_allclose(load(tmp_path / "out.csv").boxes.xywh, [[0.1, 0.4, 0.2, 0.5]], atol=1e-15)
     source.write_text("image,class,xmin,ymin,xmax,ymax\na,dog,10,20,30,45\n")
-    with pytest.raises(DataError, match="Open Images holds fractions, but boxes are in pixels"):
+    with pytest.raises(DataError, match="Open Images holds fractions of the image, but the size of 1 image is unknown"):
         write_dataset(load(source), tmp_path / "none.csv", format_name="openimages")
     assert not (tmp_path / "none.csv").exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,7 +117,7 @@ def test_boxes_of_any_encoding_are_written_to_the_bit(encoding: str, scaled: boo
 def test_boxes_that_no_fraction_reaches_are_named(tmp_path: Path) -> None:
     dataset = scene((0, 0, [1e-30, 0, 20, 20]))
     findings = write_dataset(dataset, tmp_path / "out", format_name="yolo")
-    assert any("not read back to the last bit: 1;" in finding.message for finding in findings)
+    assert any("1 box changes in the last digit when read back" in finding.message for finding in findings)
 
 
 @pytest.mark.parametrize("name", [one for one in format_names() if hasattr(format_module(one), "write")])
@@ -183,15 +184,28 @@ def test_class_ids_with_gaps_are_numbered_anew_and_named(tmp_path: Path) -> None
     dataset = load(SAMPLE / "coco/gt.json")
     findings = write_dataset(dataset, tmp_path / "labels", format_name="yolo")
     assert any("numbered 0 to 4 in the order of their keys" in one.message for one in findings)
-    assert (tmp_path / "labels/classes.txt").read_text().splitlines() == list(dataset.labels.names)
+    described = yaml.safe_load((tmp_path / "labels/data.yaml").read_text())
+    assert described["names"] == dict(enumerate(dataset.labels.names))
 
 
-def test_pixels_without_sizes_are_written_as_they_are_and_said(tmp_path: Path) -> None:
+def test_pixels_without_sizes_are_no_yolo_labels(tmp_path: Path) -> None:
     images = ImageTable(("a", "b"), (None, None), unknown_sizes(2), listed=False)
     dataset = replace(scene((0, 0, [1, 2, 30, 40]), (1, 0, [2, 3, 40, 50])), images=images)
-    findings = write_dataset(dataset, tmp_path / "labels", format_name="yolo")
+    with pytest.raises(DataError, match=r"of 2 images is unknown: 'a', 'b'\. Pass the image folder with --images DIR"):
+        write_dataset(dataset, tmp_path / "labels", format_name="yolo")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_text_labels_in_pixels_stay_so_in_their_own_format_alone(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "a.txt").write_text("0 10 20 300 400\n0 30 40 350 460\n")
+    dataset = load(source, options=ReadOptions(box="xyxy"))
+    findings = write_dataset(dataset, tmp_path / "again")
     assert any("Read it with --gt-units px --gt-box xyxy" in one.message for one in findings)
-    assert (tmp_path / "labels/a.txt").read_text() == "0 1.0 2.0 30.0 40.0\n"
+    assert (tmp_path / "again/a.txt").read_text() == "0 10.0 20.0 300.0 400.0\n0 30.0 40.0 350.0 460.0\n"
+    with pytest.raises(DataError, match="YOLO holds fractions"):
+        write_dataset(dataset, tmp_path / "labels", format_name="yolo")
 
 
 def test_fractions_without_sizes_cannot_be_coco(tmp_path: Path) -> None:
@@ -229,7 +243,7 @@ def test_images_that_share_a_label_file_and_broken_class_names_are_named_in_one_
     dataset = replace(scene((0, 0, [0, 0, 10, 10])), images=images, labels=labels)
     with pytest.raises(DataError, match="share a label file") as caught:
         write_dataset(dataset, tmp_path / "out", format_name="yolo")
-    assert "cannot be a line of classes.txt" in str(caught.value)
+    assert "cannot be the name of a class in data.yaml" in str(caught.value)
 
 
 def named_images(*names: str) -> Dataset:

@@ -13,6 +13,7 @@ from jaccard_eval.cli.options import (
     FINDING_OPTIONS,
     INPUT,
     INPUT_OPTIONS,
+    PAIR_OPTIONS,
     PATH,
     QUIET,
     SectionedCommand,
@@ -21,9 +22,10 @@ from jaccard_eval.cli.options import (
     section,
 )
 from jaccard_eval.cli.parse import OneOf, RunOptions
-from jaccard_eval.cli.reading import ROLES, read_options
+from jaccard_eval.cli.reading import ROLES, read_options, side_arguments
 from jaccard_eval.cli.run import report_findings, say_findings
 from jaccard_eval.findings import FindingLog, Severity
+from jaccard_eval.options import SideOptions
 from jaccard_eval.text import printable
 
 EPILOG = """\b
@@ -31,28 +33,41 @@ Examples:
   jaccard-eval convert gt.json labels --to yolo
   jaccard-eval convert labels/ gt.json --images images/ --names classes.txt
   jaccard-eval convert predictions/ detections.csv --role pred
+  jaccard-eval convert detections.json predictions --to yolo --gt data.yaml
   jaccard-eval convert gt.json Annotations --to voc --lossy
 """
 
 
 def convert(
-    options: RunOptions, *, source: Path, target: Path, to: str | None, role: str | None, lossy: bool, force: bool
+    options: RunOptions,
+    *,
+    source: Path,
+    target: Path,
+    to: str | None,
+    gt: Path | None,
+    role: str | None,
+    lossy: bool,
+    force: bool,
 ) -> None:
     """Run the command: what is wrong with the target is told before anything is read."""
     from jaccard_eval.atomic import require_free
-    from jaccard_eval.evaluation import Input, read_alone
+    from jaccard_eval.evaluation import Input, load_as_in_ground_truth, read_alone
     from jaccard_eval.features.convert.write import convert_input, target_format
 
+    _require_ground_truth(options, gt, role)
     name = target_format(target, to)
     refuse_overwriting([("OUT", target)])
-    require_free(target, [source], replace=force)
+    require_free(target, [source, *([] if gt is None else [gt])], replace=force)
     log = FindingLog()
-    readings = dict(zip(ROLES, read_options(options, log), strict=True))
-    # Who says how predictions are read means predictions: RunOptions hold as their own what was given.
-    if role is None and (options.pred_format or any(given.startswith("pred_") for given in vars(options))):
-        role = "pred"
-    side = role or "gt"
-    dataset = read_alone(Input(source, getattr(options, f"{side}_format"), readings[side]), role)
+    if gt is not None:
+        dataset = load_as_in_ground_truth(gt, source, SideOptions(**side_arguments(options, log)), lossy=lossy)
+    else:
+        readings = dict(zip(ROLES, read_options(options, log), strict=True))
+        # Who says how predictions are read means predictions: RunOptions hold as their own what was given.
+        if role is None and (options.pred_format or any(given.startswith("pred_") for given in vars(options))):
+            role = "pred"
+        side = role or "gt"
+        dataset = read_alone(Input(source, getattr(options, f"{side}_format"), readings[side]), role)
     report_findings((*log.findings(), *dataset.findings), options, in_report=False)
     done = convert_input(dataset, target, name, lossy=lossy, replace=force)
     # A loss was asked for with --lossy: it is said, and no reason to fail under --strict.
@@ -81,6 +96,20 @@ def convert(
         streams.write_result(printable(told) + "\n")
 
 
+def _require_ground_truth(options: RunOptions, gt: Path | None, role: str | None) -> None:
+    """Raise a usage error for options that say how predictions go with ground truth where there is only one of them."""
+    context, usual = click.get_current_context(), SideOptions()
+    if gt is not None and role == "gt":
+        raise click.UsageError("--gt is for predictions; leave out --role gt", context)
+    given = [
+        option for option in PAIR_OPTIONS if getattr(options, str(option.name)) != getattr(usual, str(option.name))
+    ]
+    if gt is None and given:
+        raise click.UsageError(
+            f"{', '.join(option.opts[0] for option in given)}: pass the ground truth with --gt", context
+        )
+
+
 _option = section("Output")
 
 COMMAND = SectionedCommand(
@@ -103,6 +132,13 @@ COMMAND = SectionedCommand(
             basic=True,
             help="Format of OUT (default: by its suffix).",
         ),
+        _option(
+            "--gt",
+            type=InputPath(LABELS),
+            metavar="PATH",
+            basic=True,
+            help="Ground truth of IN: take its image names, image sizes, ids and classes.",
+        ),
         _option("--lossy", is_flag=True, basic=True, help="Write what OUT can hold, and report what is lost."),
         _option("--force", is_flag=True, basic=True, help="Overwrite; a folder only if all its files are rewritten."),
         _option("--json", "as_json", is_flag=True, basic=True, help="Print only the JSON document."),
@@ -114,6 +150,7 @@ COMMAND = SectionedCommand(
             help="Read IN as ground truth or as predictions (those have scores).",
         ),
         *INPUT_OPTIONS,
+        *PAIR_OPTIONS,
         *FINDING_OPTIONS,
     ],
 )

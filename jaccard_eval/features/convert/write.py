@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
+from jaccard_eval.data.alignment import Sides, common_sizes
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import Finding
+from jaccard_eval.findings import DataError, Finding, Where
 from jaccard_eval.formats import format_for_path, format_writer, write_dataset
-from jaccard_eval.text import quoted_value
+from jaccard_eval.reading.writing import GT_FIX
+from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Conversion:
     """What was written."""
 
-    # As it was read
+    # As it was read; predictions that were aligned to ground truth have the images and classes of that
     dataset: Dataset
     path: Path
     format: str  # name of the target's format
@@ -35,9 +39,46 @@ def target_format(path: Path, name: str | None = None) -> str:
     return name
 
 
+def as_in_ground_truth(sides: Sides, *, lossy: bool) -> Dataset:
+    """Return predictions with the image names, image sizes and classes of the ground truth.
+
+    A DataError names predictions of classes that it does not have, unless they may be left out (`lossy`).
+    """
+    gt, pred, aligned = sides.gt, sides.pred, sides.aligned
+    unknown = np.flatnonzero(aligned.classes.rows < 0)
+    lost = int(np.isin(pred.boxes.label, unknown).sum())
+    if lost and not lossy:
+        names = example_keys(pred.labels.names[row] for row in unknown.tolist())
+        detail = f"{gt.path} does not have the classes of {pluralise(lost, 'prediction')}: {names}"
+        fix = "Map them with --class-map, or leave them out with --lossy."
+        raise DataError.single("write-loss", Where(pred.path, field="class"), detail, fix=fix)
+    images = aligned.placement.images
+    return replace(
+        pred,
+        images=replace(images.table, sizes=common_sizes(pred, images)),
+        labels=gt.labels,
+        boxes=aligned.pred,
+        units=aligned.units,
+        reading=replace(pred.reading, resized=None),
+        has_no_class=False,
+        truth=gt,
+        findings=sides.findings,
+    )
+
+
 def convert_input(dataset: Dataset, path: Path, name: str, *, lossy: bool = False, replace: bool = False) -> Conversion:
     """Write a data set that was read; see `convert` for the errors."""
-    source = Path(dataset.path)
-    inputs = [source] if os.path.lexists(source) else []
-    written = write_dataset(dataset, path, format_name=name, inputs=inputs, replace=replace, lossy=lossy)
+    paths = [dataset.path, *([] if dataset.truth is None else [dataset.truth.path])]
+    inputs = [Path(path) for path in paths if os.path.lexists(path)]
+    try:
+        written = write_dataset(dataset, path, format_name=name, inputs=inputs, replace=replace, lossy=lossy)
+    except DataError as error:
+        raise DataError([_with_way_out(finding, dataset) for finding in error.findings]) from None
     return Conversion(dataset=dataset, path=path, format=name, findings=written)
+
+
+def _with_way_out(finding: Finding, dataset: Dataset) -> Finding:
+    """Name the ground truth where it may know the sizes of images that predictions lack."""
+    if finding.code != "size-unknown" or dataset.role != "pred" or dataset.truth is not None:
+        return finding
+    return replace(finding, fix=f"{GT_FIX}, or the image folder with --images DIR.")

@@ -25,6 +25,7 @@ from jaccard_eval.formats._coco.strict import (
     TruthColumns,
     TruthRecord,
     count_given,
+    count_list,
     decode_plain_results,
     decode_results,
     decode_truth,
@@ -322,8 +323,12 @@ def _read_truth(path: Path, data: bytes, draft: Draft) -> None:
     decoded = decode_truth(data)
     # The quick reader says no more than that something is odd; what it is, the slow one finds out.
     if decoded is None:
-        from jaccard_eval.formats._coco.tolerant import read_truth
+        from jaccard_eval.formats._coco.tolerant import read_truth, refuse_list
 
+        # Results are tried as ground truth wherever nobody says what a file is: they need no look into each record.
+        n_listed = count_list(data)
+        if n_listed is not None:
+            raise refuse_list(path, n_listed)
         content = read_truth(path, files.decode(path, data), draft.findings)
         decoded = content, truth_columns(content.boxes)
     add_truth(draft, *decoded)

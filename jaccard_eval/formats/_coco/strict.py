@@ -255,6 +255,7 @@ _RESULTS = msgspec.json.Decoder(_ResultDocument)
 _RESULT_LIST = msgspec.json.Decoder(list[ResultRecord])
 _PLAIN_LIST = msgspec.json.Decoder(list[PlainRecord])
 _RESULT_LINE = msgspec.json.Decoder(ResultRecord)
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def decode_truth(data: bytes) -> tuple[Content[TruthRecord], TruthColumns] | None:
@@ -272,6 +273,14 @@ def decode_truth(data: bytes) -> tuple[Content[TruthRecord], TruthColumns] | Non
     )
     explained = _section_keys(content) + _truth_keys(columns)
     return None if may_repeat_keys(data, explained, set_aside=_set_aside(document)) else (content, columns)
+
+
+def count_list(data: bytes) -> int | None:
+    """Count the values of a JSON array without looking into them; None when the document is anything else."""
+    try:
+        return len(_LIST.decode(data))
+    except _REFUSALS:
+        return None
 
 
 def decode_plain_results(data: bytes) -> ResultColumns | None:

@@ -117,10 +117,16 @@ def _outermost(document: Any, where: Where, findings: FindingLog, expected: str)
     """Return the outermost object; anything else cannot be read at all."""
     if isinstance(document, dict):
         return Record(document, where, findings)
-    found = described_json(document)
     if isinstance(document, list):
-        found = f"an array of {len(document):,} values (a list of results?)"
+        raise refuse_list(Path(where.path), len(document), expected)
+    found = described_json(document)
     raise DataError.single("layout", where, f"the top level is {found}; expected {expected}")
+
+
+def refuse_list(path: Path, n_values: int, expected: str = _TRUTH_LAYOUT) -> DataError:
+    """Return the error about an array in the place of an object."""
+    detail = f"the top level is an array of {n_values:,} values (a list of results?); expected {expected}"
+    return DataError.single("layout", Where(str(path)), detail)
 
 
 def _section(outermost: Record, name: str) -> list[Record]:

@@ -5,98 +5,135 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from jaccard_eval.atomic import replace_file
-from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.findings import FindingLog
-from jaccard_eval.reading.writing import report_losses, require_pixels
+from jaccard_eval.data.dataset import Dataset, LabelMap
+from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.reading.writing import GT_FIX, UNIVERSE, json_rows, report_losses, require_pixels
 
-TRUTH = ("crowd", "ignore", "area", "sizes", "images", "names")
-OBJECT_RESULTS = ("sizes", "images", "names")
+TRUTH = ("crowd", "ignore", "area", *UNIVERSE)
 LINE_SUFFIXES = (".jsonl", ".ndjson")
-
-Record = dict[str, Any]
 
 
 def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     """Write a data set as COCO JSON.
 
-    Ground truth is one object. Predictions are a results list; an object where the data set lists all of its images;
-    JSON Lines where the suffix says so. A suffix ``.gz`` compresses.
+    Ground truth is one object. Predictions are a results list where the ids are those of the ground truth: aligned to
+    it, or read as numbers; else an object, which lists the images that its ids are of; JSON Lines where the suffix says
+    so. A suffix ``.gz`` compresses.
     """
     require_pixels(dataset, "COCO JSON")
+    dataset, numbered = _with_integer_ids(dataset)
+    if numbered:
+        findings.note("write-ids", Where(str(path)), f"{numbered} are numbered from 1, in the order of names")
     in_lines = path.name.removesuffix(".gz").lower().endswith(LINE_SUFFIXES)
-    if dataset.role == "pred" and (in_lines or not dataset.images.listed):
-        report_losses(dataset, path, findings, ())
+    is_list = dataset.truth is not None or not (dataset.images.listed or numbered)
+    if dataset.role == "pred" and (in_lines or is_list):
+        # The ground truth has the images and the names of the classes.
+        report_losses(dataset, path, findings, () if dataset.truth is None else UNIVERSE)
+        if numbered and dataset.truth is None:
+            detail = f"{numbered} are texts, but a list of results needs the ids of the ground truth"
+            fix = f"{GT_FIX}, or write a .json file, which lists the images."
+            findings.error("write-ids", Where(str(path)), detail, fix=fix)
         findings.raise_errors()
-        data = _joined(_results(dataset), in_lines=in_lines)
+        lines = _results(dataset, with_names=bool(numbered) or dataset.truth is None)
+        data = "".join(f"{line}\n" for line in lines).encode() if in_lines else _array(lines)
     else:
-        report_losses(dataset, path, findings, TRUTH if dataset.role == "gt" else OBJECT_RESULTS)
+        report_losses(dataset, path, findings, TRUTH if dataset.role == "gt" else UNIVERSE)
         findings.raise_errors()
         data = _object(dataset)
     replace_file(path, gzip.compress(data, mtime=0) if path.name.endswith(".gz") else data)
 
 
+def _with_integer_ids(dataset: Dataset) -> tuple[Dataset, str]:
+    """Return a data set whose images and classes are known by numbers, as other tools refuse texts; and what is new.
+
+    The ids that a COCO file had are left alone.
+    """
+    images, labels, numbered = dataset.images, dataset.labels, []
+    if dataset.key_format == "coco":
+        return dataset, ""
+    if any(isinstance(key, str) for key in images.keys):
+        keys, names = tuple(range(1, len(images) + 1)), tuple(images.name(row) for row in range(len(images)))
+        images = replace(images, keys=keys, file_names=names)
+        numbered.append("image ids")
+    if any(isinstance(key, str) for key in labels.keys):
+        labels = LabelMap(tuple(range(1, len(labels) + 1)), labels.names, named=True)
+        numbered.append("class ids")
+    return replace(dataset, images=images, labels=labels), " and ".join(numbered)
+
+
 def _object(dataset: Dataset) -> bytes:
     images, labels = dataset.images, dataset.labels
-    described: list[Record] = []
+    described = []
     for key, name, size in zip(images.keys, images.file_names, images.sizes.tolist(), strict=True):
         known = {side: value for side, value in zip(("width", "height"), size, strict=True) if not math.isnan(value)}
         # Whole numbers of pixels are written as such.
         sides = {side: int(value) if value.is_integer() else value for side, value in known.items()}
-        described.append({"id": key} | ({} if name is None else {"file_name": name}) | sides)
-    sections: dict[str, Iterable[Record]] = {"images": described, "annotations": _annotations(dataset)}
+        described.append(_encoded({"id": key} | ({} if name is None else {"file_name": name}) | sides))
+    sections = {"images": described, "annotations": _annotations(dataset)}
     if dataset.role == "gt" or labels.named:
-        named = ({"id": key, "name": name} for key, name in zip(labels.keys, labels.names, strict=True))
-        sections["categories"] = named if labels.named else [{"id": key} for key in labels.keys]
-    parts = (b'"%b": ' % name.encode() + _joined(records).rstrip() for name, records in sections.items())
+        named = zip(labels.keys, labels.names, strict=True)
+        sections["categories"] = [
+            _encoded({"id": key, "name": name} if labels.named else {"id": key}) for key, name in named
+        ]
+    parts = (b'"%b": ' % name.encode() + _array(lines).rstrip() for name, lines in sections.items())
     return b"{\n" + b",\n".join(parts) + b"\n}\n"
 
 
-def _annotations(dataset: Dataset) -> Iterable[Record]:
-    """Yield one record per box; predictions have a score, and the flags that tools expect of an annotation."""
+def _annotations(dataset: Dataset) -> list[str]:
+    """Return a record per box; predictions have a score, and the flags that tools expect of an annotation."""
     boxes = dataset.boxes
-    columns = zip(_records(dataset), boxes.area.tolist(), boxes.crowd.tolist(), boxes.ignore.tolist(), strict=True)
-    for row, (record, area, crowd, ignore) in enumerate(columns, start=1):
-        flags = {"ignore": 1} if ignore else {}
-        yield {"id": row} | record | {"area": area, "iscrowd": int(crowd)} | flags
+    columns = _records(dataset), json_rows(boxes.area[:, None]), boxes.crowd.tolist(), boxes.ignore.tolist()
+    return [
+        f'{{"id":{row},{record},"area":{area},"iscrowd":{crowd:d}{_IGNORE if ignore else ""}}}'
+        for row, (record, area, crowd, ignore) in enumerate(zip(*columns, strict=True), start=1)
+    ]
 
 
-def _results(dataset: Dataset) -> Iterable[Record]:
-    """Yield one record per prediction, with the names that the data set has beside ids."""
-    files, names = dataset.images.file_names, dataset.labels.names
-    rows = zip(_records(dataset), dataset.boxes.image.tolist(), dataset.boxes.label.tolist(), strict=True)
-    for record, image, label in rows:
-        file = {} if files[image] is None else {"file_name": files[image]}
-        name = {"category_name": names[label]} if dataset.labels.named else {}
-        yield record | file | name
+_IGNORE = ',"ignore":1'
 
 
-def _records(dataset: Dataset) -> Iterable[Record]:
-    """Yield what ground truth and predictions share."""
+def _results(dataset: Dataset, *, with_names: bool) -> list[str]:
+    """Return a record per prediction, `with_names` that there are of its image and class."""
+    records = _records(dataset)
+    if not with_names:
+        return [f"{{{record}}}" for record in records]
+    files, labels = dataset.images.file_names, dataset.labels
+    of_image = ["" if name is None else "," + _encoded({"file_name": name})[1:-1] for name in files]
+    of_class = ["," + _encoded({"category_name": name})[1:-1] if labels.named else "" for name in labels.names]
+    rows = zip(records, dataset.boxes.image.tolist(), dataset.boxes.label.tolist(), strict=True)
+    return [f"{{{record}{of_image[image]}{of_class[label]}}}" for record, image, label in rows]
+
+
+def _records(dataset: Dataset) -> Iterable[str]:
+    """Yield what ground truth and predictions share, as it stands between the braces."""
     boxes = dataset.boxes
-    images, labels = dataset.images.keys, dataset.labels.keys
-    scores: Sequence[Record] | Iterable[Record]
-    scores = ({} for _ in range(len(boxes))) if boxes.score is None else ({"score": s} for s in boxes.score.tolist())
-    rows = zip(boxes.image.tolist(), boxes.label.tolist(), boxes.xywh.tolist(), scores, strict=True)
-    for image, label, xywh, score in rows:
-        yield {"image_id": images[image], "category_id": labels[label], "bbox": xywh, **score}
+    images = [_encoded({"image_id": key})[1:-1] for key in dataset.images.keys]
+    labels = [_encoded({"category_id": key})[1:-1] for key in dataset.labels.keys]
+    rows = boxes.image.tolist(), boxes.label.tolist(), json_rows(boxes.xywh)
+    if boxes.score is None:
+        return (f'{images[image]},{labels[label]},"bbox":[{box}]' for image, label, box in zip(*rows, strict=True))
+    return (
+        f'{images[image]},{labels[label]},"bbox":[{box}],"score":{score}'
+        for image, label, box, score in zip(*rows, json_rows(boxes.score[:, None]), strict=True)
+    )
 
 
-def _joined(records: Iterable[Record], *, in_lines: bool = False) -> bytes:
-    """Write a list with a record a line, or just the lines."""
-    encoder, lines = msgspec.json.Encoder(), []
-    for record in records:
-        try:
-            lines.append(encoder.encode(record))
-        except UnicodeEncodeError:
-            # Lone surrogates of odd file names are no UTF-8; the slower library writes them as escapes.
-            lines.append(json.dumps(record).encode())
-    if in_lines:
-        return b"".join(line + b"\n" for line in lines)
-    return b"[\n" + b",\n".join(lines) + b"\n]\n" if lines else b"[]\n"
+def _encoded(record: Mapping[str, Any]) -> str:
+    try:
+        return msgspec.json.encode(record).decode()
+    except UnicodeEncodeError:
+        # Lone surrogates of odd file names are no UTF-8; the slower library writes them as escapes.
+        return json.dumps(record)
+
+
+def _array(lines: Sequence[str]) -> bytes:
+    """Return a list with a record a line."""
+    return b"[\n" + ",\n".join(lines).encode() + b"\n]\n" if lines else b"[]\n"

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+import numpy as np
+
 from jaccard_eval.atomic import replace_folder
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
@@ -18,9 +20,11 @@ from jaccard_eval.reading.writing import (
     exact_coords,
     first_rows,
     is_safe,
+    number_rows,
     report_losses,
     report_rounded,
     require_file_names,
+    require_names,
     require_pixels,
 )
 from jaccard_eval.text import quoted_value
@@ -45,6 +49,7 @@ def write_results(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     """Write a text file per class, those without boxes included."""
     require_pixels(dataset, "Pascal VOC")
     report_losses(dataset, path, findings, ("names",))
+    require_names(dataset, "Pascal VOC", findings)
     _refuse_class_names(dataset, findings, as_file=True)
     stems = _stems(dataset)
     first = first_rows(stems)  # names must come back from a line
@@ -59,10 +64,11 @@ def write_results(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     findings.raise_errors()
     boxes = dataset.boxes
     lines: list[list[str]] = [[] for _ in range(len(dataset.labels))]
-    scores = [] if boxes.score is None else boxes.score.tolist()
-    corners = _corners(dataset, path, findings).tolist()
-    for image, label, score, box in zip(boxes.image.tolist(), boxes.label.tolist(), scores, corners, strict=True):
-        lines[label].append(f"{stems[image]} {' '.join(map(_number, (score, *box)))}\n")
+    corners = _corners(dataset, path, findings)
+    scored = corners if boxes.score is None else np.column_stack((boxes.score, corners))
+    rows = number_rows(scored, " ", with_point=False)
+    for image, label, row in zip(boxes.image.tolist(), boxes.label.tolist(), rows, strict=True):
+        lines[label].append(f"{stems[image]} {row}\n")
     files = {RESULT_NAME.format(name): "".join(lines[row]) for row, name in enumerate(dataset.labels.names)}
     replace_folder(path, {name: text.encode() for name, text in files.items()})
 
@@ -70,7 +76,7 @@ def write_results(dataset: Dataset, path: Path, findings: FindingLog) -> None:
 def _stems(dataset: Dataset) -> list[str]:
     """Return what the format calls each image: its key here, elsewhere its path without suffix."""
     images = dataset.images
-    if dataset.format == "voc":
+    if dataset.key_format == "voc":
         return list(map(str, images.keys))
     paths = [key if isinstance(key, str) else images.name(row) for row, key in enumerate(images.keys)]
     return [without_suffix(path.replace("\\", "/")) for path in paths]
@@ -86,9 +92,11 @@ def _objects(dataset: Dataset, corners: FloatArray) -> list[list[str]]:
     """Return the elements of the objects of each image."""
     boxes, names = dataset.boxes, [escape(name, quote=False) for name in dataset.labels.names]
     objects: list[list[str]] = [[] for _ in range(len(dataset.images))]
-    columns = boxes.image.tolist(), boxes.label.tolist(), boxes.difficult.tolist(), corners.tolist()
-    for image, label, difficult, box in zip(*columns, strict=True):
-        sides = "".join(f"<{corner}>{_number(value)}</{corner}>" for corner, value in zip(CORNERS, box, strict=True))
+    rows = number_rows(corners, " ", with_point=False)
+    for image, label, difficult, row in zip(
+        boxes.image.tolist(), boxes.label.tolist(), boxes.difficult.tolist(), rows, strict=True
+    ):
+        sides = "".join(f"<{corner}>{value}</{corner}>" for corner, value in zip(CORNERS, row.split(" "), strict=True))
         objects[image].append(
             f"  <object>\n    <name>{names[label]}</name>\n    <difficult>{difficult:d}</difficult>\n"
             f"    <bndbox>{sides}</bndbox>\n  </object>\n"

@@ -90,7 +90,7 @@ def image_places(labels: Path) -> list[Path]:
     A data.yaml above the labels has nothing to add: it names images, whose labels are found by the same rule.
     """
     there = Path(os.path.abspath(labels))  # noqa: PTH100 - "labels" may be the folder that we are in; links stay
-    return list(dict.fromkeys((there, _twin(there, "labels", "images"))))
+    return list(dict.fromkeys((there, twin_folder(there, "labels", "images"))))
 
 
 def _holds_images(place: Path) -> bool:
@@ -274,19 +274,19 @@ def _locate(description: _Description, places: list[str], findings: FindingLog) 
     is_list = places[0].lower().endswith(".txt")
     if folder is None and len(places) == 1 and not is_list:
         folder = _moved(description.base, places[0]) or _moved(
-            description.base, str(_twin(Path(*_inner_parts(places[0]))))
+            description.base, str(twin_folder(Path(*_inner_parts(places[0]))))
         )
         if folder is not None:
             detail = f"there is no {quoted_value(places[0])}; {folder}, which its path ends in, is read"
             findings.note("path-moved", Where(str(description.path)), detail)
     if folder is not None and folder.is_dir():
-        labels = _twin(folder)
+        labels = twin_folder(folder)
         source = folder_source(labels if labels.is_dir() else folder, findings)
         images = ImageFolder(folder)
         return replace(source, folder=images) if images.names else source
     if len(places) == 1 and folder is None and not is_list:
         # A folder of images that was not copied along.
-        twin = _existing(description.base, str(_twin(Path(places[0]))))
+        twin = _existing(description.base, str(twin_folder(Path(places[0]))))
         if twin is not None and twin.is_dir():
             return folder_source(twin, findings)
         detail = f"there is no folder {quoted_value(places[0])} and no labels for it"
@@ -314,7 +314,7 @@ def _moved(base: Path, place: str) -> Path | None:
     return next((attempt for attempt in attempts if files.is_folder(attempt)), None)
 
 
-def _twin(path: Path, part: str = "images", other: str = "labels") -> Path:
+def twin_folder(path: Path, part: str = "images", other: str = "labels") -> Path:
     """Return a path whose last folder `part` has the name `other`, as "labels" lie beside "images"."""
     parts = list(path.parts)
     if part in parts:
@@ -363,7 +363,7 @@ def _source_of_list(description: _Description, listed: list[str], findings: Find
     found: dict[str, Path | None] = {}
     for key, path in zip(keys, paths, strict=True):  # in "labels" for "images", or beside it as darknet has it
         beside = without_suffix(path) + ".txt"
-        twin = _twin(Path(beside)).as_posix()
+        twin = twin_folder(Path(beside)).as_posix()
         found[key] = _find_below(description.base, twin) or _find_below(description.base, beside)
     return LabelSource(
         root=description.base,

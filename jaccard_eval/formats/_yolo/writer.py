@@ -1,7 +1,8 @@
-"""A folder of text labels from a data set: a file per image, a line per box, and the names of the classes."""
+"""A folder of text labels from a data set: a file per image, a line per box, and ``data.yaml`` with the class names."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,39 +12,52 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.formats._yolo.sources import twin_folder
 from jaccard_eval.reading.files import is_label_name
 from jaccard_eval.reading.writing import (
+    UNIVERSE,
     below_shared_place,
     exact_coords,
+    number_rows,
     report_losses,
     report_rounded,
     require_file_names,
+    require_names,
+    require_sizes,
 )
 from jaccard_eval.text import quoted_value
 
-CLASSES_FILE = "classes.txt"
-CARRIED = ("sizes", "images", "names")  # sizes: fractions need none
+DESCRIPTION = "data.yaml"
+_REMARK = (
+    "# Paths start from the folder of this file. Labels are looked for beside the images, in labels/ for images/.\n"
+)
+# Whose indices are those of the lines: others may count from 1 or leave gaps, as the ids of COCO do.
+_INDEXED = ("yolo", "arrays")
 
 
-def write_folder(dataset: Dataset, path: Path, findings: FindingLog) -> None:
-    """Write a data set as text labels.
+def write_folder(dataset: Dataset, path: Path, findings: FindingLog, *, as_read: bool = False) -> None:
+    """Write a data set as text labels: centre-size fractions, or `as_read` pixels where it was read from pixels.
 
-    Boxes are centre-size fractions where the data set was read from fractions or the sizes of all images are known;
-    else pixels as they were read (corners when they were read from another format). Predictions end with their score.
+    Predictions end with their score.
     """
-    report_losses(dataset, path, findings, CARRIED)
+    in_pixels = as_read and dataset.reading.units == "px"
+    report_losses(dataset, path, findings, UNIVERSE)  # of sizes, fractions need none
+    if not in_pixels:
+        require_sizes(dataset, "YOLO", findings)
+    if dataset.key_format not in _INDEXED:
+        require_names(dataset, "YOLO", findings)
     files = _file_names(dataset, path, findings)
     numbers, names = _classes(dataset, path, findings)
     findings.raise_errors()
-    coords = _coords(dataset, path, findings)
+    coords = _pixels(dataset, path, findings) if in_pixels else _fractions(dataset, path, findings)
     boxes = dataset.boxes
+    rows = number_rows(coords if boxes.score is None else np.column_stack((coords, boxes.score)), " ")
     lines: list[list[str]] = [[] for _ in files]
-    fields = coords if boxes.score is None else np.column_stack((coords, boxes.score))
-    for image, label, row in zip(boxes.image.tolist(), boxes.label.tolist(), fields.tolist(), strict=True):
-        lines[image].append(f"{numbers[label]} {' '.join(map(repr, row))}\n")  # repr has all digits, and no more
+    for image, label, row in zip(boxes.image.tolist(), boxes.label.tolist(), rows, strict=True):
+        lines[image].append(f"{numbers[label]} {row}\n")
     contents = {f"{name}.txt": "".join(lines[row]) for row, name in enumerate(files)}
     if names:
-        contents[CLASSES_FILE] = "".join(f"{name}\n" for name in names)
+        contents[DESCRIPTION] = _description(path, names)
     replace_folder(path, {name: text.encode() for name, text in contents.items()})
 
 
@@ -57,7 +71,7 @@ def _file_names(dataset: Dataset, path: Path, findings: FindingLog) -> list[str]
 
 
 def _classes(dataset: Dataset, path: Path, findings: FindingLog) -> tuple[list[int], tuple[str, ...]]:
-    """Return the number of each class in label lines, and the lines of classes.txt: none where keys are indices.
+    """Return the number of each class in label lines, and all names by number: none where keys are indices.
 
     Where keys are no indices from 0, classes are numbered in their order, and named.
     """
@@ -67,7 +81,7 @@ def _classes(dataset: Dataset, path: Path, findings: FindingLog) -> tuple[list[i
     if not labels.named and len(indices) == len(labels):
         return indices, ()
     if indices != list(range(len(labels))):
-        detail = f"classes are numbered 0 to {len(labels) - 1} in the order of their keys; {CLASSES_FILE} names them"
+        detail = f"classes are numbered 0 to {len(labels) - 1} in the order of their keys; {DESCRIPTION} names them"
         findings.note("write-loss", where, detail)
     broken = [name for name in labels.names if not name.strip() or name != " ".join(name.splitlines()).strip()]
     findings.add_rows(
@@ -76,25 +90,38 @@ def _classes(dataset: Dataset, path: Path, findings: FindingLog) -> tuple[list[i
         range(len(broken)),
         lambda row: (
             Where(dataset.path, field="class"),
-            f"{quoted_value(broken[row])} cannot be a line of {CLASSES_FILE}",
+            f"{quoted_value(broken[row])} cannot be the name of a class in {DESCRIPTION}",
         ),
         fix="Rename the class: one line, no blanks at its ends.",
     )
     return list(range(len(labels))), labels.names
 
 
-def _coords(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
-    """Return the numbers of the boxes (n, 4), and say how they are to be read and which lose their last bits."""
-    sizes = dataset.images.sizes[dataset.boxes.image]
-    kept_pixels = dataset.format == "yolo" and dataset.reading.units == "px"
-    if dataset.units == "norm":
-        coords, exact = exact_coords(dataset.boxes.xywh, "cxcywh")
-    elif np.isfinite(sizes).all() and not kept_pixels:
-        coords, exact = exact_coords(dataset.boxes.xywh, "cxcywh", sizes)
-    else:
-        encoding = dataset.reading.encoding if kept_pixels else "xyxy"
-        coords, exact = exact_coords(dataset.boxes.xywh, encoding)
-        fix = f"Read it with --{dataset.role}-units px --{dataset.role}-box {encoding}."
-        findings.note("write-pixels", Where(str(path)), f"boxes are written in pixels, as {encoding}", fix=fix)
+def _fractions(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
+    """Return centres and sizes (n, 4) as fractions of the image, and say which boxes lose their last bits."""
+    sizes = None if dataset.units == "norm" else dataset.images.sizes[dataset.boxes.image]
+    coords, exact = exact_coords(dataset.boxes.xywh, "cxcywh", sizes)
     report_rounded(exact, path, findings)
     return coords
+
+
+def _pixels(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
+    """Return the numbers of the boxes (n, 4) as they were read, and say how to read them again."""
+    encoding = dataset.reading.encoding
+    coords, exact = exact_coords(dataset.boxes.xywh, encoding)
+    fix = f"Read it with --{dataset.role}-units px --{dataset.role}-box {encoding}."
+    findings.note("write-pixels", Where(str(path)), f"boxes are written in pixels, as {encoding}", fix=fix)
+    report_rounded(exact, path, findings)
+    return coords
+
+
+def _description(path: Path, names: tuple[str, ...]) -> str:
+    """Return the text of ``data.yaml``, as Ultralytics has it."""
+    import yaml  # most outputs are none
+
+    folder = Path(os.path.abspath(path))  # noqa: PTH100 - links stay, as in the paths that are compared with it
+    images = Path(os.path.relpath(twin_folder(folder, "labels", "images"), folder)).as_posix()
+    # No "path": where it is missing, paths start from the file; a relative one starts from a folder of settings.
+    # Ultralytics insists on both splits.
+    content = {"train": images, "val": images, "nc": len(names), "names": dict(enumerate(names))}
+    return _REMARK + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)

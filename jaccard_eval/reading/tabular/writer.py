@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.atomic import replace_file
-from jaccard_eval.data.boxtable import CORNER_ORDER, FloatArray
+from jaccard_eval.data.boxtable import CORNER_ORDER, BoxTable, FloatArray
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap
 from jaccard_eval.errors import require
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.reading.tabular.boxes import looks_normalised
 from jaccard_eval.reading.tabular.columns import parse_integers
-from jaccard_eval.reading.writing import encodable, exact_coords, report_escaped, report_losses
+from jaccard_eval.reading.writing import encodable, exact_coords, number_rows, report_escaped, report_losses
 from jaccard_eval.text import inert, is_formula, quoted, quoted_value
 
 BOX_COLUMNS = {
@@ -30,7 +30,6 @@ FLAG_COLUMNS = {"crowd": "iscrowd", "difficult": "is_difficult", "group_of": "is
 CARRIED = (*FLAG_COLUMNS, "area", "sizes", "images")
 
 Codes = npt.NDArray[np.int64]
-Columns = dict[str, Sequence[str]]
 Arrays = dict[str, Any]  # of pyarrow.Array
 
 EXTRA = "parquet"
@@ -50,17 +49,21 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     encoding, coords = _coords(dataset)
     _report_readings(dataset, coords, classes, path, findings)
     findings.raise_errors()
-    box_columns: Columns = dict(zip(BOX_COLUMNS[encoding], map(_numbers, coords.T), strict=True))
-    columns = _columns(dataset, images, classes, box_columns)
     mark = "\t" if path.suffix.lower() == ".tsv" else ","
-    rows = [tuple(columns), *zip(*columns.values(), strict=True)]
+    image_titles, image_cells = _image_cells(dataset.images, images, mark)
+    class_cells = [quoted(inert(name), mark) for name in classes]
+    titles, rows = _box_cells(dataset.boxes, BOX_COLUMNS[encoding], coords, mark)
+    header = [*image_titles, "class", *titles]
+    lines = [mark.join(header)]
+    columns = dataset.boxes.image.tolist(), dataset.boxes.label.tolist(), rows
+    lines += [
+        f"{image_cells[image]}{mark}{class_cells[label]}{mark}{row}" for image, label, row in zip(*columns, strict=True)
+    ]
     # An image without boxes keeps a row, or the file would not know of it.
-    for image in np.setdiff1d(np.arange(len(dataset.images)), dataset.boxes.image).tolist():
-        sides = zip(("image_width", "image_height"), _optional(dataset.images.sizes[image]), strict=True)
-        given = {"image": inert(images[image]), **dict(sides)}
-        rows.append(tuple(given.get(name, "") for name in columns))
-    text = "".join(mark.join(quoted(cell, mark) for cell in row) + "\n" for row in rows)
-    replace_file(path, text.encode("utf-8", "backslashreplace"))
+    gaps = mark * (len(header) - len(image_titles))
+    bare = np.setdiff1d(np.arange(len(dataset.images)), dataset.boxes.image).tolist()
+    lines += [f"{image_cells[image]}{gaps}" for image in bare]
+    replace_file(path, "\n".join([*lines, ""]).encode("utf-8", "backslashreplace"))
 
 
 def image_texts(images: ImageTable) -> list[str]:
@@ -69,22 +72,30 @@ def image_texts(images: ImageTable) -> list[str]:
     return names if len(set(names)) == len(names) else [str(key) for key in images.keys]
 
 
-def _columns(dataset: Dataset, images: Sequence[str], classes: Sequence[str], box: Columns) -> Columns:
-    """Return the cells of the rows with boxes, by the names of their columns."""
-    boxes = dataset.boxes
-    image_rows = boxes.image.tolist()
-    columns: Columns = {"image": [inert(images[row]) for row in image_rows]}
-    if np.isfinite(dataset.images.sizes).all(axis=1).any():
-        sizes = dataset.images.sizes[boxes.image]
-        columns |= {"image_width": _optional(sizes[:, 0]), "image_height": _optional(sizes[:, 1])}
-    columns["class"] = [inert(classes[row]) for row in boxes.label.tolist()]
-    columns |= box
+def _image_cells(images: ImageTable, texts: Sequence[str], mark: str) -> tuple[list[str], list[str]]:
+    """Return the titles of the columns about images, and their cells for each image, joined."""
+    cells = [quoted(inert(text), mark) for text in texts]
+    if not np.isfinite(images.sizes).all(axis=1).any():
+        return ["image"], cells
+    # Whole sides are written without a point, unknown ones as nothing.
+    sides = (["" if math.isnan(side) else format(side, ".17g") for side in size] for size in images.sizes.tolist())
+    sized = [mark.join((cell, *size)) for cell, size in zip(cells, sides, strict=True)]
+    return ["image", "image_width", "image_height"], sized
+
+
+def _box_cells(boxes: BoxTable, box: Sequence[str], coords: FloatArray, mark: str) -> tuple[list[str], list[str]]:
+    """Return the titles of the columns behind the class, and their cells for each box, joined."""
+    numbers = dict(zip(box, coords.T, strict=True))
     if boxes.score is not None:
-        columns["score"] = _numbers(boxes.score)
+        numbers["score"] = boxes.score
     if (boxes.area != boxes.xywh[:, 2] * boxes.xywh[:, 3]).any():
-        columns["area"] = _numbers(boxes.area)
+        numbers["area"] = boxes.area
+    rows = number_rows(np.column_stack(list(numbers.values())), mark)
     flags = {title: getattr(boxes, flag) for flag, title in FLAG_COLUMNS.items()}
-    return columns | {title: [str(int(is_set)) for is_set in flag] for title, flag in flags.items() if flag.any()}
+    flags = {title: flag for title, flag in flags.items() if flag.any()}
+    for flag in flags.values():
+        rows = [f"{row}{mark}{is_set:d}" for row, is_set in zip(rows, flag.tolist(), strict=True)]
+    return [*numbers, *flags], rows
 
 
 def _coords(dataset: Dataset) -> tuple[str, FloatArray]:
@@ -96,15 +107,6 @@ def _coords(dataset: Dataset) -> tuple[str, FloatArray]:
         if exact.all():
             return encoding, coords
     return "xywh", dataset.boxes.xywh
-
-
-def _numbers(values: FloatArray) -> list[str]:
-    return list(map(repr, values.tolist()))
-
-
-def _optional(values: FloatArray) -> list[str]:
-    """Write sizes: whole ones without a point, unknown ones as nothing."""
-    return ["" if math.isnan(value) else f"{value:.17g}" for value in values.tolist()]
 
 
 def report_texts(images: Sequence[str], classes: Sequence[str], path: Path, findings: FindingLog) -> None:

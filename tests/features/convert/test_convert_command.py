@@ -24,7 +24,8 @@ def test_a_loss_ends_the_run_and_nothing_is_written(
     assert not out.exists()
     assert run.run([*argv, "--lossy", "--strict"]) == 0
     assert "warning[write-loss]: " in capsys.readouterr().err
-    assert len(list(out.glob("*.txt"))) == 12 + 1  # images, and the names of the classes
+    assert len(list(out.glob("*.txt"))) == 12
+    assert (out / "data.yaml").is_file()
 
 
 def test_an_existing_target_is_kept_unless_force_is_given(
@@ -58,8 +59,8 @@ def test_force_deletes_no_file_that_is_not_written_anew(
 
 def test_two_splits_in_one_folder_do_not_replace_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for split in ("train", "val"):
-        rows = "".join(f"{split}{number}.jpg,dog,0,0,10,10\n" for number in range(6))
-        (tmp_path / f"{split}.csv").write_text(f"image,class,xmin,ymin,xmax,ymax\n{rows}")
+        rows = "".join(f"{split}{number}.jpg,20,20,dog,0,0,10,10\n" for number in range(6))
+        (tmp_path / f"{split}.csv").write_text(f"image,image_width,image_height,class,xmin,ymin,xmax,ymax\n{rows}")
     argv = [str(tmp_path / "out"), "--to", "yolo", "--force"]
     assert run.run(["convert", str(tmp_path / "train.csv"), *argv]) == 0
     assert run.run(["convert", str(tmp_path / "val.csv"), *argv]) == 2
