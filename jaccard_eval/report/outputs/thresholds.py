@@ -1,47 +1,79 @@
-"""The score with the best F1 of each class, as a map that is JSON and YAML, to be read by a deployment."""
+"""The score with the best F1 of each class, as a map in JSON or YAML, to be read by a deployment."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.outputs.csv_ import part_table
 
+# Names that no YAML takes for anything but a text: letters first, then no sign that means something.
+_PLAIN = re.compile(r"[^\W\d_]\w*(?:[ -]\w+)*")
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})  # unless they are one of these
+_LONGEST_KEY = 1000  # characters; beyond 1024, YAML wants a question mark before a key
 
-def render(result: Reportable, options: ReportOptions) -> str:
-    """Return the map; `options` change nothing. Classes without a true positive are left out."""
+
+def _render_json(result: Reportable, options: ReportOptions) -> str:
+    return map_text(_scores(result)) + "\n"
+
+
+def _render_yaml(result: Reportable, options: ReportOptions) -> str:
+    return yaml_text(_scores(result))
+
+
+def _scores(result: Reportable) -> dict[str, float]:
+    """Return the scores; classes without a true positive are left out."""
     table = part_table(result, "thresholds")
     if table is None:
         what = "--no-errors" if result.kind == "evaluation" else f"results of the kind {result.kind}"
         raise UsageError(f"thresholds.json and the like hold the best scores of an evaluation; leave out {what}")
-    return map_text({str(name): float(score) for name, score in table.rows}) + "\n"
+    return {str(name): float(score) for name, score in table.rows}
 
 
 def map_text(scores: Mapping[str, float]) -> str:
-    """Return the scores at full precision, the Unicode of names escaped.
-
-    YAML 1.1 takes 1e-05 for a text, so that mantissas have a dot: 1.0e-05.
+    """Return the scores as JSON at full precision, the Unicode of names escaped.
 
     >>> print(map_text({"dog": 1e-05}))
     {
       "dog": 1.0e-05
     }
     """
-    lines = []
-    for name, score in scores.items():
-        mantissa, e, exponent = repr(float(score)).partition("e")
-        dot = ".0" if e and "." not in mantissa else ""
-        lines.append(f"  {json.dumps(name)}: {mantissa}{dot}{e}{exponent}")
+    lines = [f"  {json.dumps(name)}: {_number_text(score)}" for name, score in scores.items()]
     return "\n".join(["{", ",\n".join(lines), "}"]) if lines else "{}"
 
 
+def yaml_text(scores: Mapping[str, float]) -> str:
+    """Return the scores as YAML, a class a line; names that YAML would read as anything but themselves are quoted.
+
+    >>> print(yaml_text({"traffic light": 0.25, "no": 0.5, "1e3": 1e-05}), end="")
+    traffic light: 0.25
+    "no": 0.5
+    "1e3": 1.0e-05
+    """
+    lines = []
+    for name, score in scores.items():
+        key = name
+        if not _PLAIN.fullmatch(name) or name.casefold() in _WORDS:
+            import yaml  # whose quotes escape what JSON's cannot: beyond 16 bits, these differ
+
+            key = yaml.safe_dump(name, default_style='"', width=float("inf")).rstrip("\n")
+        number = _number_text(score)
+        lines.append(f"? {key}\n: {number}\n" if len(key) > _LONGEST_KEY else f"{key}: {number}\n")
+    return "".join(lines) or "{}\n"
+
+
+def _number_text(number: float) -> str:
+    """Return a number with a dot in its mantissa: YAML 1.1 takes 1e-05 for a text."""
+    mantissa, e, exponent = repr(float(number)).partition("e")
+    return f"{mantissa}{'.0' if e and '.' not in mantissa else ''}{e}{exponent}"
+
+
 REPORTERS = (
+    Reporter(names=("thresholds.json",), about="best score per class", render=_render_json, errors=True),
     Reporter(
-        names=("thresholds.json", "thresholds.yaml", "thresholds.yml"),
-        about="best score per class",
-        render=render,
-        errors=True,
+        names=("thresholds.yaml", "thresholds.yml"), about="best score per class", render=_render_yaml, errors=True
     ),
 )

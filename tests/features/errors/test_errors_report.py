@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from jaccard_eval.report.outputs.csv_ import render as render_csv
 from jaccard_eval.report.outputs.json_ import render as render_json
 from jaccard_eval.report.outputs.markdown import render as render_markdown
 from jaccard_eval.report.outputs.terminal import render as render_text
+from jaccard_eval.report.outputs.thresholds import yaml_text
 
 OPTIONS = ReportOptions(per_class=True, width=120)
 
@@ -82,8 +84,41 @@ def test_each_part_for_machines_is_a_file_by_its_name(result: EvaluationResult) 
     assert table("calibration.csv")[1 + 8] == ["all", "0.8", "0.9", "1", "0.8", "0.0"]
 
 
-@pytest.mark.parametrize("name", ["thresholds.json", "thresholds.yaml"])
-def test_the_map_of_scores_is_json_and_yaml_whatever_the_numbers(name: str) -> None:
+# What YAML 1.1 or 1.2 would take for a truth, a number, a key, an alias, a tag, a comment, a list or a date.
+HOSTILE = (
+    *("no", "Yes", "ON", "null", "~", "1e3", "0x1F", "012", "1_000", "1:30", ".5", "2024-01-01", "=", "<<", "", " "),
+    *("a: b", "a #b", "*x", "&x", "!tag", "- x", "? x", "[x]", "{x}", "x: ", "'", '"', "%x", "@x", "`x", "|", ">"),
+    *(
+        "\u202ex",
+        "a\nb",
+        "\ttab",
+        "\x85",
+        "\u2028",
+        "\U0001f600",
+        "犬",
+        "交通 信号灯",
+        "\udcff",
+        "x" * 2000,
+        "*" * 2000,
+    ),
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_is_a_text_in_yaml_whatever_it_is(name: str) -> None:
+    text = yaml_text({name: 0.5, "dog": 1e-05})
+    assert yaml.safe_load(text) == {name: 0.5, "dog": 1e-05}
+    assert yaml.safe_load(f"# the best\n{text}# at the end\n") == {name: 0.5, "dog": 1e-05}
+
+
+def test_the_map_in_yaml_reads_as_people_write_it() -> None:
+    scores = {"dog": 0.25, "traffic light": 0.5, "犬": 1.0, "no": 0.125, "a: b": 0.75}
+    written = 'dog: 0.25\ntraffic light: 0.5\n犬: 1.0\n"no": 0.125\n"a: b": 0.75\n'
+    assert (yaml_text(scores), yaml_text({})) == (written, "{}\n")
+
+
+@pytest.mark.parametrize(("name", "load"), [("thresholds.json", json.loads), ("thresholds.yaml", yaml.safe_load)])
+def test_the_map_of_scores_is_read_back_whatever_the_numbers(name: str, load: Callable[[str], object]) -> None:
     scores = {"yes": 1e-05, "3": 0.25, 'a"b: \u2028': 1234567.0, "dog": 2.5e-300}
     truth = [gt(f"{i} {20 * i} 0 10 10") for i in range(4)]
     found = [det(f"{i} {20 * i} 0 10 10", score) for i, score in enumerate(scores.values())]
@@ -93,7 +128,7 @@ def test_the_map_of_scores_is_json_and_yaml_whatever_the_numbers(name: str) -> N
     classes = tuple(replace(one, name=next(names)) for one in boxes.errors.classes)
     named = boxes.with_part(replace(boxes.errors, classes=classes))
     text = str(reporter_for(name).render(named, OPTIONS))
-    assert json.loads(text) == yaml.safe_load(text) == scores
+    assert load(text) == scores
 
 
 @pytest.mark.parametrize("n", [2, 10, 80])
