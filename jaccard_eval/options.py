@@ -158,7 +158,7 @@ class SideOptions:
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for code in self.allow:
             if code not in CODES:
-                hint = did_you_mean(str(code), CODES) or " docs/findings.md lists them all."
+                hint = did_you_mean(str(code), CODES) or " 'jaccard-eval help findings' lists all."
                 raise UsageError(f"allow: {quoted_value(code)} is not a finding code.{hint}")
         require_numbers(score_min=self.score_min, nms=self.nms)
         if self.images_in_common and self.extra_images == "empty":

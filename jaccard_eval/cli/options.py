@@ -195,7 +195,7 @@ def _resized(text: str) -> str:
 def _known_codes(_: click.Context, __: click.Parameter, codes: tuple[str, ...]) -> tuple[str, ...]:
     for code in codes:
         if code not in CODES:
-            hint = did_you_mean(code, CODES) or " docs/findings.md lists all."
+            hint = did_you_mean(code, CODES) or " 'jaccard-eval help findings' lists all."
             raise click.BadParameter(f"{quoted_value(code)} is no code of a finding.{hint}")
     return codes
 
@@ -361,7 +361,7 @@ PROTOCOL_OPTIONS: list[click.Parameter] = [
         "--areas",
         metavar="NAME=LOW:HIGH,...",
         callback=parsed_by(parse_areas),
-        help="Area ranges in square pixels, such as small=0:32²,large=32²:inf.",
+        help="Area ranges in square pixels, such as small=0:32^2,large=32^2:inf.",
     ),
     _rule("--class-agnostic", is_flag=True, help="Treat all classes as one."),
     _rule(

@@ -1,10 +1,13 @@
 """The help: short for each command, whole on request, and about topics, commands and findings."""
 
 import re
+import shlex
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 import pytest
+from command_line import run_here, write_pair
 
 from jaccard_eval.cli import COMMAND_TABLE, GROUPS, run
 from jaccard_eval.cli.options import ListedCommand, SectionOption
@@ -140,6 +143,31 @@ def test_conf_is_refused_with_the_options_to_use_instead(
     message = capsys.readouterr().err
     assert message.startswith("error: --conf was removed; use --score for ")
     assert "--score-min to filter predictions" in message
+
+
+@pytest.mark.parametrize("option", ["--score", "--score-min"])
+def test_the_options_that_are_named_in_place_of_conf_work(option: str, tmp_path: Path) -> None:
+    gt, pred = write_pair(tmp_path)
+    for argv in (["evaluate", gt, pred], ["compare", gt, pred, pred]):
+        assert run_here(*argv, option, "0.5").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_the_examples_of_the_help_are_command_lines_that_can_be_read(name: str) -> None:
+    command = COMMANDS.get(name) or COMMAND_TABLE
+    examples = re.findall(r"^  jaccard-eval (.+)$", command.epilog or "", re.MULTILINE)
+    assert examples or name in ("formats", "help", "completion")
+    for example in examples:
+        words = shlex.split(re.split(r" [|>] ", example)[0])
+        with COMMAND_TABLE.make_context("jaccard-eval", words) as context:
+            found, called, rest = COMMAND_TABLE.resolve_command(context, context._protected_args + context.args)
+            assert called is not None
+            called.make_context(found, rest, parent=context)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_whole_help_is_ascii_for_terminals_of_any_encoding(name: str, shown: Shown) -> None:
+    assert shown(name, "--help-all").isascii()
 
 
 def test_nothing_to_do_shows_the_help_and_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
