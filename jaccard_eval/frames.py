@@ -69,7 +69,7 @@ def _columns(data: object) -> dict[str, Any]:
             (table,) = tables.values()
             return {name: [row[i] for row in table.rows] for i, name in enumerate(table.header)}
         case _:
-            raise UsageError(f"no table can be made of {type(data).__name__}; pass a result, boxes or columns")
+            raise UsageError(f"cannot make a table from {type(data).__name__}; pass a result, boxes or columns")
 
 
 def _class_columns(result: EvaluationResult) -> dict[str, Any]:
@@ -107,5 +107,5 @@ def _split(name: str, values: Any) -> dict[str, Any]:
     if column.ndim == 1:
         return {name: column}
     if column.ndim != 2:
-        raise UsageError(f"column {name!r} has shape {column.shape}; a table takes (n,) and (n, m)")
+        raise UsageError(f"column {name!r} has shape {column.shape}; expected (n,) or (n, m)")
     return {f"{name}_{entry}": column[:, entry] for entry in range(column.shape[1])}

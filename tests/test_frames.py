@@ -74,5 +74,5 @@ def test_changing_the_table_does_not_change_the_boxes() -> None:
 def test_three_dimensions_and_other_objects_are_refused() -> None:
     with pytest.raises(UsageError, match=r"'precision' has shape \(1, 2, 3\)"):
         to_frame({"precision": np.zeros((1, 2, 3))})
-    with pytest.raises(UsageError, match="no table can be made of list"):
+    with pytest.raises(UsageError, match="cannot make a table from list"):
         to_frame([1, 2])  # type: ignore[arg-type]

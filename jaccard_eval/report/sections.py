@@ -41,13 +41,13 @@ def inputs_section(sides: Sequence[tuple[str, InputSummary]]) -> Section:
     rows, notes = [], []
     for side, summary in sides:
         rows.append((side, summary.format, summary.images, summary.boxes, summary.classes, summary.path))
-        texts = [*summary.details, *([f"set aside: {set_aside_text(summary.ignored)}"] if summary.ignored else [])]
+        texts = [*summary.details, *([f"ignored: {ignored_text(summary.ignored)}"] if summary.ignored else [])]
         notes += [Note(f"{side}: {text}") for text in texts]
     return Section("Inputs", (Table(heads, tuple(rows)), *notes))
 
 
-def set_aside_text(ignored: Mapping[str, int]) -> str:
-    """Return what was set aside, and how much of it."""
+def ignored_text(ignored: Mapping[str, int]) -> str:
+    """Return what was ignored, and how much of it."""
     return ", ".join(f"{count:,} {reason}" for reason, count in ignored.items())
 
 
@@ -103,7 +103,7 @@ def undefined_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:
     by_reason: dict[str, list[str]] = {}
     for name, metric in metrics:
         if math.isnan(metric.value):
-            by_reason.setdefault(metric.reason or "no reason is known", []).append(name)
+            by_reason.setdefault(metric.reason or "reason unknown", []).append(name)
     return [Note(f"n/a: {joined_names(names, len(names))}: {reason}") for reason, names in by_reason.items()]
 
 
@@ -146,17 +146,17 @@ def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
         numbers = [value_text(verdict.value, verdict.limit), bare_limit(verdict), signed_text(verdict.margin)]
         numbers += [signed_text(verdict.delta)] if compared else []
         rows.append((str(verdict.status), subject, *numbers, support_text(verdict)))
-        # The limit of the table has no room for a significance, unless the name of the rule tells it.
-        untold = verdict.significance if verdict.significance and verdict.significance not in verdict.rule else ""
-        text = "; ".join(filter(None, [untold, *spread_texts(verdict), verdict.reason]))
+        # The limit in the table has no room for a significance; the name of the rule may have it.
+        unnamed = verdict.significance if verdict.significance and verdict.significance not in verdict.rule else ""
+        text = "; ".join(filter(None, [unnamed, *spread_texts(verdict), verdict.reason]))
         notes += [Note(f"{subject}: {text}")] if text else []
     return [Section("Gates", (Note(count_text(gates)), Table(heads, tuple(rows)), *notes, *hidden))]
 
 
 def _nearest_passes(gates: Sequence[GateVerdict]) -> tuple[list[GateVerdict], list[Note]]:
-    """Leave out passes that are far from the limit where a rule has many classes, and say how many of which rule."""
+    """Hide passes far from the limit where a rule has many classes, and report how many of which rule."""
     # A rule with [class=*] has a verdict for each class, of which all that complain are shown.
-    left_out: set[int] = set()
+    hidden: set[int] = set()
     notes = []
     groups: dict[tuple[str, str], list[int]] = {}
     for i, verdict in enumerate(gates):
@@ -164,7 +164,7 @@ def _nearest_passes(gates: Sequence[GateVerdict]) -> tuple[list[GateVerdict], li
     for (rule, _), group in groups.items():
         passes = sorted((i for i in group if gates[i].status is Status.PASS), key=lambda i: gates[i].margin)
         far = passes[SHOWN_PASSES:]
-        left_out.update(far)
+        hidden.update(far)
         if far:
-            notes.append(Note(f"{rule}: {len(far):,} more passed, further from the limit; the JSON report has all"))
-    return [verdict for i, verdict in enumerate(gates) if i not in left_out], notes
+            notes.append(Note(f"{rule}: {len(far):,} more passed, further from the limit; the JSON report lists all"))
+    return [verdict for i, verdict in enumerate(gates) if i not in hidden], notes

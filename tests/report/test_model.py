@@ -66,7 +66,7 @@ def test_leftover_images_are_counted_and_the_first_named() -> None:
 
 
 def test_what_was_set_aside_while_reading_is_shown() -> None:
-    assert "ground truth: set aside: 3 image-unlisted" in notes(build_report(make_result(), ReportOptions()), "Inputs")
+    assert "ground truth: ignored: 3 image-unlisted" in notes(build_report(make_result(), ReportOptions()), "Inputs")
 
 
 def test_classes_are_listed_on_request_only() -> None:

@@ -61,7 +61,7 @@ def resample(
         units = np.array([place[name] for name in names], dtype=np.int64)
     n_units = int(units.max(initial=-1)) + 1
     if n_units < 2:
-        raise UsageError(f"a bootstrap draws {unit}s, and there is only {n_units} to draw from")
+        raise UsageError(f"the bootstrap needs at least 2 {unit}s, got {n_units}")
     task = _Task(metrics, refs)
     # First, and in this thread: it prepares what all resamples share.
     estimate = task.measure(np.ones(len(units), dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Intervals for a result that is there: the groups of its images, the resamples on all processors, what is odd."""
+"""Intervals for a result that is there: the groups of its images, the resamples on all processors, warnings."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import measure_slices, slice_digest
 from jaccard_eval.options import BY_FOLDER, Bootstrap, Slice
 from jaccard_eval.reading.files import read_lines
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import pluralise, quoted_value
 
 FEW_UNITS = 30  # 95 % intervals of fewer images hold the true AP in less than 91 of 100 sets, as docs/noise.md measures
 SHOWN_SLICES = 3  # of those whose intervals are doubtful
 
-_GROUP_FIX = "Give every image a row of its name and its group, such as a/001.jpg,video-a."
-_GROUP_ROW = "expected an image and its group, and one group per image"
+_GROUP_FIX = "Add a row image,group for every image, such as a/001.jpg,video-a."
+_GROUP_ROW = "expected image,group with one group per image"
 
 
 def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: int | None = None) -> EvaluationResult:
     """Return a result whose summary and classes have intervals, by resampling its images."""
     metrics = result.measured
     if not isinstance(metrics, DetectionMetrics):
-        raise UsageError("intervals need the match table of the evaluation, which saved results lack")
+        raise UsageError("intervals need the match table, which a saved result lacks. Use the saved run (.npz)")
     resamples = resample_alike([metrics], settings, run=partial(map_in_order, workers=workers))[0]
     found = intervals(resamples)
     return result.with_part(
@@ -94,7 +94,7 @@ def resample_alike(
     odd = sorted({name for metrics in runs for name in set(names) ^ set(metrics.image_names)})
     if odd:
         raise UsageError(
-            f"resamples cannot be paired: {len(odd):,} images are not in all runs, such as {quoted_value(odd[0])}"
+            f"cannot pair resamples: {pluralise(len(odd), 'image')} not in all runs, such as {quoted_value(odd[0])}"
         )
     if settings.group_by is None:
         # The first run's order is drawn from for all: each may list the images in another one.
@@ -116,7 +116,7 @@ def count_units(names: Sequence[str], settings: Bootstrap) -> int:
 
 @as_settings()
 def image_groups(names: Sequence[str], group_by: str) -> list[str]:
-    """Return the group of each image: its folder, or what a file of ``image,group`` rows says."""
+    """Return the group of each image: its folder, or its row in an ``image,group`` file."""
     if group_by == BY_FOLDER:
         return [str(PurePosixPath(name).parent) for name in names]
     path = Path(group_by)
@@ -130,7 +130,7 @@ def image_groups(names: Sequence[str], group_by: str) -> list[str]:
 
 
 def _read_groups(path: Path) -> Mapping[str, str]:
-    """Read rows of image and group; blank lines are left out, any other row is refused."""
+    """Read rows of image and group; blank lines are skipped, any other row is an error."""
     findings = FindingLog()
     groups: dict[str, str] = {}
     reader = csv.reader(read_lines(path))
@@ -155,7 +155,7 @@ def _read_groups(path: Path) -> Mapping[str, str]:
 def warn_if_few(n_units: int, unit: str, where: Where, findings: FindingLog, *, of_what: str = "") -> None:
     """Warn of intervals that rest on few images or groups; `of_what` says whose intervals these are."""
     if n_units < FEW_UNITS:
-        detail = f"intervals{of_what} rest on {n_units} {unit}s: with fewer than {FEW_UNITS} they are too narrow"
+        detail = f"intervals{of_what} are based on {n_units} {unit}s; with fewer than {FEW_UNITS} they are too narrow"
         findings.warning("bootstrap-few", where, detail)
 
 
@@ -167,7 +167,7 @@ def warn_of_few(names: Sequence[str], n_units: Sequence[int], findings: FindingL
         findings.warning(
             "bootstrap-few",
             Where(path),
-            f"intervals of slices rest on fewer than {FEW_UNITS} images or groups, and are too narrow:"
+            f"intervals of slices with fewer than {FEW_UNITS} images or groups are too narrow:"
             f" {', '.join(few[:SHOWN_SLICES])}{more}",
         )
 
@@ -183,16 +183,13 @@ def _with_intervals(
 
 
 def remarks(resamples: Resamples, names: Sequence[str], path: str) -> tuple[Finding, ...]:
-    """Say what makes intervals doubtful, and which rows of the file of groups name no image."""
+    """Report what makes intervals doubtful, and which rows of the group file match no image."""
     findings = FindingLog()
     if resamples.settings.group_by not in (None, BY_FOLDER):
         table = Path(str(resamples.settings.group_by))
         unused = sorted(set(_read_groups(table)) - set(names))
         if unused:
-            detail = (
-                f"{len(unused):,} images are not among those that are evaluated, such as "
-                f"{quoted_value(unused[0])}: left out"
-            )
+            detail = f"{len(unused):,} images are not in the evaluation, such as {quoted_value(unused[0])}; ignored"
             findings.note("group-unused", Where(str(table)), detail)
     warn_if_few(resamples.n_units, resamples.unit, Where(path), findings)
     # A class that few images show is in some resamples not drawn at all.
@@ -203,6 +200,6 @@ def remarks(resamples: Resamples, names: Sequence[str], path: str) -> tuple[Find
             "bootstrap-undefined",
             Where(path),
             f"{len(undefined):,} of {len(absent):,} metrics are undefined in some resamples, such as {undefined[0]}:"
-            " their intervals rest on the others",
+            " their intervals use the other resamples",
         )
     return findings.findings()

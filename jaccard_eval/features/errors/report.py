@@ -38,20 +38,20 @@ SHARE = Axis(ends=(0, 1.02))
 
 
 def errors_sections(errors: ErrorReport, *, per_class: bool) -> list[Section]:
-    """Return what is said about errors."""
+    """Return the sections on errors."""
     shown = (errors.pooled, *(errors.classes if per_class else ()))
     sections = [_types(errors)]
     if per_class:
         heads = (Column("class"), *columns("count", *SHORT_TYPES))
         counts = zip(*(error_type.by_class for error_type in errors.types), strict=True)
         rows = tuple((name, *of_class) for name, of_class in zip(errors.confusion.names, counts, strict=True))
-        note = Note("the types above, in their order; of the class of the detection, or of the box that is missed")
+        note = Note("columns are the types above; counted by the class of the detection, or of the missed box")
         sections.append(Section("Errors by class", (Table(heads, rows), note)))
     sections += [_confusion(errors.confusion), _scores(shown), _lrp(shown), _curve(errors.pooled)]
     sections += _calibration(errors.pooled.calibration)
     if errors.thresholds and (per_class or len(errors.classes) <= FEW_CLASSES):
         lines = tuple(map_text(errors.thresholds).splitlines())  # to be pasted
-        note = Note("-o thresholds.json or -o thresholds.yaml writes it")
+        note = Note("write it with -o thresholds.json or -o thresholds.yaml")
         sections.append(Section("Best score by class", (Drawing(lines, lines), note)))
     return sections
 
@@ -72,17 +72,17 @@ def error_cells(errors: ErrorReport | None, name: str | None) -> tuple[DataCell,
 
 
 def _types(errors: ErrorReport) -> Section:
-    heads = (Column("type"), Column("count", "count"), Column("AP given back", "delta"))
+    heads = (Column("type"), Column("count", "count"), Column("ΔAP if fixed", "delta"))
     shown = (*errors.types, errors.false_positives, errors.false_negatives)
     table = Table(heads, tuple((error_type.name, error_type.count, error_type.gain) for error_type in shown))
     ious = f"IoU {threshold_text(errors.iou)}, background below {threshold_text(errors.background_iou)}"
-    notes = [Note(f"{ious}, AP {metric_text(errors.ap)}; each type is repaired alone, so that gains do not add up")]
+    notes = [Note(f"{ious}, AP {metric_text(errors.ap)}; each type is fixed on its own, so the gains do not add up")]
     if math.isnan(errors.false_negatives.gain) and not math.isnan(errors.ap):
-        notes.append(Note(f"{UNDEFINED}: without these boxes there is no ground truth left"))
+        notes.append(Note(f"{UNDEFINED}: fixing these leaves no ground truth"))
     gains = [0.0 if math.isnan(error_type.gain) else error_type.gain for error_type in errors.types]
     chart = Chart(
         "bar",
-        f"AP given back, of {metric_text(errors.ap)} at IoU {threshold_text(errors.iou)}",
+        f"ΔAP if fixed (AP {metric_text(errors.ap)} at IoU {threshold_text(errors.iou)})",
         (Series("", gains),),
         x=Axis(ends=(min(0.0, *gains) * MARGIN, max(MIN_GAIN, *gains) * MARGIN)),
         y=Axis(names=tuple(f"{error_type.name} ({error_type.count:,})" for error_type in errors.types)),
@@ -97,8 +97,8 @@ def _confusion(matrix: ConfusionMatrix) -> Section:
     chart = Chart("matrix", f"Confusion at {at}", rows, x=Axis("predictions", names=names), y=Axis("ground truth"))
     if len(matrix.names) > FEW_CLASSES:
         table = _most_confused(matrix)
-        note = Note("the JSON report has the whole matrix, and -o confusion.csv writes it")
-        shown = table if table.rows else Note("no class is taken for another")
+        note = Note("for the full matrix, use -o confusion.csv or --json")
+        shown = table if table.rows else Note("no confusions between classes")
     else:
         shown, note = _matrix_table(matrix), Note("rows are ground truth, columns are predictions")
     return Section(f"Confusion ({at})", (shown, note, chart))
@@ -122,7 +122,7 @@ def _most_confused(matrix: ConfusionMatrix) -> Table:
     np.fill_diagonal(counts, 0)
     order = np.argsort(-counts, axis=None, kind="stable")[:N_CONFUSIONS]
     pairs = ((i, j) for i, j in zip(*np.unravel_index(order, counts.shape), strict=True) if counts[i, j])
-    heads = (Column("ground truth"), Column("taken for"), Column("count", "count"))
+    heads = (Column("ground truth"), Column("predicted as"), Column("count", "count"))
     return Table(heads, tuple((matrix.names[i], matrix.names[j], int(counts[i, j])) for i, j in pairs))
 
 
@@ -130,7 +130,7 @@ def _scores(shown: tuple[ClassErrors, ...]) -> Section:
     heads = (Column("class"), Column("best score", "threshold"), *columns("metric", *SCORE_COLUMNS[1:-1]))
     rows: Rows = tuple((_name(group), *_score_cells(group)[:-1]) for group in shown)
     reasons = sorted({group.calibration.reason for group in shown if group.calibration.reason})
-    notes = [Note("best score: that of the highest F1; detections with at least that score are meant")]
+    notes = [Note("best score: the confidence threshold with the highest F1")]
     notes += [Note(f"{UNDEFINED}: ECE, MCE: {reason}") for reason in reasons]
     return Section("Scores", (Table(heads, rows), *notes))
 
@@ -145,7 +145,7 @@ def _lrp(shown: tuple[ClassErrors, ...]) -> Section:
         )
         for group in shown
     )
-    note = Note("0 at best; its parts are those at the score it is reached at; all: the mean of the classes")
+    note = Note("0 is best; the parts are measured at this score; all: mean over classes")
     return Section("Localisation, recall and precision in one (oLRP)", (Table(heads, rows), note))
 
 
@@ -154,14 +154,14 @@ def _curve(pooled: ClassErrors) -> Section:
     heads = (Column("score >=", "threshold"), *columns("metric", "precision", "recall", "F1"))
     points = list(zip(curve.score, curve.precision, curve.recall, curve.f1, strict=True))
     rows: Rows = tuple(tuple(map(float, point)) for point in points[::EVERY])
-    note = Note("all classes pooled; -o curves.csv writes those of every class")
+    note = Note("all classes pooled; for each class, use -o curves.csv")
     named = (("Precision", curve.precision), ("Recall", curve.recall), ("F1", curve.f1))
     # Steps, not lines: between two scores that occur nothing changes.
     series = [Series(name, values, curve.score, "steps") for name, values in named]
     if not math.isnan(pooled.best_score):
         at = (pooled.best_score, pooled.best_score)
         series.append(Series(f"best F1 at {pooled.best_score:.4g}", (0, 1.02), at, "guide"))
-    title = "Of detections with at least a score"
+    title = "Precision, recall and F1 by confidence threshold"
     chart = Chart("line", title, tuple(series), x=Axis("score", ends=(0, 1)), y=SHARE)
     return Section("Confidence curves", (Table(heads, rows), note, chart))
 
@@ -181,7 +181,7 @@ def _calibration(calibration: Calibration) -> list[Section]:
             zip(calibration.count, calibration.score, calibration.precision, strict=True)
         )
     )
-    note = Note("all classes pooled; -o calibration.csv writes those of every class")
+    note = Note("all classes pooled; for each class, use -o calibration.csv")
     # A reliability diagram: bars at the diagonal are well calibrated, bars below it overconfident (Guo et al. 2017).
     middles = [(i + 0.5) / n for i in range(n)]
     series = (

@@ -253,7 +253,7 @@ class _Reader:
             # Keys have dashes; who writes Python, or YAML for other tools, types underscores.
             name = str(given).replace("_", "-")
             if name not in keys:
-                meant = did_you_mean(name, keys) or f" Use one of {', '.join(keys)}."
+                meant = did_you_mean(name, keys) or f" Choose from {', '.join(keys)}."
                 self.add_problem(where, f"unknown key {quoted_value(given)}.{meant}")
             elif name.replace("-", "_") in values:
                 self.add_problem(where, f"{name} is given twice, with dashes and with underscores; keep one")

@@ -122,7 +122,7 @@ def parse_ref(text: str, kind: str, class_names: Sequence[str]) -> MetricRef:
     known = (*MAP_METRICS, *MAP_CLASS_METRICS)
     if head not in known:
         raise UsageError(
-            f"unknown metric {quoted_value(text)} for label maps; use one of "
+            f"unknown metric {quoted_value(text)} for label maps; choose from "
             f"{', '.join(known)}.{suggest_metric(head, known)}"
         )
     other = sorted(set(items) - {"class"})

@@ -10,9 +10,10 @@ from jaccard_eval.features.inspect.result import ClassCount, Description, Inspec
 from jaccard_eval.findings import Severity
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import Listed, list_classes
-from jaccard_eval.report.model import Column, DataCell, KeyValues, Note, Report, Rows, Section, Table, columns
+from jaccard_eval.report.model import Column, DataCell, Note, Report, Rows, Section, Table, columns
 from jaccard_eval.report.numbers import UNDEFINED
 from jaccard_eval.report.sections import correspondence_section, findings_section, inputs_section, joined_names
+from jaccard_eval.text import pluralise
 
 SIDES = {"gt": "ground truth", "pred": "predictions"}
 SPREADS = ("boxes per image", "width", "height", "area", "width / height", "score")
@@ -24,7 +25,7 @@ ClassRow = tuple[ClassCount | None, ...]  # one per side; None where a side lack
 
 
 def build_report(result: Inspection, options: ReportOptions) -> Report:
-    """Return what was found, for people."""
+    """Return the summary for people."""
     sides = result.sides
     sections = [inputs_section([(SIDES[side.role], side.summary) for side in sides])]
     sections += [_images(sides), _boxes(sides), _spreads(sides), *_classes(result, options)]
@@ -49,10 +50,10 @@ def _images(sides: Sequence[Description]) -> Section:
     counts = [side.images for side in sides]
     facts = [
         ("images", *(f"{images.total:,}" for images in counts)),
-        ("all are listed", *("yes" if images.listed else "no" for images in counts)),
+        ("complete list", *("yes" if images.listed else "no" for images in counts)),
         ("with boxes", *(f"{images.with_boxes:,}" for images in counts)),
         ("without boxes", *(f"{images.total - images.with_boxes:,}" for images in counts)),
-        ("of known size", *(f"{images.with_size:,}" for images in counts)),
+        ("with known size", *(f"{images.with_size:,}" for images in counts)),
     ]
     notes = []
     for side in sides:
@@ -74,8 +75,8 @@ def _boxes(sides: Sequence[Description]) -> Section:
         ("decimals", *(_decimals(boxes.decimals) for boxes in counts)),
         ("x", *(_range(boxes.x, DECIMALS[boxes.units]) for boxes in counts)),
         ("y", *(_range(boxes.y, DECIMALS[boxes.units]) for boxes in counts)),
-        # Of images whose size is not known, nobody knows what leaves them.
-        ("leave their image", *(_share(boxes.outside if boxes.sized else None, boxes.sized) for boxes in counts)),
+        # Without image sizes, nobody knows which boxes reach outside.
+        ("outside their image", *(_share(boxes.outside if boxes.sized else None, boxes.sized) for boxes in counts)),
     ]
     # One side may be in pixels and have size ranges, and the other in fractions without.
     facts += [
@@ -91,7 +92,7 @@ def _boxes(sides: Sequence[Description]) -> Section:
     if any(scores):
         facts += [
             ("distinct scores", *(f"{of_side.distinct:,}" if of_side else "" for of_side in scores)),
-            ("decimals of scores", *(_decimals(of_side.decimals) if of_side else "" for of_side in scores)),
+            ("score decimals", *(_decimals(of_side.decimals) if of_side else "" for of_side in scores)),
         ]
     return Section("Boxes", (_facts(sides, tuple(facts)),))
 
@@ -124,7 +125,7 @@ def _classes(result: Inspection, options: ReportOptions) -> list[Section]:
         lists = list_classes(largest, options, by="boxes", ends=("largest", "smallest"))
     else:
         hidden = 0 if options.per_class else max(len(rows) - SHOWN_CLASSES, 0)
-        more = (Note(f"{hidden:,} smaller classes; --per-class lists all"),) if hidden else ()
+        more = (Note(f"{hidden:,} smaller classes hidden; list all with --per-class"),) if hidden else ()
         lists = [Listed("Classes", tuple(largest[:SHOWN_CLASSES] if hidden else rows), more)]
     notes = []
     for side in result.sides:
@@ -172,18 +173,23 @@ def _name(row: ClassRow) -> str:
 
 
 def _agreement(pairing: Pairing) -> Section:
-    looked_at = "" if pairing.sampled == 1 else f" (in {100 * pairing.sampled:.1f} % of the images)"
-    objects = f"{_share(pairing.located, pairing.objects)} of {pairing.objects:,} objects{looked_at}"
-    agreeing = f"{_share(pairing.same_class, pairing.compared)} of {pairing.compared:,} such pairs agree in it"
-    pairs = [
-        ("place", f"{objects} share it with a prediction: IoU >= 0.5, whatever the class"),
-        ("class", agreeing if pairing.compared else "no such pair"),
+    sampled = "" if pairing.sampled == 1 else f", {100 * pairing.sampled:.1f} % of the images sampled"
+    overlapping = _share_of(pairing.located, pairing.objects, "object")
+    same_class = _share_of(pairing.same_class, pairing.compared, "overlapping pair")
+    lines = [
+        f"Localisation: {overlapping} overlap a prediction (IoU ≥ 0.5, any class{sampled})",
+        f"Class: {same_class} have the same class" if pairing.compared else "Class: no overlapping pairs",
     ]
     if pairing.cap is not None:
-        beyond = f"{pairing.beyond_cap:,} detections in {pairing.images_beyond_cap:,} images are beyond {pairing.cap}"
-        within = f"no detection is beyond {pairing.cap}"
-        pairs.append(("cap", f"{beyond if pairing.beyond_cap else within} per image and class"))
-    return Section("Agreement", (KeyValues(tuple(pairs)),))
+        beyond = f"{pairing.beyond_cap:,} detections in {pairing.images_beyond_cap:,} images exceed"
+        limit = f"the limit of {pairing.cap} per image and class"
+        lines.append(f"Detections: {beyond if pairing.beyond_cap else 'none exceeds'} {limit}")
+    return Section("Agreement", tuple(map(Note, lines)))
+
+
+def _share_of(count: int, total: int, noun: str) -> str:
+    """Return a count of things, such as "28 of 38 objects (73.7 %)"."""
+    return f"{count:,} of {pluralise(total, noun)} ({_percent(count, total)})"
 
 
 def _facts(sides: Sequence[Description], facts: Rows) -> Table:

@@ -43,9 +43,7 @@ class Suppression:
 
     def __post_init__(self) -> None:
         if not 0 <= self.iou <= 1:
-            raise UsageError(
-                f"the overlap from which on boxes are rivals must lie in 0 to 1, got {quoted_value(self.iou)}"
-            )
+            raise UsageError(f"iou must be between 0 and 1, got {quoted_value(self.iou)}")
         if not (self.sigma > 0 and np.isfinite(self.sigma)):
             raise UsageError(f"sigma must be a positive number, got {quoted_value(self.sigma)}")
         for name, value, known in (("by", self.by, tuple(OVERLAPS)), ("method", self.method, METHODS)):
@@ -79,9 +77,9 @@ class Outcome:
 def suppress(boxes: BoxTable, rule: Suppression, *, class_agnostic: bool = False) -> BoxTable:
     """Return the boxes that suppression leaves, in the order of the table."""
     if boxes.score is None:
-        raise UsageError("suppression ranks boxes by their scores, and these have none")
+        raise UsageError("NMS needs scores, and these boxes have none")
     if boxes.shapes is not None and rule.method == "weighted":
-        raise UsageError("weighted suppression moves boxes, and no shape can follow; use another method")
+        raise UsageError("weighted NMS cannot move masks or other shapes; use method='hard'")
     # Rivals have one key: the image, or image and class in one whole number.
     key = boxes.image.astype(np.int64)
     if not class_agnostic:
@@ -98,7 +96,7 @@ def resolve(ranked: RankedBoxes, rule: Suppression) -> Outcome:
     corners, scores = ranked.corners, ranked.scores
     xyxy = np.stack((corners.left, corners.top, corners.right, corners.bottom), axis=1)
     if rule.method != "hard" and len(scores) and scores.min() < 0:
-        raise UsageError(f"{rule.method} suppression multiplies by scores; the score {scores.min():g} is below 0")
+        raise UsageError(f"{rule.method} NMS needs scores of at least 0; the lowest is {scores.min():g}")
     rivals = _find_rivals(ranked, rule)
     unmoved = np.zeros(len(ranked), dtype=np.bool_)
     if rule.method in SOFT_METHODS:

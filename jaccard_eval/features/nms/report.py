@@ -10,9 +10,9 @@ from jaccard_eval.report.sections import findings_section
 
 OVERLAPS = {"iou": "IoU", "ioa": "intersection over the smaller area"}
 METHODS = {
-    "hard": "worse boxes are removed",
-    "linear": "scores of worse boxes are multiplied by 1 - overlap",
-    "gaussian": "scores of worse boxes are multiplied by exp(-overlap² / sigma)",
+    "hard": "remove boxes with lower scores",
+    "linear": "multiply lower scores by 1 - overlap",
+    "gaussian": "multiply lower scores by exp(-overlap² / sigma)",
 }
 
 
@@ -22,9 +22,11 @@ def build_report(result: SuppressionResult, options: ReportOptions) -> Report:
     limit = f"more than {rule['iou']:g}" if "iou" in rule else "any"
     # A rule has what its method depends on, and nothing else: what is not there has no line.
     facts = [("method", METHODS[str(rule["method"])]), ("overlap", f"{OVERLAPS[str(rule['by'])]}, {limit}")]
-    named = (("sigma", "sigma"), ("score at least", "score_min"))
+    named = (("sigma", "sigma"), ("minimum score", "score_min"))
     facts += [(name, f"{rule[key]:g}") for name, key in named if key in rule]
-    facts.append(("rivals", "boxes of one image" if rule["class_agnostic"] else "boxes of one image and class"))
+    facts.append(
+        ("applies to", "boxes of the same image" if rule["class_agnostic"] else "boxes of the same image and class")
+    )
     heads = (Column("class"), *columns("count", "before", "below score", "suppressed", "after"))
     sections = (
         Section("Files", (KeyValues((("read", result.path), ("written", result.output), ("format", result.format))),)),
@@ -32,7 +34,7 @@ def build_report(result: SuppressionResult, options: ReportOptions) -> Report:
         Section("Boxes", (Table(heads, tuple(map(_row, (*result.classes, result.total)))),)),
         *findings_section(result.findings),
     )
-    return Report(f"jaccard-eval {result.version}, suppression", sections)
+    return Report(f"jaccard-eval {result.version}, NMS", sections)
 
 
 def build_data(result: SuppressionResult, options: ReportOptions) -> DataTable:

@@ -72,7 +72,7 @@ class ConfusionCounts:
             raise UsageError(f"label maps have different shapes: {gt.shape} and {pred.shape}")
         for labels in (gt, pred):
             if labels.dtype.kind not in "biu":
-                raise UsageError(f"label maps must hold integers, got {labels.dtype}")
+                raise UsageError(f"label maps must be integer arrays, got {labels.dtype}")
         gt, pred = _narrowed(gt), _narrowed(pred)
         starts = range(0, len(gt), BLOCK)
         blocks = ((gt[start : start + BLOCK], pred[start : start + BLOCK]) for start in starts)

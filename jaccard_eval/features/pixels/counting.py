@@ -44,12 +44,12 @@ def count_pair(pair: MapPair, *, protocol: PixelProtocol, colors: ColorTable | N
     """Read two label maps and count their pixels; what is wrong with them is in the result's errors."""
     findings = FindingLog()
     encoded = _each(EncodedImage, (pair.gt, pair.pred), findings)
-    # Sizes stand in the head of a file: maps that do not fit are told before a pixel of them is decoded.
+    # Sizes stand in the head of a file: a mismatch is reported before any pixel is decoded.
     if not findings.has_errors and encoded[0].shape != encoded[1].shape:
         gt_file, pred_file = encoded
         (gt_height, gt_width), (height, width) = gt_file.shape, pred_file.shape
-        detail = f"is {width} x {height} pixels; its ground truth {gt_file.where.path} is {gt_width} x {gt_height}"
-        fix = "Scale the prediction to the ground truth's size, with the nearest neighbour."
+        detail = f"is {width} x {height} pixels, but its ground truth {gt_file.where.path} is {gt_width} x {gt_height}"
+        fix = "Resize the prediction to the size of the ground truth (nearest neighbour)."
         findings.error("map-size", pred_file.where, detail, fix=fix)
     decode = partial(EncodedImage.decode, by_color=colors is not None)
     images = [] if findings.has_errors else _each(decode, encoded, findings)
@@ -128,11 +128,11 @@ def _report_unknown(side: _Side, unknown: IntArray, protocol: PixelProtocol, fin
         what = f"colour {color_text(value)}" if is_colored else f"value {value}"
         pixels = int(side.pixels[side.values == value].sum())
         where = Where(side.path, record="({}, {})".format(*side.image.first_place(value)))
-        return where, f"{what} is no class; {pluralise(pixels, 'pixel')} of it, this is the first"
+        return where, f"{what} is not a class; {pluralise(pixels, 'pixel')} of it, first one here"
 
     code = "map-color" if is_colored else "map-value"
-    classes = f"Classes are {protocol.known_classes}; name them all with --classes, or leave values out with --ignore."
-    fix = "Add it to the table of --colors." if is_colored else classes
+    classes = f"Classes are {protocol.known_classes}. Name them all with --classes, or skip values with --ignore."
+    fix = "Add it to the --colors file." if is_colored else classes
     findings.add_rows(Severity.ERROR, code, range(len(unknown)), describe, fix=fix)
 
 
@@ -176,7 +176,7 @@ class Tally:
         for (code, fix), same in self._errors.items():
             examples = list(chain.from_iterable(error.examples for error in same))
             findings.add_rows(Severity.ERROR, code, range(sum(error.count for error in same)), _of(examples), fix=fix)
-        fix = "Values count; if the colours are right instead, pass --colors FILE."
+        fix = "Pixel values decide. If the colours are right, pass --colors FILE."
         findings.add_rows(Severity.WARNING, "map-palette", range(len(self._clashes)), _of(self._clashes), fix=fix)
 
     def _compare_colors(self, path: str, colors: Iterable[tuple[int, Color]]) -> None:
@@ -185,7 +185,7 @@ class Tally:
             first, other = self._colors.setdefault(value, (color, path))
             if first != color:
                 here, there = (" ".join(map(str, parts)) for parts in (color, first))
-                detail = f"value {value} has the colour {here} here and {there} in {other}"
+                detail = f"value {value} is colour {here} here, but {there} in {other}"
                 self._clashes.append(Example(Where(path), detail))
                 return  # one clash a file: palettes that differ mostly differ throughout
 
@@ -295,14 +295,11 @@ def _audit(maps: CountedMaps, protocol: PixelProtocol) -> tuple[Finding, ...]:
         _warn_of_unnamed(counts, gt, pred, findings)
     undecided = int(counts.pixels[counts.pred == NO_CLASS].sum())
     if undecided:
-        detail = (
-            f"{pluralise(undecided, 'pixel')} are predicted as an ignored value, which is no class: "
-            "they count as misses"
-        )
+        detail = f"{pluralise(undecided, 'pixel')} have an ignored value in the predictions; counted as misses"
         findings.warning("map-undecided", pred, detail, fix="Predict a class for every pixel.")
     if protocol.background is not None and protocol.background not in maps.counts.classes:
-        detail = f"background {protocol.background} occurs in no label map: no pixel is background"
-        findings.warning("map-background", gt, detail, fix="Check --background; it is a class as the report names it.")
+        detail = f"background {protocol.background} does not occur in any label map"
+        findings.warning("map-background", gt, detail, fix="Check --background; use a class number from the report.")
     return findings.findings()
 
 
@@ -311,14 +308,14 @@ def _warn_of_unnamed(counts: ConfusionCounts, gt: Where, pred: Where, findings: 
     void = int(counts.pixels[counts.gt == OFTEN_IGNORED].sum())
     if void:
         detail = (
-            f"{OFTEN_IGNORED} is counted as a class, on {pluralise(void, 'pixel')}; it often marks pixels to ignore"
+            f"{OFTEN_IGNORED} counts as a class ({pluralise(void, 'pixel')}), but it usually marks pixels to ignore"
         )
-        findings.warning("map-void", gt, detail, fix=f"Leave them out with --ignore {OFTEN_IGNORED}.")
+        findings.warning("map-void", gt, detail, fix=f"Skip them with --ignore {OFTEN_IGNORED}.")
     extra = [str(value) for value in np.setdiff1d(counts.pred, [*counts.gt, NO_CLASS]).tolist()]
     if extra:
         listed = ", ".join(extra[:SHOWN_CLASSES]) + (", ..." if len(extra) > SHOWN_CLASSES else "")
         what = pluralise(len(extra), "class occurs", "classes occur")
-        detail = f"{what} in the predictions only, with an IoU of 0 each in the mean: {listed}"
+        detail = f"{what} in the predictions only, each with IoU 0 in the mean: {listed}"
         findings.warning("map-class-extra", pred, detail, fix="Name the classes with --classes, or check the values.")
 
 

@@ -8,7 +8,7 @@ from jaccard_eval.features.pixels.result import PixelClassRow, PixelsResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import listed_rows
 from jaccard_eval.report.model import Column, DataCell, KeyValues, Note, Report, Section, Table, columns
-from jaccard_eval.report.sections import findings_section, gates_section, set_aside_text, sorted_rows, undefined_notes
+from jaccard_eval.report.sections import findings_section, gates_section, ignored_text, sorted_rows, undefined_notes
 
 ALL_CLASSES = "all"
 FEW_CLASSES = 30  # up to this many, the classes are listed without being asked for
@@ -49,15 +49,15 @@ def _inputs(result: PixelsResult) -> Section:
     heads = (*columns("text", "side", "format"), *columns("count", "images", "pixels", "classes"), Column("path"))
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     rows = tuple((name, side.format, side.images, side.pixels, side.classes, side.path) for name, side in sides)
-    notes = [Note(f"images correspond by {result.image_strategy}")]
-    notes += [Note(f"{name}: set aside: {set_aside_text(side.ignored)}") for name, side in sides if side.ignored]
+    notes = [Note(f"images paired by {result.image_strategy}")]
+    notes += [Note(f"{name}: ignored: {ignored_text(side.ignored)}") for name, side in sides if side.ignored]
     return Section("Inputs", (Table(heads, rows), *notes))
 
 
 def _rules(result: PixelsResult) -> Section:
     # Stated in every report: tools differ in these rules, and scores that go by different ones cannot be compared.
     rules = result.protocol
-    named = "every value that occurs" if rules.classes is None else f"{len(rules.classes):,}, named"
+    named = "all values found" if rules.classes is None else f"{len(rules.classes):,} (named)"
     ignored = ", ".join(map(str, rules.ignore)) or "none"
     reduced = {None: "no", "gt": "ground truth only", "both": "both sides"}[rules.reduce_zero]
     pairs = (
@@ -65,7 +65,7 @@ def _rules(result: PixelsResult) -> Section:
         ("ignored values", ignored),
         ("values count from 1", reduced),
         ("background", rules.background_rule),
-        ("means", "over the present classes: those on either side for IoU, those with ground truth for accuracy"),
+        ("means", "over the classes present: on either side for IoU, in the ground truth for accuracy"),
     )
     return Section("Rules", (KeyValues(pairs),))
 

@@ -42,10 +42,10 @@ class PixelProtocol:
         _require_one_of("drop_background", self.drop_background, DROPS)
         _require_one_of("reduce_zero", self.reduce_zero, REDUCTIONS)
         if self.drop_background and self.background is None:
-            raise UsageError("drop_background needs to know which class is background")
+            raise UsageError("drop_background needs a background class; pass --background")
         n_classes = math.inf if self.classes is None else len(self.classes)
         if self.background is not None and not 0 <= self.background < n_classes:
-            raise UsageError(f"background {self.background} is no class; classes are {self.known_classes}")
+            raise UsageError(f"background {self.background} is not a class; classes are {self.known_classes}")
 
     @property
     def known_classes(self) -> str:
@@ -58,11 +58,11 @@ class PixelProtocol:
         if self.background is None:
             return "every class counts alike; none is background"
         name = quoted_value(self.background if self.classes is None else self.classes[self.background])
-        left_out = f"background is {name} and left out of the means"
+        left_out = f"background is {name}, excluded from the means"
         if self.drop_background is None:
-            return f"{left_out}; its pixels count, so a false alarm on background lowers IoU"
+            return f"{left_out}; its pixels count, so false positives on background lower IoU"
         sides = {"gt": "ground truth is", "pred": "prediction is", "both": "ground truth or prediction is"}
-        return f"{left_out}; pixels whose {sides[self.drop_background]} background are not counted"
+        return f"{left_out}; pixels whose {sides[self.drop_background]} background are ignored"
 
     def signature_parts(self) -> list[str]:
         """Return the rules as texts such as ``background=0``."""
@@ -164,7 +164,7 @@ class PixelsResult(WithParts):
         of_classes = (metric for row in self.per_class for metric in row.values.values())
         values = {str(metric.ref): metric.value for metric in (*self.metrics.values(), *of_classes)}
         if ref not in values:
-            raise UsageError(f"unknown metric {quoted_value(ref)} of label maps.{did_you_mean(ref, values)}")
+            raise UsageError(f"unknown metric {quoted_value(ref)} for label maps.{did_you_mean(ref, values)}")
         return values[ref]
 
     def value(self, ref: MetricRef) -> MetricValue:

@@ -157,7 +157,7 @@ def equal_count_edges(sides: FloatArray, n_bins: int) -> tuple[float, ...]:
     (2.5,)
     """
     if n_bins < 1:
-        raise UsageError(f"size bins are counted from 1, got {n_bins}")
+        raise UsageError(f"the number of size bins must be at least 1, got {n_bins}")
     ordered = np.sort(sides)
     # Objects of equal size stay in one bin, so that few distinct sizes make fewer bins.
     cuts = np.flatnonzero(ordered[1:] > ordered[:-1]) + 1  # places with a smaller object before them
@@ -182,7 +182,7 @@ def size_bins(edges: Sequence[float]) -> tuple[AreaRange, ...]:
     ['<32', '32-96', '>=96']
     """
     if not ascends(edges):
-        raise UsageError(f"edges of size bins are sides in pixels that ascend from above 0, got {list(edges)}")
+        raise UsageError(f"bin edges must be positive and ascending, got {list(edges)}")
     if not edges:
         return (AreaRange(">0", 0.0, math.inf),)
     names = [f"<{edges[0]:g}"]

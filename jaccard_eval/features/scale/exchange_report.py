@@ -28,7 +28,7 @@ def build_report(result: ExchangeResult, options: ReportOptions) -> Report:
     )
     notes = (
         Note("J = (|B| - p) / (|B| + q)"),
-        Note("rate = (|B| + q) / (|B| - p + 1): q must shrink by this much to gain as much as one point of p"),
+        Note("rate = (|B| + q) / (|B| - p + 1): how much q must shrink to gain as much as one unit of p"),
     )
     title = f"jaccard-eval {result.version}, what an error costs"
     last = result.rows[-1]

@@ -197,7 +197,7 @@ def smallest_side(pixels: float, iou: float, displacement: str) -> float:
     """
     _require_known(displacement, SURVIVABLE, pixels)
     if not 0 < iou < 1:
-        raise UsageError(f"the IoU to survive must lie between 0 and 1, got {iou:g}")
+        raise UsageError(f"iou must be between 0 and 1, got {iou:g}")
     root = math.sqrt(iou)
     # Each is the equation of its IoU with the threshold t, solved for the side s.
     if displacement == "shift":  # (s - k)² / (2 s² - (s - k)²) = t

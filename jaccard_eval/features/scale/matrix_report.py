@@ -24,9 +24,9 @@ def build_report(result: OverlapMatrix, options: ReportOptions) -> Report:
     n_gt = len(result.matrix[0]) if result.matrix else 0
     heads = (Column("prediction", "count"), *columns("metric", *map(str, range(min(n_gt, MAX_COLUMNS)))))
     rows = tuple((i, *row[:MAX_COLUMNS]) for i, row in enumerate(result.matrix))
-    notes = [Note("rows are predictions, columns ground truth, both counted from 0")]
+    notes = [Note("rows are predictions, columns are ground truth, both numbered from 0")]
     if n_gt > MAX_COLUMNS:
-        notes.append(Note(f"{n_gt - MAX_COLUMNS:,} more columns; --json or -o matrix.csv has all"))
+        notes.append(Note(f"{n_gt - MAX_COLUMNS:,} more columns; for all, use --json or -o matrix.csv"))
     title = f"jaccard-eval {result.version}, overlap of {len(result.matrix):,} with {n_gt:,} boxes"
     best = max((value for row in result.matrix for value in row), default=math.nan)
     headline = Headline(

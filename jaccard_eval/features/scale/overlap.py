@@ -111,8 +111,8 @@ def _find_image(names: Sequence[str], wanted: str) -> int:
     known = [name for name, *parts in spellings if wanted in parts]
     if known:
         listed = ", ".join(map(quoted_value, known[:5]))
-        raise UsageError(f"{len(known)} images are called {quoted_value(wanted)}: {listed}; give the whole name")
-    raise UsageError(f"no image is called {quoted_value(wanted)}.{did_you_mean(wanted, names)}")
+        raise UsageError(f"{len(known)} images are named {quoted_value(wanted)}: {listed}. Use the full name")
+    raise UsageError(f"no image is named {quoted_value(wanted)}.{did_you_mean(wanted, names)}")
 
 
 def _candidates(boxes: BoxTable, image: int, index: int | None, what: str, name: str) -> IntArray:

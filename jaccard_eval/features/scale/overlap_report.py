@@ -107,13 +107,13 @@ def _measures(result: OverlapResult) -> Table:
     rows = (
         ("IoU", metric_text(result.iou), "intersection over union, 1 - (p + q) / (|B| + q)"),
         ("distance", metric_text(result.distance), "1 - IoU, the Jaccard distance"),
-        ("IoA of B", metric_text(result.ioa_gt), "how much of the ground truth is covered"),
-        ("IoA of A", metric_text(result.ioa_pred), "how much of the prediction lies in the ground truth"),
-        ("GIoU", metric_text(result.giou), "IoU less the empty share of the smallest box around both"),
-        ("p, FN", f"{result.fn:.7g}", "square px of the ground truth missing"),
-        ("q, FP", f"{result.fp:.7g}", "square px of the prediction too many"),
-        ("exchange", rate, "points by which q must shrink to equal one point of p"),
-        ("centres", f"{result.centre_distance:.7g}", "px between the centres"),
-        ("edges", f"{result.edge_error:.7g}", "px that the edge furthest off is off by"),
+        ("IoA of B", metric_text(result.ioa_gt), "share of the ground truth that is covered"),
+        ("IoA of A", metric_text(result.ioa_pred), "share of the prediction inside the ground truth"),
+        ("GIoU", metric_text(result.giou), "IoU minus the empty share of the box around both"),
+        ("p, FN", f"{result.fn:.7g}", "missing part of the ground truth, in square px"),
+        ("q, FP", f"{result.fp:.7g}", "extra part of the prediction, in square px"),
+        ("exchange", rate, "how much q must shrink to gain as much as one unit of p"),
+        ("centres", f"{result.centre_distance:.7g}", "distance of the centres in px"),
+        ("edges", f"{result.edge_error:.7g}", "largest error of an edge in px"),
     )
     return Table((Column("measure"), Column("value", "metric"), Column("meaning")), rows)

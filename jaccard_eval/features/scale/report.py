@@ -83,7 +83,7 @@ def build_data(result: SensitivityResult, options: ReportOptions) -> DataTable:
 
 
 def placement_text(row: PlacementRow) -> str:
-    """Return in words how boxes are off, such as "6 % too wide, 2 px low"; empty where nothing is consistent."""
+    """Return how boxes are off, such as "6 % too wide, 2 px low"; empty where nothing is consistent."""
     parts = [
         _ratio_text(row.width_ratio, "wide", "narrow") if "width_error" in row.consistent else "",
         _ratio_text(row.height_ratio, "tall", "short") if "height_error" in row.consistent else "",
@@ -101,14 +101,14 @@ def loss_text(row: LossRow) -> str:
         return "no ground truth"
     cause = max(causes, key=lambda name: causes[name])
     if causes[cause] < TOLD_LOSS:
-        return "nothing to speak of is lost"
+        return "almost nothing is lost"
     text = f"most is lost to {cause} ({metric_text(causes[cause], 2)})"
     if row.localisation < TOLD_LOSS or not row.within:
         return text
-    of_it = "of it" if cause == "localisation" else f"of what localisation costs ({metric_text(row.localisation, 2)})"
+    of_it = "of it" if cause == "localisation" else f"of the loss to localisation ({metric_text(row.localisation, 2)})"
     if row.explained_by is None:
-        return f"{text}; no tolerance up to {max(row.within):g} px wins back half {of_it}"
-    return f"{text}; an edge tolerance of {row.explained_by:g} px wins back half {of_it}"
+        return f"{text}; no edge tolerance up to {max(row.within):g} px recovers half {of_it}"
+    return f"{text}; an edge tolerance of {row.explained_by:g} px recovers half {of_it}"
 
 
 def _losses(losses: Sequence[LossRow]) -> Section:
@@ -118,8 +118,8 @@ def _losses(losses: Sequence[LossRow]) -> Section:
     words = KeyValues(tuple((_with_unit(row.size), loss_text(row)) for row in losses))
     # "all" is the mean of the bins beside it: a bar of its own would be read as one more size.
     meaning = Note(
-        "AP and what is lost to each cause add up to 1; side: median of the square with the area of the box; an object"
-        " is missed when no detection of its class reaches an IoU of 0.1"
+        "AP and the losses add up to 1; side: median square root of the box area; an object is missed if no detection"
+        " of its class reaches IoU 0.1"
     )
     sizes = [row for row in losses if row.size != ALL]
     series = tuple(Series(label, [getattr(row, name) for row in sizes]) for name, label in PARTS.items())
@@ -132,13 +132,13 @@ def _with_unit(size: str) -> str:
 
 
 def _size_axis(sizes: Sequence[LossRow]) -> Axis:
-    return Axis("size of objects: side, px (and how many)", names=tuple(f"{row.size} ({row.gt:,})" for row in sizes))
+    return Axis("object size: side in px (count)", names=tuple(f"{row.size} ({row.gt:,})" for row in sizes))
 
 
 def _tolerant(losses: Sequence[LossRow]) -> Section:
     heads = (Column(SIZE), *columns("metric", "AP", *(f"<= {k:g} px" for k in losses[0].within)))
     rows: Rows = tuple((row.size, row.ap, *row.within.values()) for row in losses)
-    meaning = Note("a detection matches when none of its edges is further off than that, whatever the IoU")
+    meaning = Note("a detection matches if no edge is off by more than this, whatever the IoU")
     sizes = [row for row in losses if row.size != ALL]
     series = [Series("AP", [row.ap for row in sizes])]
     series += [Series(f"within {k:g} px", [row.within[k] for row in sizes], group="within") for k in losses[0].within]
@@ -146,7 +146,7 @@ def _tolerant(losses: Sequence[LossRow]) -> Section:
         Series(f"ceiling at {sigma:g} px", [row.ceiling[sigma] for row in sizes], look="dashes", group="ceiling")
         for sigma in losses[0].ceiling
     ]
-    title = "AP by edge tolerance, and ceiling of noisy annotations"
+    title = "AP by edge tolerance, and ceiling from annotation noise"
     chart = Chart("line", title, tuple(series), x=_size_axis(sizes), y=SHARE)
     return Section("AP by edge tolerance", (Table(heads, rows), meaning, chart))
 
@@ -157,8 +157,8 @@ def _ceiling(result: SensitivityResult) -> Section:
     rows: Rows = tuple((row.size, row.ap, *row.ceiling.values()) for row in result.losses)
     deviations = [sd for row in result.losses for sd in row.ceiling_sd.values() if not math.isnan(sd)]
     meaning = Note(
-        "AP of the ground truth against itself after each edge was moved at random: annotations that uncertain tell no"
-        f" detectors apart above it; mean of {options.n_rounds} rounds, seed {options.seed},"
+        "AP of the ground truth against itself with every edge moved at random: annotations this noisy cannot separate"
+        f" detectors above it; mean of {options.n_rounds} rounds, seed {options.seed},"
         f" standard deviation at most {metric_text(max(deviations, default=math.nan))}"
     )
     return Section("Annotation-noise ceiling", (Table(heads, rows), meaning))
@@ -178,12 +178,10 @@ def _placement(result: SensitivityResult, options: ReportOptions) -> Section:
         groups["class"] = by_class
     tables = [_placement_tables(title, rows) for title, rows in groups.items()]
     losses = Note(
-        f"pairs at an IoU from {threshold_text(result.options.pair_iou)}; 1 - IoU is missing + extra area, and also"
-        " shift + size"
+        f"pairs with IoU >= {threshold_text(result.options.pair_iou)}; 1 - IoU = missing + extra area = shift + size"
     )
     errors = Note(
-        "medians: dx (+ right), dy (+ down), width and height of the prediction over those of the ground truth, the"
-        " largest error of an edge"
+        "medians: dx (+ right), dy (+ down), width and height relative to the ground truth, largest error of an edge"
     )
     told = []
     # Classes with many pairs first: of few pairs, little is consistent.
@@ -193,7 +191,7 @@ def _placement(result: SensitivityResult, options: ReportOptions) -> Section:
             told.append((f"boxes of {place}", f"are {text} ({row.n:,} pairs)"))
     if len(told) > TOLD_GROUPS:
         rest = len(told) - TOLD_GROUPS
-        told[TOLD_GROUPS:] = [("and more", f"{rest:,} further classes; the JSON report has all")]
+        told[TOLD_GROUPS:] = [("and more", f"{rest:,} more classes; the JSON report lists all")]
     words = [KeyValues(tuple(told))] if told else []
     # Shares of the loss of all groups, then errors in px of all groups: each kind under the note that explains it.
     shares, offsets = [table for table, _ in tables], [table for _, table in tables]

@@ -53,9 +53,9 @@ class ScaleOptions:
     def __post_init__(self) -> None:
         checks = (
             (self.bins >= 1, "bins", "a whole number >= 1", self.bins),
-            (ascends(self.edges), "edges", "sides in pixels that ascend from above 0", self.edges),
-            (ascends(self.pixels), "pixels", "distances in pixels that ascend from above 0", self.pixels),
-            (ascends(self.sigmas), "sigmas", "standard deviations that ascend from above 0", self.sigmas),
+            (ascends(self.edges), "edges", "positive and ascending sides in pixels", self.edges),
+            (ascends(self.pixels), "pixels", "positive and ascending distances in pixels", self.pixels),
+            (ascends(self.sigmas), "sigmas", "positive and ascending standard deviations", self.sigmas),
             (all(0 < iou < 1 for iou in (*self.ious, self.pair_iou)), "ious", "between 0 and 1", self.ious),
             (self.n_rounds >= 1, "n_rounds", "a whole number >= 1", self.n_rounds),
             (self.seed >= 0, "seed", "a whole number >= 0", self.seed),

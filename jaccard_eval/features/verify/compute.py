@@ -52,7 +52,7 @@ def compare_again(
     # Another version is no difference by itself: what it changes stands in the numbers.
     for difference in unequal:
         if difference.name == VERSION_FIELD:
-            detail = f"was made by version {difference.saved}, and this is {difference.again}"
+            detail = f"was made with version {difference.saved}; this is version {difference.again}"
             findings.warning("result-version", Where(path), detail)
     findings.add_rows(
         Severity.ERROR,
@@ -60,7 +60,7 @@ def compare_again(
         range(len(others)),
         lambda row: (Where(path, field=others[row].name), _change(others[row])),
         fix=_advice({difference.name for difference in others}),
-        summary=f"{len(others):,} of {compared:,} values are not the same",
+        summary=f"{len(others):,} of {compared:,} values differ",
     )
     return Verification(
         path=path,
@@ -81,19 +81,19 @@ def _change(difference: Difference) -> str:
     if isinstance(saved, int | float) and isinstance(again, int | float):
         delta = f" ({again - saved:+.3g})"
     before, now = (quoted_value("n/a" if value is None else value) for value in (saved, again))
-    return f"was {before}, is {now}{delta}"
+    return f"was {before}, now {now}{delta}"
 
 
 def _advice(names: set[str]) -> str:
-    """Say what the differences come from, as far as the signature tells."""
+    """Return where the differences come from, as far as the signature shows."""
     changed = [what for side, what in _SIDES if f"signature.{side}" in names]
     # Other boxes explain other numbers: the inputs come first, then the rules.
     if changed:
-        return f"The boxes of {' and of '.join(changed)} are others than those of the saved result."
+        return f"The boxes of {' and of '.join(changed)} have changed."
     if any(name.startswith("signature.") for name in names):
-        return "Other rules or another selection counted."
+        return "The rules or the selection have changed."
     return (
-        "Inputs and rules are the same: detections with equal scores in another order, another version, or an edited"
+        "Inputs and rules are the same. The cause may be the order of tied scores, a different version, or an edited"
         " result."
     )
 

@@ -19,7 +19,7 @@ def build_report(result: Verification, options: ReportOptions) -> Report:
     if not differing:
         verdict = f"the same: all {result.compared:,} values are equal"
     elif result.equal:
-        verdict = f"the same, but for the version: all other {result.compared - 1:,} values are equal"
+        verdict = f"the same except for the version: all other {result.compared - 1:,} values are equal"
     inputs = (("result", result.path), ("ground truth", result.gt), ("predictions", result.pred))
     sections = [Section("Verification", (KeyValues((*inputs, ("verdict", verdict))),))]
     if differing:

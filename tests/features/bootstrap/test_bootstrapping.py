@@ -79,7 +79,7 @@ def test_a_file_of_groups_may_name_other_images_which_is_noted(
     pair, groups = write_pair(tmp_path), tmp_path / "groups.csv"
     groups.write_text("a.jpg,day\nb.jpg,night\nz.jpg,night\ny.jpg,day\n", encoding="utf-8")
     assert run.run(["evaluate", *map(str, pair), "--bootstrap", "9", "--group-by", str(groups)]) == 0
-    told = f"note[group-unused]: {groups}: 2 images are not among those that are evaluated, such as 'y.jpg': left out"
+    told = f"note[group-unused]: {groups}: 2 images are not in the evaluation, such as 'y.jpg'; ignored"
     assert told in capsys.readouterr().err
 
 
@@ -127,12 +127,12 @@ def test_few_images_are_warned_of_and_rare_classes_noted() -> None:
     plain = as_drawn(draw_scene(3))
     found = with_intervals(plain, FEW).findings[len(plain.findings) :]
     assert [one.code for one in found] == ["bootstrap-few", "bootstrap-undefined"]
-    assert "rest on 6 images" in found[0].message
+    assert "based on 6 images" in found[0].message
 
 
 def test_runs_of_different_images_are_not_resampled_alike() -> None:
     runs = [as_drawn(draw_scene(3), n_images).measured for n_images in (6, 7)]
-    with pytest.raises(UsageError, match=r"cannot be paired: 1 images are not in all runs, such as 'i6'"):
+    with pytest.raises(UsageError, match=r"cannot pair resamples: 1 image not in all runs, such as 'i6'"):
         resample_alike(runs, FEW)
 
 
@@ -171,7 +171,7 @@ def test_every_image_needs_a_group(tmp_path: Path) -> None:
 def test_a_row_is_an_image_and_its_only_group(tmp_path: Path, row: str) -> None:
     path = tmp_path / "groups.csv"
     path.write_text(f"1.jpg,day\n{row}\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"group-row.*groups\.csv:2: expected an image and its group"):
+    with pytest.raises(DataError, match=r"group-row.*groups\.csv:2: expected image,group"):
         image_groups(["1.jpg"], str(path))
 
 

@@ -97,7 +97,7 @@ def test_images_of_a_group_are_drawn_together() -> None:
 
 
 def test_one_group_alone_cannot_be_resampled() -> None:
-    with pytest.raises(UsageError, match="draws folders, and there is only 1"):
+    with pytest.raises(UsageError, match="needs at least 2 folders, got 1"):
         resample(as_drawn(draw_scene(3)).measured, FEW, groups=["a"] * 6, unit="folder")
 
 

@@ -217,7 +217,7 @@ def test_groups_of_images_are_drawn_as_a_whole(three: tuple[Path, ...], capsys: 
     assert (document["bootstrap"]["unit"], document["bootstrap"]["n_units"]) == ("group", 2)
     assert document["signature"].endswith(f"|bootstrap=20,0.95,0,{document['bootstrap']['grouping']}")
     assert run(*three, "--bootstrap", "20", "--group-by", "folder") == 2
-    assert "a bootstrap draws groups, and there is only 1 to draw from" in capsys.readouterr().err
+    assert "the bootstrap needs at least 2 groups, got 1" in capsys.readouterr().err
 
 
 def test_the_groups_are_not_overwritten(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:

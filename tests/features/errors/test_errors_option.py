@@ -17,7 +17,7 @@ def test_errors_are_told_on_request(pair: list[str], capsys: pytest.CaptureFixtu
     errors = json.loads(capsys.readouterr().out)["errors"]
     assert errors["confusion"]["score"] == 0.5
     assert run.run(["evaluate", *pair, "--errors"]) == 0
-    assert "AP given back" in capsys.readouterr().out
+    assert "ΔAP if fixed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.md", "out.txt", "out.csv", "confusion.csv", "thresholds.yaml"])
@@ -30,7 +30,7 @@ def test_files_tell_errors_unless_told_not_to_and_the_standard_output_does_not(
     capsys.readouterr()
     assert run.run(["evaluate", *pair, "-o", str(out)]) == 0
     assert out.read_text() == asked
-    assert "AP given back" not in capsys.readouterr().out
+    assert "ΔAP if fixed" not in capsys.readouterr().out
 
 
 def test_a_file_can_do_without_errors(pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

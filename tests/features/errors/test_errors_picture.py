@@ -68,4 +68,4 @@ def test_without_errors_there_is_no_picture() -> None:
 
 def test_a_set_without_detections_is_drawn_without_its_calibration() -> None:
     titles = [axes.get_title() for axes in drawn(evaluate([gt("dog 0 0 9 9")], [], errors=True))]
-    assert titles[1:] == ["Confusion at score >= 0.00, IoU >= 0.50", "Of detections with at least a score"]
+    assert titles[1:] == ["Confusion at score >= 0.00, IoU >= 0.50", "Precision, recall and F1 by confidence threshold"]

@@ -57,7 +57,7 @@ def test_slices_of_few_images_are_warned_of_and_one_image_has_no_interval(pair: 
     result = evaluate(*pair, slices=[DOGS, ALL], bootstrap=FEW)
     assert [row.values["AP"].interval is None for row in result.slices] == [True, False]
     few = [one for one in result.findings if one.code == "bootstrap-few"]
-    assert "rest on fewer than 30 images or groups, and are too narrow: 'dogs' (1), 'all' (2)" in few[0].message
+    assert "with fewer than 30 images or groups are too narrow: 'dogs' (1), 'all' (2)" in few[0].message
 
 
 def test_slices_and_resamples_are_signed_and_recorded_as_they_were_asked_for(pair: tuple[Path, Path]) -> None:

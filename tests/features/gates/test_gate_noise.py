@@ -137,10 +137,13 @@ def test_a_slice_of_one_image_has_no_interval_and_no_significance(bench: Bench) 
     assert bench.evaluate("pred.json", "--bootstrap", "20", "-o", "result.json") == 0
     one, few = bench.document()["gates"]
     assert (one["spread"], few["spread"]["n_units"]) == (None, 10)
-    assert "warning[bootstrap-few]: gates: intervals of slice 'few' rest on 10 images: with fewer than 30" in bench.err
+    assert (
+        "warning[bootstrap-few]: gates: intervals of slice 'few' are based on 10 images; with fewer than 30"
+        in bench.err
+    )
     bench.configure(slices + rules[0] + 'significance = "non-inferior"\n')
     assert bench.evaluate("pred.json") == 2
-    assert "draws images, and there is only 1 to draw from" in bench.err
+    assert "needs at least 2 images, got 1" in bench.err
 
 
 def test_the_match_table_of_a_baseline_answers_what_its_document_does_not_hold(bench: Bench) -> None:

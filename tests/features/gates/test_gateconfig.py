@@ -121,7 +121,7 @@ def test_gates_need_a_rule_unless_one_is_added() -> None:
     [
         (rule("min = 0.5\nmax-dropp = 0.01"), "gates.rules[0]: unknown key 'max-dropp'. Did you mean 'max-drop'"),
         (rule("min = 0.5\nclass = 'dog'"), "Did you mean 'classes'?"),
-        (rule("min = 0.5\nat = { iou = 0.5, conf = 0.4 }"), "unknown key 'conf'. Use one of iou, score."),
+        (rule("min = 0.5\nat = { iou = 0.5, conf = 0.4 }"), "unknown key 'conf'. Choose from iou, score."),
         ("[gate]\nrules = []", "gates.toml: unknown key 'gate'. Did you mean 'gates'?"),
         ("[gates]\nepsilonn = 3\n" + rule("min = 0.5"), "toml: gates: unknown key 'epsilonn'. Did you mean 'epsilon'?"),
         (rule("min = 45"), "gates.toml: gates.rules[0]: min = 45, but 'AP50' is between 0 and 1. Did you mean 0.45?"),
@@ -140,7 +140,7 @@ def test_gates_need_a_rule_unless_one_is_added() -> None:
         (rule("max-drop = 0.1\nsignificance = 'yes'"), "must be one of significant-drop, non-inferior; got 'yes'."),
         (rule("min = 0.5\nsignificance = 'non-inferior'"), "significance works with drops only; set max-drop"),
         ("[gates]\nbootstrap = 1000\n" + rule("min = 0.5"), "gates.bootstrap: expected a table, got 1000"),
-        ("[gates.bootstrap]\nn = 9\n" + rule("min = 0.5"), "gates.bootstrap: unknown key 'n'. Use one of resamples,"),
+        ("[gates.bootstrap]\nn = 9\n" + rule("min = 0.5"), "gates.bootstrap: unknown key 'n'. Choose from resamples,"),
         ("[gates.bootstrap]\nresamples = 1\n" + rule("min = 0.5"), "gates.bootstrap: n_resamples must be a whole"),
         ("[gates.bootstrap]\nconfidence = 95\n" + rule("min = 0.5"), "must be between 0 and 1, got 95"),
         ("[gates]\nslices.night = 3\n" + rule("min = 0.5"), "gates.slices.night: expected a list of names and globs"),

@@ -334,7 +334,7 @@ def test_a_score_that_other_images_would_move_is_refused(metric: str) -> None:
 
 def test_one_image_cannot_be_resampled() -> None:
     alone = evaluate(DOGS[:1], BOTH[:1])
-    with pytest.raises(UsageError, match="there is only 1 to draw from"):
+    with pytest.raises(UsageError, match="needs at least 2 images, got 1"):
         judged(alone, alone, Rule(metric="AP", max_drop=0.1, significance="significant-drop"))
 
 

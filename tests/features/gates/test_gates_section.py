@@ -97,7 +97,7 @@ def test_passes_far_from_the_limit_are_counted_where_a_rule_has_many_classes() -
     shown = lines(*many)
     assert sum(line.startswith("pass") for line in shown) == 5
     assert sum(line.startswith("fail") for line in shown) == 1
-    assert "floor: 34 more passed, further from the limit; the JSON report has all" in shown
+    assert "floor: 34 more passed, further from the limit; the JSON report lists all" in shown
 
 
 def test_markdown_has_the_same_table_made_inert() -> None:

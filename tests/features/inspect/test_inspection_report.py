@@ -82,5 +82,5 @@ def test_an_ascii_stream_gets_ascii_and_80_columns_suffice() -> None:
 
 def test_without_a_pair_in_one_place_no_share_of_classes_is_made_up() -> None:
     apart = inspect([gt("dog 0 0 10 10")], [det("dog 500 500 10 10", 0.5)])
-    (facts,) = section(apart, "Agreement").blocks
-    assert dict(facts.pairs)["class"] == "no such pair"  # type: ignore[union-attr]
+    _, facts, *_ = section(apart, "Agreement").blocks
+    assert facts.text == "Class: no overlapping pairs"  # type: ignore[union-attr]

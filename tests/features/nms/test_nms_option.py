@@ -36,5 +36,5 @@ def test_the_command_takes_it(sample_data: Path, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("value", [1.5, -0.1, float("nan"), "high"])
 def test_an_overlap_out_of_range_is_refused(value: object) -> None:
-    with pytest.raises(UsageError, match=r"nms must be a finite number|must lie in 0 to 1"):
+    with pytest.raises(UsageError, match=r"nms must be a finite number|must be between 0 and 1"):
         evaluate([gt("dog 0 0 10 10")], TWICE, nms=value)

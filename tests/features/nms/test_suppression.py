@@ -189,8 +189,8 @@ def test_merged_boxes_lie_within_the_hull_of_all(rows: list) -> None:
         ({"scores": ["a", "b"]}, "scores must be"),
         ({"labels": [1]}, r"labels has shape \(1,\); expected \(2,\)"),
         ({"images": [1, 2, 3]}, r"images has shape \(3,\)"),
-        ({"iou": 1.5}, "must lie in 0 to 1"),
-        ({"iou": math.nan}, "must lie in 0 to 1"),
+        ({"iou": 1.5}, "must be between 0 and 1"),
+        ({"iou": math.nan}, "must be between 0 and 1"),
         ({"by": "giou"}, "by is 'giou'; choose from iou, ioa. Did you mean 'iou'"),
         ({"boxes": [[1, 1, 0, 0], SQUARE]}, r"boxes\[0\]"),
     ],
@@ -202,7 +202,7 @@ def test_what_cannot_be_suppressed_is_refused(options: dict[str, object], messag
 
 def test_scores_that_cannot_decay_or_weigh_are_refused() -> None:
     for call in (soft_nms, weighted_nms):
-        with pytest.raises(UsageError, match="below 0"):
+        with pytest.raises(UsageError, match="scores of at least 0"):
             call([SQUARE], [-0.5])
     with pytest.raises(UsageError, match="choose from gaussian, linear"):
         soft_nms([SQUARE], [0.5], method="hard")

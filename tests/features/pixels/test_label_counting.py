@@ -38,8 +38,8 @@ def test_names_make_classes_that_do_not_occur_and_refuse_other_values(tmp_path: 
     assert [row.name for row in evaluate(tmp_path, "01", "01", classes=["a", "b", "c"]).per_class] == ["a", "b", "c"]
     error = refused(tmp_path, "0110 / 0011", "0190 / 7711", classes=["a", "b"])
     assert [str(one) for finding in error.findings for one in finding.examples] == [
-        f"{tmp_path / 'pred.png'}: (0, 1): value 7 is no class; 2 pixels of it, this is the first",
-        f"{tmp_path / 'pred.png'}: (2, 0): value 9 is no class; 1 pixel of it, this is the first",
+        f"{tmp_path / 'pred.png'}: (0, 1): value 7 is not a class; 2 pixels of it, first one here",
+        f"{tmp_path / 'pred.png'}: (2, 0): value 9 is not a class; 1 pixel of it, first one here",
     ]
 
 
@@ -93,8 +93,8 @@ def test_background_that_never_occurs_is_a_warning(tmp_path: Path) -> None:
 
 def test_a_rule_that_cannot_be_is_refused(tmp_path: Path) -> None:
     for options, message in (
-        ({"drop_background": "gt"}, "needs to know which class"),
-        ({"background": 2, "classes": ["a", "b"]}, "background 2 is no class"),
+        ({"drop_background": "gt"}, "needs a background class"),
+        ({"background": 2, "classes": ["a", "b"]}, "background 2 is not a class"),
         ({"background": 0, "drop_background": "dt"}, "drop_background must be one of gt, pred, both"),
         ({"reduce_zero": "pred"}, "reduce_zero must be one of gt, both"),
     ):
@@ -114,7 +114,7 @@ def test_negative_values_are_no_classes_but_can_be_ignored(tmp_path: Path) -> No
     gt = write_npy(tmp_path / "gt.npy", np.array([[0, -1], [1, 1]]))
     pred = write_png(tmp_path / "pred.png", "00 / 11")
     assert pixels(gt, pred, ignore=[-1])["pixel_accuracy"] == 1
-    with pytest.raises(DataError, match=r"\(1, 0\): value -1 is no class"):
+    with pytest.raises(DataError, match=r"\(1, 0\): value -1 is not a class"):
         pixels(gt, pred)
 
 
@@ -139,7 +139,7 @@ def test_a_colour_that_the_table_lacks_is_an_error_with_its_place(tmp_path: Path
     gt = write_png(tmp_path / "gt.png", np.zeros((2, 2, 3), np.uint8))
     odd = np.zeros((2, 2, 3), np.uint8)
     odd[1, 0] = 1, 2, 3
-    with pytest.raises(DataError, match=r"pred.png: \(0, 1\): colour 1 2 3 is no class; 1 pixel of it"):
+    with pytest.raises(DataError, match=r"pred.png: \(0, 1\): colour 1 2 3 is not a class; 1 pixel of it"):
         pixels(gt, write_png(tmp_path / "pred.png", odd), colors=tmp_path / "colors.txt")
 
 
@@ -161,7 +161,7 @@ def test_palettes_that_give_a_value_different_colours_are_a_warning(tmp_path: Pa
     assert codes(pixels(gt, same)) == []
     result = pixels(gt, other)
     assert codes(result) == ["map-palette"]
-    assert f"other.png: value 1 has the colour 0 128 0 here and 128 0 0 in {gt}" in result.findings[0].message
+    assert f"other.png: value 1 is colour 0 128 0 here, but 128 0 0 in {gt}" in result.findings[0].message
 
 
 def write_folders(folder: Path, pairs: dict[str, tuple[str, str]]) -> tuple[Path, Path]:

@@ -129,7 +129,7 @@ def test_the_matrix_has_ground_truth_in_rows_and_a_last_column_for_no_class() ->
 def test_maps_of_different_shape_or_kind_are_refused() -> None:
     with pytest.raises(UsageError, match="different shapes"):
         ConfusionCounts.from_maps(np.zeros((2, 3), dtype=int), np.zeros((3, 2), dtype=int))
-    with pytest.raises(UsageError, match="must hold integers, got float64"):
+    with pytest.raises(UsageError, match="must be integer arrays, got float64"):
         ConfusionCounts.from_maps(np.zeros((2, 3)), np.zeros((2, 3)))
 
 

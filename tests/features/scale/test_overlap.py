@@ -95,8 +95,8 @@ def test_an_image_may_be_called_by_the_end_of_its_name(aligned: Alignment) -> No
 @pytest.mark.parametrize(
     ("image", "indices", "message"),
     [
-        ("c.jpg", {}, r"no image is called 'c.jpg'. Did you mean"),
-        ("a.jpg", {}, r"2 images are called 'a.jpg': 'x/a.jpg', 'y/a.jpg'; give the whole name"),
+        ("c.jpg", {}, r"no image is named 'c.jpg'. Did you mean"),
+        ("a.jpg", {}, r"2 images are named 'a.jpg': 'x/a.jpg', 'y/a.jpg'. Use the full name"),
         ("x/a.jpg", {}, r"image 'x/a.jpg' has no predictions"),
         ("b.jpg", {"gt_index": 2}, r"image 'b.jpg' has 2 ground-truth boxes, 0 to 1; got 2"),
         ("b.jpg", {"pred_index": -1}, r"has 2 predictions, 0 to 1; got -1"),

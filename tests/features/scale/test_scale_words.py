@@ -58,17 +58,17 @@ def test_what_may_be_chance_or_rounds_to_nothing_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, "most is lost to localisation (0.30); an edge tolerance of 2 px wins back half of it"),
+        ({}, "most is lost to localisation (0.30); an edge tolerance of 2 px recovers half of it"),
         (
             {"explained_by": None},
-            "most is lost to localisation (0.30); no tolerance up to 2 px wins back half of it",
+            "most is lost to localisation (0.30); no edge tolerance up to 2 px recovers half of it",
         ),
         (
             {"misses": 0.4, "ap": 0.25},
-            "most is lost to misses (0.40); an edge tolerance of 2 px wins back half of what localisation costs (0.30)",
+            "most is lost to misses (0.40); an edge tolerance of 2 px recovers half of the loss to localisation (0.30)",
         ),
         ({"localisation": 0.0, "ap": 0.8}, "most is lost to misses (0.15)"),
-        ({"localisation": 0.001, "misses": 0.0, "false_positives": 0.002}, "nothing to speak of is lost"),
+        ({"localisation": 0.001, "misses": 0.0, "false_positives": 0.002}, "almost nothing is lost"),
         ({"ap": math.nan}, "no ground truth"),
     ],
     ids=["explained", "unexplained", "misses", "no localisation", "nothing", "undefined"],

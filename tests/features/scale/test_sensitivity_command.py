@@ -41,7 +41,7 @@ def test_the_report_says_in_words_what_pixels_explain(
 ) -> None:
     assert run(*pair, "--bins", "1", "--rounds", "1") == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "most is lost to localisation (0.50); an edge tolerance of 4 px wins back half of it" in shown
+    assert "most is lost to localisation (0.50); an edge tolerance of 4 px recovers half of it" in shown
     assert "seed=0" in shown
 
 
@@ -112,7 +112,7 @@ def test_a_kind_without_a_picture_says_so(pair: tuple[Path, Path], capsys: pytes
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--edges", "32,16"], "edges must be sides in pixels that ascend"),
+        (["--edges", "32,16"], "edges must be positive and ascending sides in pixels"),
         (["--bins", "0"], "bins must be a whole number >= 1, got 0"),
         (["--seed", "-1"], "'-1' is not a whole number"),
         (["--pixels", "1,x"], "'x' is not a number"),

@@ -54,5 +54,5 @@ def test_edges_that_do_not_ascend_are_refused() -> None:
     for edges in ([96, 32], [0, 32], [32, 32], [math.nan], [math.inf]):
         with pytest.raises(UsageError, match="ascend"):
             size_bins(edges)
-    with pytest.raises(UsageError, match="counted from 1"):
+    with pytest.raises(UsageError, match="must be at least 1"):
         equal_count_edges(np.ones(3), 0)

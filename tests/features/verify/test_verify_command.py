@@ -60,7 +60,7 @@ def test_other_predictions_are_named_with_what_they_change(pair: tuple[Path, Pat
     assert done.stderr.startswith(f"error[result-differs]: {path}: ")
     assert "first: " in done.stderr
     assert "signature.pred: was 'sha256:" in done.stderr
-    assert "The boxes of the predictions are others than those of the saved result." in done.stderr
+    assert "The boxes of the predictions have changed." in done.stderr
     document = json.loads(done.stdout)
     assert document["equal"] is False
     ap = next(one for one in document["differences"] if one["name"] == "metrics.AP")
@@ -84,7 +84,7 @@ def test_another_version_alone_is_a_warning_and_with_strict_an_error(pair: tuple
     edited(path, signature_fields=fields | {"v": "0.0.9"})
     done = run_here("verify", path, *pair)
     assert done.returncode == 0
-    assert done.stderr.startswith(f"warning[result-version]: {path}: was made by version 0.0.9, and this is ")
+    assert done.stderr.startswith(f"warning[result-version]: {path}: was made with version 0.0.9; this is version ")
     assert run_here("verify", path, *pair, "--strict").returncode == 3
 
 
