@@ -108,12 +108,17 @@ def columns_of(text: str) -> int:
 
 NEAR = 0.65  # share of letters in the same order: "dgo" and "dog" have 0.67, "bogus" and "boxes" 0.6
 
+LEAST_BEGINNING = 3  # letters that tell which longer word was meant
+
 
 def did_you_mean(word: str, known: Iterable[str], *, show: Callable[[str], str] = quoted_value) -> str:
-    """Return " Did you mean 'x'?" when a known word is close to `word`, else an empty text."""
+    """Return " Did you mean 'x'?" when a known word is close to `word` or begins with it, else an empty text."""
     import difflib
 
-    close = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=NEAR)
+    words = list(dict.fromkeys(known))
+    close = difflib.get_close_matches(word, words, n=3, cutoff=NEAR)
+    if not close and len(word) >= LEAST_BEGINNING:
+        close = [known_word for known_word in words if known_word.startswith(word)][:3]
     return f" Did you mean {' or '.join(map(show, close))}?" if close else ""
 
 

@@ -89,10 +89,14 @@ def _write_protocols(formatter: click.HelpFormatter) -> None:
 
 
 def _write_findings(formatter: click.HelpFormatter) -> None:
+    # What stands on the page before its first code, without the title.
+    introduction = _page().partition("\n## ")[0].partition("\n")[2]
+    formatter.write(_laid_out(introduction, formatter.width) + "\n")
+    formatter.write_paragraph()
     formatter.write_text("'jaccard-eval help CODE' explains a finding: what it means, how it happens, how to fix it.")
     for title, codes in (("Stop the run unless allowed", STOPS), ("All others", sorted(CODES.difference(STOPS)))):
         with formatter.section(title):
-            formatter.write(_filled("  ".join(codes), formatter.width, indent="  ") + "\n")
+            formatter.write(_filled("  ".join(codes), formatter.width, "  ", "  ") + "\n")
 
 
 @dataclass(frozen=True)
@@ -113,23 +117,39 @@ TOPICS = {
 
 
 def finding_page(name: str, *, width: int) -> str:
-    """Return the section of a finding, wrapped but for lists, tables and messages, which stay as they are."""
-    page = next((path for path in PAGES if path.exists()), PAGES[0]).read_text(encoding="utf-8")
-    section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0].strip()
-    paragraphs = [name]
-    for paragraph in re.split(r"\n{2,}", section):
+    """Return the section of a finding, wrapped but for tables and messages, which stay as they are."""
+    section = _page().partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    return f"{name}\n\n{_laid_out(section, width)}"
+
+
+def _page() -> str:
+    return next((path for path in PAGES if path.exists()), PAGES[0]).read_text(encoding="utf-8")
+
+
+def _laid_out(markdown: str, width: int) -> str:
+    """Wrap paragraphs and items of lists, and indent messages without their fences."""
+    paragraphs = []
+    for paragraph in re.split(r"\n{2,}", markdown.strip("\n")):
         if paragraph.startswith("```"):
             message = re.sub(r"^```\w*\n?", "", paragraph, flags=re.MULTILINE).rstrip()
             paragraphs.append(textwrap.indent(message, "    "))
-        elif paragraph.lstrip().startswith(("* ", "- ", "|")):
+        elif paragraph.startswith("|"):
             paragraphs.append(paragraph)
         else:
-            paragraphs.append(_filled(paragraph, width))
+            items = re.split(r"\n(?=\s*[*-] )", paragraph)
+            paragraphs.append("\n".join(_item(item, width) for item in items))
     return "\n\n".join(paragraphs)
 
 
-def _filled(text: str, width: int, indent: str = "") -> str:
+def _item(text: str, width: int) -> str:
+    """Wrap a paragraph, or an item of a list below its mark."""
+    found = re.match(r"(\s*)([*-] )?", text)
+    indent, mark = (found[1], found[2] or "") if found else ("", "")
+    return _filled(" ".join(text.split()), width, indent, indent + " " * len(mark))
+
+
+def _filled(text: str, width: int, first: str = "", rest: str = "") -> str:
     """Wrap at blanks only: codes and options stay whole."""
     return textwrap.fill(
-        text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )

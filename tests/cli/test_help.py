@@ -105,6 +105,7 @@ def test_every_finding_is_explained_from_the_page_of_findings(shown: Shown) -> N
         ("exit-code", "no help on 'exit-code'. Did you mean 'exit-codes'?"),
         ("box-encodng", "Did you mean 'box-encoding'"),
         ("evalaute", "Did you mean 'evaluate'?"),
+        ("exit", "Did you mean 'exit-codes'?"),
         ("zzz", "Topics: outputs, "),
     ],
 )
@@ -122,6 +123,7 @@ def test_an_unknown_topic_is_refused_with_those_that_are_near(
         ("--protocl", "No such option '--protocl'. Did you mean --protocol?"),
         ("--per-clas", "No such option '--per-clas'. Did you mean --per-class?"),
         ("--classs", "Did you mean --classes"),
+        ("--fail", "Did you mean --fail-under or --fail-over or --fail-drop?"),
         ("-z", "No such option '-z'."),
     ],
 )

@@ -148,8 +148,8 @@ COMMAND = SectionedCommand(
     group="Evaluate",
     callback=compare,
     help="Compare predictions with a baseline on the same ground truth, and say whether they are better.\n\n"
-    "GT and the predictions A, B, ... are files or folders of any format; A is the baseline. Runs saved by 'evaluate'"
-    " (.npz, or .json with the .npz next to it) need no GT. CSV output has a row per ground-truth box that changed.",
+    "GT and predictions A, B, ... are files or folders of any format; A is the baseline. Runs saved by 'evaluate'"
+    " (.npz, or .json next to it) need no GT.",
     short_help="Compare predictions: metrics, significance, and box by box.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
@@ -168,7 +168,7 @@ COMMAND = SectionedCommand(
             "--score",
             **SCORE,
             basic=True,
-            help="Compare detections with at least this score (default: those at each one's best F1).",
+            help="Score threshold (default: the best F1 of each).",
         ),
         _option(
             "--box-iou",
