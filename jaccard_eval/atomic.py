@@ -12,6 +12,7 @@ from pathlib import Path
 
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.findings import as_given, is_address, reason_of
+from jaccard_eval.progress import tracked
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 _TEMPORARY_PREFIX = ".jaccard-eval-"
@@ -58,7 +59,7 @@ def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
         cleanup.callback(shutil.rmtree, scratch, ignore_errors=True)
         new, old = scratch / "new", scratch / "old"
         new.mkdir(_NEW_FOLDER_MODE)
-        for name, data in files.items():
+        for name, data in tracked(files.items(), "files"):
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             (new / name).write_bytes(data)
         _swap(new, target, old)

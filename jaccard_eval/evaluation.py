@@ -37,6 +37,7 @@ from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Wher
 from jaccard_eval.formats import read_dataset
 from jaccard_eval.metrics.detection import match_sides, summary_refs
 from jaccard_eval.options import EvaluateOptions, ReadOptions, SideOptions, to_document
+from jaccard_eval.progress import Stage, staged
 
 if TYPE_CHECKING:
     Source = str | os.PathLike[str] | Dataset | BoxTable
@@ -296,6 +297,7 @@ def _raise_errors(findings: Sequence[Finding]) -> None:
         )
 
 
+@staged("aligning")
 def align_datasets(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
     """Align, with the map of classes that the boxes speak for where it is asked for.
 
@@ -357,6 +359,7 @@ def _without_rivals(pred: Dataset, iou: float) -> Dataset:
     return replace(pred, boxes=boxes, ignored={**pred.ignored, "nms": len(pred.boxes) - len(boxes)})
 
 
+@staged("finding duplicates")
 def _without_repeats(side: Dataset) -> Dataset:
     """Keep the first of rows that are equal in every column, the others counted."""
     repeated = repeats_of(side).rows
@@ -416,6 +419,9 @@ def evaluate_inputs(
     stopping = options if _may_stop(gt, pred) else None
     findings = (*sides.findings, *audit(sides.gt, sides.pred, aligned, metrics, sides.hashes, options=stopping))
     _raise_errors(findings)
+    with Stage("measuring"):
+        summary = {str(ref): metrics.value(ref) for ref in summary_refs(protocol)}
+        per_class = metrics.per_class()
     result = EvaluationResult(
         protocol=protocol,
         signature=sides.sign(protocol, *choices, version=version),
@@ -423,8 +429,8 @@ def evaluate_inputs(
         gt=gt_summary,
         pred=pred_summary,
         correspondence=aligned.correspondence,
-        metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
-        per_class=metrics.per_class(),
+        metrics=summary,
+        per_class=per_class,
         findings=findings,
         measured=metrics,
         boxes=(aligned.gt, aligned.pred),

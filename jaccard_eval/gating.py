@@ -26,6 +26,7 @@ from jaccard_eval.features.pixels.result import PixelsResult
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings, is_address
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.options import Bootstrap
+from jaccard_eval.progress import staged
 from jaccard_eval.reading.files import is_there
 from jaccard_eval.runs import (
     invalid_document,
@@ -99,6 +100,7 @@ class Gating:
         repeated = any(finding.code == DUPLICATES for finding in table.findings)
         return verdicts if repeated else find_ties(verdicts, self.gates, table.measured)
 
+    @staged("judging gates")
     def apply(self, result: Judged) -> Judged:
         """Return a result with its verdicts, and what makes these doubtful among its findings."""
         verdicts: tuple[GateVerdict, ...] = self.judge(*_opened(result, self.gates))
@@ -137,6 +139,7 @@ def judge_result(
     return gating.judge(*_opened(result, gates))
 
 
+@staged("judging gates")
 def gate_saved(path: Path, gating: Gating, *, baseline: str | None, version: str) -> GateResult:
     """Judge a saved result again; `baseline` is its name for the report."""
     run, table = _opened(path, gating.gates)

@@ -26,6 +26,7 @@ from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.matching.order import detection_rows
 from jaccard_eval.metrics.detection import DetectionMetrics, summary_refs
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
+from jaccard_eval.progress import Stage
 from jaccard_eval.reading.files import decode, head, is_folder, is_there, open_regular, read_text
 from jaccard_eval.reading.json import is_finite, is_number, parse_json
 from jaccard_eval.reading.npz import load_archive
@@ -189,6 +190,11 @@ def _require_sound(path: Path, document: Any) -> None:
 
 def load_run(path: Path) -> EvaluationResult:
     """Read an evaluation with its match table; metrics are computed from the table again."""
+    with Stage(f"reading {path}"):
+        return _load_run(path)
+
+
+def _load_run(path: Path) -> EvaluationResult:
     arrays = load_archive(path, FindingLog()).arrays
     if DOCUMENT not in arrays:
         raise invalid_document(path, "is an archive of arrays, and no saved run", RUN_FIX)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.ci import announce
 from jaccard_eval.cli.inputs import refuse_overwriting
+from jaccard_eval.progress import Stage
 
 if TYPE_CHECKING:
     from jaccard_eval.cli.parse import RunOptions
@@ -55,7 +56,10 @@ def deliver(
         from jaccard_eval.report.write import write_outputs
 
         # All are rendered before the first is written: what cannot be rendered leaves every file as it was.
-        write_outputs([(output, output.reporter.render(result, shape)) for output in outputs])
+        with Stage("writing"):
+            rendered = [(output, output.reporter.render(result, shape)) for output in outputs]
+            with streams.line_erased():  # an output may be the terminal itself
+                write_outputs(rendered)
     announce(shown or result, options)
     if options.as_json:
         from jaccard_eval.report.outputs.json_ import render

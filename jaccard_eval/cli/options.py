@@ -29,6 +29,7 @@ from jaccard_eval.cli.parse import (
     parsed_by,
     read_settings,
 )
+from jaccard_eval.cli.progress import CHOICES, shown_progress
 from jaccard_eval.data.known_protocols import RULES
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.findings import CODES
@@ -142,7 +143,8 @@ class SectionedCommand(ListedCommand):
         if options.verbose and options.quiet:
             raise click.UsageError("--verbose and --quiet exclude each other; give one of them", ctx)
         try:
-            return ctx.invoke(function, options, **own)
+            with shown_progress(options):
+                return ctx.invoke(function, options, **own)
         except JaccardEvalError as error:
             announce_failure(error, options)
             raise
@@ -413,6 +415,12 @@ CLASS_OPTIONS: list[click.Parameter] = [
 ]
 
 QUIET = _show("-q", "--quiet", is_flag=True, basic=True, help="Print only the last line; hide notes.")
+PROGRESS = _show(
+    "--progress",
+    type=OneOf(CHOICES),
+    default="auto",
+    help="Show progress on standard error. auto: on a terminal, after half a second; elsewhere stages of over 10 s.",
+)
 
 OUTPUT_OPTIONS: list[click.Parameter] = [
     _show(
@@ -435,6 +443,7 @@ OUTPUT_OPTIONS: list[click.Parameter] = [
     ),
     _show("-v", "--verbose", is_flag=True, basic=True, help="Print details and the full signature."),
     QUIET,
+    PROGRESS,
 ]
 
 FINDING_OPTIONS: list[click.Parameter] = [

@@ -95,6 +95,7 @@ class RunOptions(SideOptions):
 
     verbose: bool = False
     quiet: bool = False
+    progress: str = "auto"
 
     strict: bool = False
 

@@ -43,17 +43,22 @@ def run_process(argv: Sequence[str], stop: Callable[[int, FrameType | None], obj
     `stop` ends the process at once, for a signal during an import.
     """
 
+    def end(number: int, frame: FrameType | None) -> None:
+        # Whoever is drawing has a moment to finish, and none to begin again.
+        with streams.line_erased(patience=0.2):
+            stop(number, frame)
+
     def on_signal(number: int, frame: FrameType | None) -> None:
         caller, is_running = frame, False
         while caller is not None:
             # NumPy prints a traceback then, or makes an ImportError of an interrupt. No module is loaded while
             # temporary files wait for their names, so that none is left behind.
             if caller.f_code.co_filename.startswith(_IMPORTER):
-                stop(number, frame)
+                end(number, frame)
             is_running = is_running or caller.f_code is run.__code__
             caller = caller.f_back
         if not is_running:  # before the run and after it nobody would catch the exception
-            stop(number, frame)
+            end(number, frame)
         _received.append(number)  # because a library may turn the exception into one of its own
         raise _Interrupt
 

@@ -7,6 +7,7 @@ import io
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
@@ -16,6 +17,7 @@ from jaccard_eval.findings import reason_of
 
 DEFAULT_WIDTH = 80  # columns, where there is no terminal
 NARROWEST = 40  # columns that messages are wrapped at; a narrower terminal breaks lines itself
+_ERASE_REST = "\x1b[K"  # from the cursor to the end of the line (ECMA-48)
 NARROWEST_HELP, WIDEST_HELP = 50, 98  # columns, as click chooses them for lines of at most 100
 
 
@@ -32,14 +34,14 @@ def prepare() -> None:
 
 def write_result(text: str) -> None:
     """Write to standard output: a BrokenPipeError when nobody reads any more, a MachineError when it cannot be."""
-    with _explained():
+    with _explained(), line_erased():
         sys.stdout.write(_inert(text))
-    flush_result()
+        sys.stdout.flush()
 
 
 def flush_result() -> None:
     """Bring everything written to standard output on its way; see `write_result` for the errors."""
-    with _explained():
+    with _explained(), line_erased():
         sys.stdout.flush()
 
 
@@ -51,10 +53,48 @@ def say(text: str) -> None:
 def command(line: str) -> None:
     """Write a line that is meant for the machine that runs this step; otherwise as `say`."""
     try:
-        sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
+        with line_erased():
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
     except OSError:
         discard()
+
+
+_line = threading.RLock()  # held by whoever writes to the terminal, so that a line is never drawn amid other text
+_drawn = ""  # the line that stands there
+
+
+def draw_line(text: str, *, unless: threading.Event) -> None:
+    """Draw a line on the terminal behind standard error, in place of the one before; whatever is written erases it."""
+    global _drawn  # noqa: PLW0603 - there is one terminal
+    with _line, contextlib.suppress(OSError, ValueError):
+        if unless.is_set() or text == _drawn:
+            return
+        descriptor = sys.stderr.fileno()
+        # In the background it would stand in the lines of the shell. A terminal that is not the process's own may not
+        # be asked, and is nobody else's either.
+        with contextlib.suppress(OSError, AttributeError):
+            if os.tcgetpgrp(descriptor) != os.getpgrp():
+                return
+        # Past the buffers: nothing waits in them, and a signal's handler may write as well.
+        os.write(descriptor, f"\r{text}{_ERASE_REST}".encode(sys.stderr.encoding, "replace"))
+        _drawn = text
+
+
+@contextlib.contextmanager
+def line_erased(patience: float = -1) -> Iterator[None]:
+    """Erase the line that is drawn, if any, and let none be drawn meanwhile; wait for whoever draws `patience` s."""
+    global _drawn  # noqa: PLW0603
+    is_held = _line.acquire(timeout=patience)
+    try:
+        if _drawn:
+            _drawn = ""
+            with contextlib.suppress(OSError):
+                os.write(sys.stderr.fileno(), f"\r{_ERASE_REST}".encode())
+        yield
+    finally:
+        if is_held:
+            _line.release()
 
 
 def discard() -> None:
@@ -105,11 +145,19 @@ def _columns() -> int:
 
 def message_width() -> int | None:
     """Columns of the terminal behind the standard error; None where there is none, so that lines stay whole."""
-    try:
-        columns = os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else 0
-    except (OSError, ValueError):
-        return None
-    return max(columns, NARROWEST) if columns else None
+    return max(columns, NARROWEST) if (columns := _error_columns()) else None
+
+
+def line_width() -> int:
+    """Columns that a line on the terminal behind the standard error may take."""
+    # Not the last one, where some terminals break the line at once.
+    return (_error_columns() or DEFAULT_WIDTH) - 1
+
+
+def _error_columns() -> int:
+    with contextlib.suppress(OSError, ValueError):
+        return os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else 0
+    return 0
 
 
 def end_in_one_place() -> bool:

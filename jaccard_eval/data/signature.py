@@ -11,6 +11,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoxTable, Words
 from jaccard_eval.data.imagekeys import bare_names
 from jaccard_eval.data.protocol import BOXES, Protocol
+from jaccard_eval.progress import staged
 
 # Hexadecimal digits shown: 64 bits.
 FINGERPRINT_DIGITS = 16
@@ -20,6 +21,7 @@ BESIDE_METRICS = ("score", "bootstrap", "slices")
 RULES_DIGITS = 8
 
 
+@staged("fingerprinting")
 def row_hashes(boxes: BoxTable, image_names: Sequence[str], class_names: Sequence[str]) -> Words:
     """Hash each row (image, class, flags, box, score, area, shape) to 64 bits, (n,); equal rows have equal hashes."""
     # Images and classes without boxes leave no trace, as not every format lists them.

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.progress import Stage
 from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None
     from jaccard_eval.reading.files import refusals_explained
 
     path = Path(path)
-    with refusals_explained(path):
+    with Stage(f"reading {path}"), refusals_explained(path):
         found, name = (path, format_name) if format_name else find_input(path)
         draft = Draft(str(found), name, options)
         if found != path:
@@ -218,7 +219,8 @@ def write_dataset(
         findings.note("write-origin", Where(str(path), field="box"), detail, fix=fix)
     # Text labels in pixels stay so in their own format: what the format prescribes needs the sizes of the images.
     write = getattr(writer, "write_as_read", writer.write) if format_name is None else writer.write
-    write(dataset, Path(path), findings)
+    with Stage(f"writing {path}"):
+        write(dataset, Path(path), findings)
     return findings.findings()
 
 

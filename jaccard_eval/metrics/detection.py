@@ -22,6 +22,7 @@ from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.averages import Averages, Axes
 from jaccard_eval.metrics.counts import operating_point, point_value
 from jaccard_eval.metrics.curves import Curves
+from jaccard_eval.progress import staged
 from jaccard_eval.similarity import KINDS
 from jaccard_eval.text import quoted_value
 
@@ -187,6 +188,7 @@ def _threshold_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     return (MetricRef(name="AP"), *(MetricRef(name="AP", iou=iou) for iou in shown))
 
 
+@staged("matching")
 def match_sides(sides: Sides, protocol: Protocol) -> DetectionMetrics:
     """Match two sides, and return the metrics; refuse data without the sizes or shapes that the protocol needs."""
     aligned, findings = sides.aligned, FindingLog()

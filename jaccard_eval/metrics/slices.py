@@ -14,6 +14,7 @@ from jaccard_eval.data.protocol import USUAL_IOU, Protocol
 from jaccard_eval.data.result import Measured, SliceRow
 from jaccard_eval.errors import UsageError
 from jaccard_eval.options import Slice
+from jaccard_eval.progress import tracked
 from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def measure_slices(
     require_names(slices)
     refs = slice_refs(protocol)
     rows = []
-    for images in slices:
+    for images in tracked(slices, "measuring slices"):
         chosen = chosen_images(images, measured.image_names)
         part = measured.restrict(chosen)
         found = {} if intervals is None else intervals(part, refs)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where, as_given, is_address, reason_of
+from jaccard_eval.progress import Stage, tracked
 from jaccard_eval.text import did_you_mean, printable, quoted_value
 
 Contents = TypeVar("Contents")
@@ -224,7 +225,7 @@ def read_each(
 ) -> Iterator[tuple[str, Path, Contents]]:
     """Yield key, path and contents of each file; those that cannot be read are errors, all in one pass."""
     failures: list[DataError] = []
-    for key, path in files.items():
+    for key, path in tracked(files.items(), "files"):
         try:
             contents = read(path)
         except DataError as error:
@@ -335,22 +336,24 @@ def list_tree(root: Path, findings: FindingLog) -> list[str]:
     files: list[str] = []
     seen: set[tuple[int, int]] = set()
     pending = [""]
-    while pending:
-        prefix = pending.pop()
-        try:
-            status = (root / prefix).stat()
-            # By identity, not by path: links in a circle have ever new paths.
-            if (status.st_dev, status.st_ino) in seen:
+    with Stage("listing files") as stage:
+        while pending:
+            prefix = pending.pop()
+            try:
+                status = (root / prefix).stat()
+                # By identity, not by path: links in a circle have ever new paths.
+                if (status.st_dev, status.st_ino) in seen:
+                    continue
+                seen.add((status.st_dev, status.st_ino))
+                folders, names = list_folder(root / prefix)
+            except OSError as error:
+                findings.error("folder-unreadable", Where(str(root / prefix)), f"cannot be listed: {reason_of(error)}")
                 continue
-            seen.add((status.st_dev, status.st_ino))
-            folders, names = list_folder(root / prefix)
-        except OSError as error:
-            findings.error("folder-unreadable", Where(str(root / prefix)), f"cannot be listed: {reason_of(error)}")
-            continue
-        pending += [f"{prefix}{name}/" for name in folders]
-        files += [f"{prefix}{name}" for name in names]
-        if len(files) + len(pending) > MAX_ENTRIES:
-            raise _too_large(root, f"holds more than {MAX_ENTRIES:,} files and folders")
+            pending += [f"{prefix}{name}/" for name in folders]
+            files += [f"{prefix}{name}" for name in names]
+            if len(files) + len(pending) > MAX_ENTRIES:
+                raise _too_large(root, f"holds more than {MAX_ENTRIES:,} files and folders")
+            stage.advance(len(names))
     return sorted(files)
 
 

@@ -89,7 +89,7 @@ def test_a_process_wraps_at_the_width_of_its_terminal(tmp_path: Path) -> None:
     import termios
 
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
-    argv = command("evaluate", *write_pair(tmp_path, warned=True))
+    argv = command("evaluate", *write_pair(tmp_path, warned=True), "--progress", "never")
     subprocess.run(argv, env=environment(), stdout=subprocess.DEVNULL, stderr=theirs, check=True, timeout=60)
     os.close(theirs)
     lines = os.read(ours, 65536).decode().splitlines()

@@ -15,6 +15,7 @@ from jaccard_eval.cli.options import (
     INPUT_OPTIONS,
     PAIR_OPTIONS,
     PATH,
+    PROGRESS,
     QUIET,
     SectionedCommand,
     completed_from,
@@ -143,6 +144,7 @@ COMMAND = SectionedCommand(
         _option("--force", is_flag=True, basic=True, help="Overwrite; a folder only if all its files are rewritten."),
         _option("--json", "as_json", is_flag=True, basic=True, help="Print only the JSON document."),
         QUIET,
+        PROGRESS,
         section(INPUT)(
             "--role",
             type=OneOf(ROLES),

@@ -14,6 +14,7 @@ from jaccard_eval.cli.options import (
     INPUT_OPTIONS,
     NUMBER,
     PATH,
+    PROGRESS,
     SectionedCommand,
     removed_option,
     section,
@@ -134,6 +135,7 @@ COMMAND = SectionedCommand(
         _show("--force", is_flag=True, basic=True, help="Overwrite; a folder only if all its files are rewritten."),
         _show("--json", "as_json", is_flag=True, basic=True, help="Print only the JSON document."),
         _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colour the report."),
+        PROGRESS,
         *FINDING_OPTIONS,
     ],
 )

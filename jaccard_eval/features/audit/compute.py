@@ -28,6 +28,7 @@ from jaccard_eval.features.audit.scores import check_scores, check_ties
 from jaccard_eval.findings import Finding, FindingLog
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import SideOptions
+from jaccard_eval.progress import staged
 
 Check = Callable[[AuditContext, FindingLog], None]
 
@@ -49,6 +50,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
+@staged("checking")
 def audit(
     gt: Dataset,
     pred: Dataset,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_sett
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import measure_slices, slice_digest
 from jaccard_eval.options import BY_FOLDER, Bootstrap, Slice
+from jaccard_eval.progress import Stage
 from jaccard_eval.reading.files import read_lines
 from jaccard_eval.text import pluralise, quoted_value
 
@@ -96,17 +98,26 @@ def resample_alike(
         raise UsageError(
             f"cannot pair resamples: {pluralise(len(odd), 'image')} not in all runs, such as {quoted_value(odd[0])}"
         )
-    if settings.group_by is None:
-        # The first run's order is drawn from for all: each may list the images in another one.
-        return [resample(metrics, settings, refs=refs, order=names, run=run) for metrics in runs]
-    # Frames of a video are alike: drawn one by one, they would pretend to be that many independent images.
-    group = dict(zip(names, image_groups(names, settings.group_by), strict=True))
-    return [
-        resample(
-            metrics, settings, refs=refs, groups=[group[name] for name in metrics.image_names], unit="group", run=run
-        )
-        for metrics in runs
-    ]
+    group: Mapping[str, str] = {}
+    if settings.group_by is not None:
+        # Frames of a video are alike: drawn one by one, they would pretend to be that many independent images.
+        group = dict(zip(names, image_groups(names, settings.group_by), strict=True))
+    # One stage for all runs: a share that starts over for each would say little.
+    with Stage("resampling", settings.n_resamples * len(runs)) as stage:
+
+        def advancing(task: Callable[[Any], Any], weights: Iterable[Any]) -> Iterator[Any]:
+            for values in run(task, weights):
+                stage.advance()
+                yield values
+
+        if settings.group_by is None:
+            # The first run's order is drawn from for all: each may list the images in another one.
+            return [resample(metrics, settings, refs=refs, order=names, run=advancing) for metrics in runs]
+        groups = ([group[name] for name in metrics.image_names] for metrics in runs)
+        return [
+            resample(metrics, settings, refs=refs, groups=drawn, unit="group", run=advancing)
+            for metrics, drawn in zip(runs, groups, strict=True)
+        ]
 
 
 def count_units(names: Sequence[str], settings: Bootstrap) -> int:

@@ -21,6 +21,7 @@ from jaccard_eval.findings import Finding, FindingLog, Severity, Where
 from jaccard_eval.metrics.detection import detection_metrics
 from jaccard_eval.metrics.slices import part_of, slice_refs
 from jaccard_eval.options import BEST_F1, Bootstrap, Slice
+from jaccard_eval.progress import tracked
 from jaccard_eval.text import quoted_value
 
 PER_RUN_FIELDS = ("pred", "class_map", "v", *BESIDE_METRICS)  # of a signature: each of the predictions has its own
@@ -176,7 +177,7 @@ def _with_noise(
     ]
     parts = [list(beside.slices) for beside in others]
     n_units = []
-    for i, images in enumerate(slices):
+    for i, images in enumerate(tracked(slices, "resampling slices")):
         restricted = [part_of(metrics, images) for metrics in runs]
         n_units.append(count_units(restricted[0].image_names, settings))
         # A slice draws from its own images. One image, or one group, leaves nothing to draw.

@@ -32,6 +32,7 @@ from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.metrics.slices import measure_slices
 from jaccard_eval.options import BEST_F1, Slice
+from jaccard_eval.progress import staged
 from jaccard_eval.text import quoted_value
 
 MOVED_IOU = 0.05  # least change of IoU that is a move: one step of COCO's thresholds
@@ -195,6 +196,7 @@ def contender(result: EvaluationResult, threshold: int, score: float | str, name
     return Contender(path=result.pred.path, fingerprint=result.pred.fingerprint, score=least, name=name)
 
 
+@staged("comparing")
 def versus(
     baseline: EvaluationResult,
     other: EvaluationResult,

@@ -25,6 +25,7 @@ from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.calibration import calibration
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.progress import staged
 
 
 def confusion_matrix(
@@ -287,6 +288,7 @@ def _error_type(name: str, gain: float, by_class: IntArray) -> ErrorType:
     return ErrorType(name=name, count=int(by_class.sum()), gain=gain, by_class=tuple(by_class.tolist()))
 
 
+@staged("finding errors")
 def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score: float | str | None) -> ErrorReport:
     """Say what kinds of errors an evaluation has, over all sizes, at IoU .5 or else its lowest threshold.
 

@@ -25,6 +25,7 @@ from jaccard_eval.matching.order import IntArray, detection_rows, group_ranks
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
+from jaccard_eval.progress import staged, tracked
 from jaccard_eval.text import quoted_value
 
 SPARE = 3  # fixes that are looked at for each that is named: under a cap, some turn out to give nothing
@@ -441,6 +442,7 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
     )
 
 
+@staged("finding fixes")
 def _fixes(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricRef, boxes: int) -> tuple[Fix, ...]:
     label = metrics.axes.label(ref)
     if ref.name == "AP":
@@ -462,7 +464,7 @@ def _fixes(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricR
         def gain(fix: Fix) -> float:
             return _fixed_value(sides, rules, (fix,), ref) - before
 
-    priced = (replace(fix, gain=gain(fix)) for fix in named)
+    priced = (replace(fix, gain=gain(fix)) for fix in tracked(named, "measuring"))
     # Under a cap, what is added may take another's place, and give nothing.
     chosen = islice((fix for fix in priced if fix.gain > 0), boxes)
     return tuple(sorted(chosen, key=lambda fix: -fix.gain))

@@ -29,6 +29,7 @@ from jaccard_eval.features.inspect.result import (
 from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.progress import staged
 
 MAX_DECIMALS = 6
 DECIMALS_ROWS = 10_000  # rows looked at to count decimals
@@ -194,6 +195,7 @@ def describe_pair(aligned: Alignment, protocol: Protocol) -> Pairing:
     )
 
 
+@staged("inspecting")
 def inspect_sides(
     gt: Dataset | None,
     pred: Dataset | None,

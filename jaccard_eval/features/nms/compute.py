@@ -13,6 +13,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.features.nms.result import ClassCounts, SuppressionResult
 from jaccard_eval.matching.candidates import expand
 from jaccard_eval.matching.order import Blocks, IntArray, descending_order, stable_order
+from jaccard_eval.progress import staged
 from jaccard_eval.similarity.boxes import Corners, covering_pairs, overlapping_pairs
 from jaccard_eval.similarity.encoding import edges_of, encode, four_numbers
 from jaccard_eval.similarity.nms import Rivals, clusters, decay_scores, keep_unrivalled, weighted_means
@@ -74,6 +75,7 @@ class Outcome:
     moved: BoolArray
 
 
+@staged("suppressing")
 def suppress(boxes: BoxTable, rule: Suppression, *, class_agnostic: bool = False) -> BoxTable:
     """Return the boxes that suppression leaves, in the order of the table."""
     if boxes.score is None:

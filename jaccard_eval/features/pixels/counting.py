@@ -17,6 +17,7 @@ from jaccard_eval.data.signature import FINGERPRINT_DIGITS
 from jaccard_eval.features.pixels.compute import NO_CLASS, ConfusionCounts, pixel_metrics
 from jaccard_eval.features.pixels.result import MapsSummary, PixelProtocol, PixelsResult
 from jaccard_eval.findings import DataError, Example, Finding, FindingLog, Severity, Where
+from jaccard_eval.progress import tracked
 from jaccard_eval.reading.labelmaps.colors import ColorTable, color_text
 from jaccard_eval.reading.labelmaps.images import EncodedImage, LabelImage
 from jaccard_eval.reading.labelmaps.pairs import MapPair, pair_maps
@@ -335,8 +336,9 @@ def count_label_maps(
     findings = FindingLog()
     pairing = pair_maps(gt, pred, list_file, findings)
     tally = Tally()
-    for counted in run(partial(count_pair, protocol=protocol, colors=colors), pairing.pairs):
-        tally.add(counted)
+    done = run(partial(count_pair, protocol=protocol, colors=colors), pairing.pairs)
+    for pair in tracked(done, "counting pixels", len(pairing.pairs)):
+        tally.add(pair)
     tally.report_to(findings)
     findings.raise_errors()
     return CountedMaps(

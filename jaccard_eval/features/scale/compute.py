@@ -37,6 +37,7 @@ from jaccard_eval.findings import DataError, Where
 from jaccard_eval.matching.matchtable import MatchTable, any_flag, match_boxes
 from jaccard_eval.metrics.curves import required_hits
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.progress import staged, tracked
 from jaccard_eval.similarity import Similarity
 from jaccard_eval.similarity.boxes import CLOSENESS, closeness
 
@@ -133,6 +134,7 @@ class SizedSides:
             class_names=tuple(aligned.class_names),
         )
 
+    @staged("matching")
     def measure(
         self, pred: BoxTable | None = None, *, thresholds: Sequence[float] = (), similarity: Similarity | None = None
     ) -> DetectionMetrics:
@@ -212,7 +214,7 @@ def noise_ceiling(sized: SizedSides, sigmas: Sequence[float], n_rounds: int, rng
     truth = sized.gt.take(rows[np.lexsort((h, w, y, x, sized.gt.label[rows], sized.gt.image[rows]))])
     corners = np.concatenate((truth.xywh[:, :2], truth.xywh[:, :2] + truth.xywh[:, 2:]), axis=1)
     ceiling = np.full((len(sigmas), n_rounds, len(sized.protocol.areas)), np.nan)
-    for round_ in range(n_rounds):
+    for round_ in tracked(range(n_rounds), "adding noise"):
         # Drawn once per round, so that all sigmas share their draws. Scores are random: a detector that finds every
         # object cannot know which annotation is off.
         error, score = rng.standard_normal((len(truth), 4)), rng.random(len(truth))

@@ -18,6 +18,7 @@ from jaccard_eval.findings import Finding, FindingLog, Severity, Where
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import chosen_images, slice_digest
 from jaccard_eval.options import Slice
+from jaccard_eval.progress import staged
 from jaccard_eval.text import quoted_value
 
 _SIDES = (("gt", "the ground truth"), ("pred", "the predictions"))
@@ -26,6 +27,7 @@ _VERSION = re.compile(r"\|v=[^|]*")
 _CELLS = ("value", "n", "reason")  # of what a gate was judged by
 
 
+@staged("comparing")
 def compare_again(
     path: str,
     document: Mapping[str, Any],

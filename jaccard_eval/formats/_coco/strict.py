@@ -20,6 +20,7 @@ from msgspec import UNSET, UnsetType
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import Where
+from jaccard_eval.progress import BYTES, Stage
 from jaccard_eval.reading.json import count_quotes, may_repeat_keys, record_keys
 from jaccard_eval.reading.rawboxes import Keys
 
@@ -302,12 +303,14 @@ def _pieces(data: bytes) -> Iterator[bytes]:
     start, end = 1, data.rfind(b"]")
     if data[end + 1 :].strip(_JSON_BLANKS):
         raise msgspec.DecodeError("trailing characters")
-    # A piece that begins at the end itself follows a comma: it is empty, which its reader refuses.
-    while start <= end:
-        cut = data.find(b"},", min(start + _PIECE_BYTES, end), end)
-        stop = end if cut < 0 else cut + 1
-        yield b"".join((b"[", content[start:stop], b"]"))
-        start = stop + 1
+    with Stage("decoding", max(end, 0), unit=BYTES) as stage:
+        # A piece that begins at the end itself follows a comma: it is empty, which its reader refuses.
+        while start <= end:
+            cut = data.find(b"},", min(start + _PIECE_BYTES, end), end)
+            stop = end if cut < 0 else cut + 1
+            yield b"".join((b"[", content[start:stop], b"]"))
+            stage.advance(stop + 1 - start)
+            start = stop + 1
 
 
 def decode_results(data: bytes, *, scores_optional: bool) -> tuple[Content[ResultRecord], ResultColumns] | None:

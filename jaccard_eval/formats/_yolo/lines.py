@@ -16,6 +16,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.formats._yolo.sources import SEPARATED_LINE
+from jaccard_eval.progress import tracked
 from jaccard_eval.reading.files import decode, read_bytes, record_failures
 
 IntArray = npt.NDArray[np.int64]
@@ -92,7 +93,7 @@ def _batches(paths: Sequence[Path], failures: list[DataError]) -> Iterator[list[
     """Yield rows and contents of the files in batches of limited size."""
     batch: list[tuple[int, bytes]] = []
     n_bytes = 0
-    for row, path in enumerate(paths):
+    for row, path in enumerate(tracked(paths, "files")):
         try:
             data = read_bytes(path, empty_ok=True)
             # Nearly all labels are ASCII, which needs no decoding to be known for UTF-8.

@@ -16,6 +16,7 @@ import numpy as np
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import require
 from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.progress import tracked
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import SPLIT_NAMES, choose_split, list_tree, split_of
@@ -270,7 +271,7 @@ def _of_split(path: Path, parts: list[Part], draft: Draft) -> list[Part]:
 def read_tables(path: Path, suffixes: Collection[str], draft: Draft) -> None:
     """Add the boxes of a file, or of all files of a folder, to the draft."""
     parts = find_parts(path, suffixes, draft)
-    contents = [_read_part(part, draft) for part in parts]
+    contents = [_read_part(part, draft) for part in tracked(parts, "files")]
     draft.findings.raise_errors()
     table = _merged(parts, contents, draft)
     draft.findings.raise_errors()

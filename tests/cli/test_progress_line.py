@@ -1,0 +1,341 @@
+"""The line of progress: on terminals of any width, erased before anything else, and what stands elsewhere instead."""
+
+import contextlib
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from command_line import command, environment, run_process, write_pair
+
+from jaccard_eval.cli.progress import LONG, OpenStages, describe, shortened
+from jaccard_eval.progress import BYTES, Stage, listening
+from jaccard_eval.text import columns_of
+
+pty = pytest.importorskip("pty", reason="needs terminals of POSIX")
+from pseudo_terminal import ERASE, Terminal, drawn_lines, screen  # noqa: E402 - which needs them as well
+
+SECONDS = "1500"  # resamples that take a second or more
+MINUTES = "1000000"  # resamples that nobody waits for
+LONG_PATH = "long/" * 30 + "gt.json"
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def line(stages: Sequence[tuple[Stage, float]], columns: int = 79) -> str:
+    return describe(stages, columns)
+
+
+def stage(name: str, total: int | None = None, *, done: int = 0, unit: str = "") -> Stage:
+    made = Stage(name, total, unit=unit)
+    made.done = done
+    return made
+
+
+def test_a_stage_whose_end_is_known_has_share_rate_and_time_left() -> None:
+    # 430 in 2 s are 215 a second; the other 570 take 570 / 215 = 2.65 s.
+    assert line([(stage("resampling", 1000, done=430), 2.0)]) == "resampling  430/1,000  43 %  215/s  0:03 left"
+
+
+def test_a_stage_whose_end_is_not_known_has_neither_share_nor_time_left() -> None:
+    assert line([(stage("listing files", done=12_300), 2.0)]) == "listing files  12,300  6,150/s  2 s"
+    assert line([(stage("aligning"), 3.2)]) == "aligning  3 s"
+    assert line([(stage("aligning"), 0.4)]) == "aligning"
+
+
+def test_bytes_are_shown_in_the_unit_of_the_whole() -> None:
+    # 139 of 323 MB in 1.39 s are 100 MB/s; 184 MB more take 1.84 s.
+    decoding = stage("decoding", 323_000_000, done=139_000_000, unit=BYTES)
+    assert line([(stage("reading a.json"), 2.0), (decoding, 1.39)]) == (
+        "reading a.json: decoding  139/323 MB  43 %  100 MB/s  0:02 left"
+    )
+    assert line([(stage("decoding", done=2_000, unit=BYTES), 1.0)]) == "decoding  2 kB  2 kB/s  1 s"
+
+
+def test_a_rate_is_shown_once_there_has_been_time_to_measure_it() -> None:
+    assert line([(stage("files", 5000, done=10), 0.1)]) == "files  10/5,000  0 %"
+    assert line([(stage("files", 5000), 3.0)]) == "files  0/5,000  0 %"
+
+
+def test_hours_are_shown_as_a_clock_does() -> None:
+    # 1 of 3,601 in 1 s: 3,600 s are left. And 9 in 4 s are 2.2 a second.
+    assert line([(stage("files", 3601, done=1), 1.0)]) == "files  1/3,601  0 %  1.0/s  1:00:00 left"
+    assert "2.2/s" in line([(stage("files", 100, done=9), 4.0)])
+
+
+def test_a_share_never_exceeds_the_whole() -> None:
+    assert line([(stage("files", 10, done=12), 0.1)]) == "files  12/10  100 %"
+    assert line([(stage("files", 0), 1.0)]) == "files  1 s"
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (79, "reading runs/a/labels: files  430/1,000  43 %  215/s  0:03 left"),
+        (60, "reading runs/a/labels: files  430/1,000  43 %  0:03 left"),
+        (50, "reading runs/a/labels: files  43 %  0:03 left"),
+        (39, "reading runs/a/labels  43 %  0:03 left"),
+        (32, "runs/a/labels  43 %  0:03 left"),
+        (20, "runs/a/labels  43 %"),
+        (6, "labels"),
+    ],
+)
+def test_a_narrow_line_keeps_what_matters_most(columns: int, expected: str) -> None:
+    assert line([(stage("reading runs/a/labels"), 2.5), (stage("files", 1000, done=430), 2.0)], columns) == expected
+
+
+@pytest.mark.parametrize("columns", range(1, 100))
+@pytest.mark.parametrize("name", ["matching", f"reading {LONG_PATH}", "reading 評価/日本語の予測結果.json"])
+def test_no_line_is_wider_than_the_terminal(columns: int, name: str) -> None:
+    assert columns_of(line([(stage(name, 1000, done=430), 2.0)], columns)) <= columns
+
+
+def test_a_long_path_keeps_its_end() -> None:
+    assert shortened("reading runs/2026/predictions.json", 24) == "reading ...dictions.json"
+    drawn = line([(stage(f"reading {LONG_PATH}", 10, done=5), 0.1)], 39)
+    assert drawn == "reading ...long/long/long/gt.json  50 %"
+
+
+def test_what_would_act_on_the_terminal_is_escaped() -> None:
+    assert line([(stage("reading a\x1b[2J\n.json"), 0.0)]) == r"reading a\x1b[2J\n.json"
+
+
+def reported(seconds: float, *, shortest: float = LONG, failing: bool = False) -> list[str]:
+    """What is said where a stage takes so many seconds by an injected clock."""
+    clock, said = Clock(), list[str]()
+    stages = OpenStages(report=said.append, shortest=shortest, clock=clock)
+    with contextlib.suppress(KeyboardInterrupt), listening(stages), Stage("matching"), Stage("inner"):
+        clock.now += seconds
+        if failing:
+            signal.raise_signal(signal.SIGINT)
+    return said
+
+
+def test_a_stage_of_ten_seconds_is_worth_a_line_of_its_own() -> None:
+    assert reported(9.9) == []
+    assert reported(10.0) == ["matching took 10.0 s"]
+    assert reported(83.25) == ["matching took 83.2 s"]
+
+
+def test_every_stage_has_a_line_where_that_is_asked_for() -> None:
+    assert reported(0.04, shortest=0.0) == ["matching took 0.0 s"]
+
+
+def test_a_stage_that_failed_took_no_time_worth_telling() -> None:
+    assert reported(60.0, failing=True) == []
+
+
+def test_timings_are_those_of_the_outermost_stages_and_sum_to_the_whole() -> None:
+    clock = Clock()
+    stages = OpenStages(clock=clock)
+    clock.now += 0.5
+    with listening(stages):
+        for seconds in (1.0, 2.0):
+            with Stage("matching"), Stage("inner"):
+                clock.now += seconds
+        with Stage("checking"):
+            clock.now += 0.5
+    assert stages.timings().splitlines() == [
+        "stage     seconds  share",
+        "matching     3.00   75 %",
+        "checking     0.50   12 %",
+        "other        0.50   12 %",
+        "total        4.00  100 %",
+    ]
+
+
+def test_a_time_without_work_is_left_out() -> None:
+    clock = Clock()
+    stages = OpenStages(clock=clock)
+    with listening(stages), Stage("resampling", 100) as resampling:
+        resampling.advance(50)
+        clock.now += 61.0
+        stages.leave_out(60.0)  # 50 in 1 s of work
+        assert stages.line(79) == "resampling  50/100  50 %  50/s  0:01 left"
+    assert stages.timings().splitlines()[-1].split() == ["total", "1.00", "100", "%"]
+
+
+def test_stages_in_one_with_a_total_are_a_part_of_it() -> None:
+    stages = OpenStages(clock=Clock())
+    with listening(stages), Stage("rounds", 20) as rounds:
+        rounds.advance(7)
+        with Stage("matching"), Stage("files", 100) as files:
+            files.advance(99)
+            assert stages.line(79) == "rounds  7/20  35 %"
+
+
+def test_stages_that_an_exception_left_open_are_closed_with_the_one_around_them() -> None:
+    stages = OpenStages(clock=Clock())
+    with listening(stages):
+        with Stage("outer"):
+            Stage("inner").__enter__()
+            assert stages.line(79) == "outer: inner"
+        assert stages.line(79) == ""
+
+
+def bootstrap(sample_data: Path, n_resamples: str, *more: str | Path) -> list[str]:
+    """A command with a long stage: resampling, in as many threads as there are processors."""
+    folder = sample_data / "coco"
+    return command(folder / "gt.json", folder / "better.json", "--bootstrap", n_resamples, *more)
+
+
+def shares(lines: Sequence[str], stage: str) -> list[int]:
+    return [int(found[1]) for text in lines if text.startswith(stage) and (found := re.search(r"(\d+) %", text))]
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_a_line_comes_and_goes_and_leaves_the_screen_as_it_would_be_without(sample_data: Path, columns: int) -> None:
+    with Terminal(bootstrap(sample_data, SECONDS), columns=columns) as terminal:
+        assert terminal.finish() == 0
+    lines = drawn_lines(terminal.written)
+    grown = shares(lines, "resampling")
+    assert len(grown) > 3
+    assert grown == sorted(grown)
+    assert any("left" in text for text in lines)
+    assert max(map(len, lines)) < columns
+    with Terminal(bootstrap(sample_data, SECONDS, "--progress", "never"), columns=columns) as plain:
+        assert plain.finish() == 0
+    assert ERASE not in plain.written
+    assert screen(terminal.written) == screen(plain.written)
+    assert "left" not in screen(terminal.written)
+
+
+def test_the_line_is_no_colour(sample_data: Path) -> None:
+    with Terminal(bootstrap(sample_data, SECONDS), env={"NO_COLOR": "1"}) as terminal:
+        assert terminal.finish() == 0
+    assert shares(drawn_lines(terminal.written), "resampling")
+    assert b"\x1b[3" not in terminal.written
+
+
+QUIET_CASES = {
+    "never": (["--progress", "never"], {}),
+    "quiet": (["-q"], {}),
+    "dumb": ([], {"TERM": "dumb"}),
+    "dumb, always": (["--progress", "always"], {"TERM": "dumb"}),
+    "ci": ([], {"CI": "true"}),
+}
+
+
+@pytest.mark.parametrize("case", QUIET_CASES)
+def test_nothing_is_drawn_where_nobody_wants_it(sample_data: Path, case: str) -> None:
+    more, env = QUIET_CASES[case]
+    with Terminal(bootstrap(sample_data, SECONDS, *more), env=env) as terminal:
+        assert terminal.finish() == 0
+    assert ERASE not in terminal.written
+    # A busy machine may take the ten seconds that are worth a line.
+    assert case in ("dumb", "ci") or (b"resampling took" in terminal.written) == (case == "dumb, always")
+
+
+def test_whoever_asks_for_it_has_it_drawn_in_ci_and_with_quiet_too(sample_data: Path) -> None:
+    argv = bootstrap(sample_data, SECONDS, "--progress", "always", "-q")
+    with Terminal(argv, env={"CI": "true"}) as terminal:
+        assert terminal.finish() == 0
+    assert shares(drawn_lines(terminal.written), "resampling")
+
+
+def test_a_pipe_gets_a_line_for_each_stage_where_that_is_asked_for(tmp_path: Path) -> None:
+    gt, pred = write_pair(tmp_path)
+    done = run_process(gt, pred, "--progress", "always", "-q")
+    took = [text.rpartition(" took ")[0] for text in done.stderr.splitlines()]
+    assert done.returncode == 0
+    before = [f"reading {gt}", f"reading {pred}", "aligning", "fingerprinting", "fingerprinting"]
+    assert took == [*before, "matching", "checking", "measuring"]
+    assert run_process(gt, pred, "-q").stderr == ""
+
+
+def test_verbose_ends_with_the_seconds_of_each_stage(tmp_path: Path) -> None:
+    gt, pred = write_pair(tmp_path)
+    began = time.monotonic()
+    done = run_process(gt, pred, "-v", "-o", tmp_path / "r.md")
+    took = time.monotonic() - began
+    lines = done.stderr.splitlines()
+    rows = [re.split(r" {2,}", text.strip()) for text in lines[lines.index(next(filter(is_header, lines))) + 1 :]]
+    before = [f"reading {gt}", f"reading {pred}", "aligning", "fingerprinting"]
+    expected = [*before, "matching", "finding errors", "checking", "measuring", "writing"]
+    assert [row[0] for row in rows] == [*expected, "other", "total"]
+    seconds = [float(row[1]) for row in rows]
+    assert sum(seconds[:-1]) == pytest.approx(seconds[-1], abs=0.005 * len(rows))  # each is rounded
+    assert 0 < seconds[-1] < took
+
+
+def is_header(text: str) -> bool:
+    return text.split() == ["stage", "seconds", "share"]
+
+
+def is_resampling(written: bytes) -> bool:
+    """Whether the line was drawn with the stage."""
+    return b"resampling  " in written
+
+
+def test_an_interrupt_erases_the_line_and_says_one_word(sample_data: Path) -> None:
+    with Terminal(bootstrap(sample_data, MINUTES)) as terminal:
+        terminal.read_until(is_resampling)
+        terminal.press(b"\x03")
+        assert terminal.finish() == 130
+    assert screen(terminal.written) == "interrupted\n"
+
+
+def test_an_error_after_a_line_was_drawn_stands_alone(sample_data: Path, tmp_path: Path) -> None:
+    # The folder of the output goes while images are resampled: writing fails after the line has stood there.
+    (tmp_path / "out").mkdir()
+    with Terminal(bootstrap(sample_data, SECONDS, "-o", tmp_path / "out" / "r.json")) as terminal:
+        terminal.read_until(is_resampling)
+        (tmp_path / "out").rmdir()
+        assert terminal.finish() == 4
+    shown = screen(terminal.written)
+    assert "resampling" not in shown
+    assert re.search(r"^error: cannot write ", shown, re.MULTILINE)
+
+
+def test_a_suspended_command_leaves_no_line_and_goes_on_later(sample_data: Path) -> None:
+    # A shell with job control: without one, nobody could continue what is suspended, and the key does nothing.
+    run = " ".join(bootstrap(sample_data, SECONDS))
+    script = f"set -m; {run}; echo suspended: $?; sleep 1; echo going on; fg >/dev/null; echo ended: $?"
+    with Terminal(["bash", "-c", script]) as terminal:
+        terminal.read_until(is_resampling)
+        terminal.press(b"\x1a")
+        terminal.read_until(lambda written: b"going on" in written)
+        before, _, _ = terminal.written.partition(b"going on")
+        assert "resampling" not in screen(before)
+        assert f"suspended: {128 + signal.SIGTSTP}" in screen(before)
+        at = len(before)
+        assert terminal.finish() == 0
+    assert shares(drawn_lines(terminal.written[at:]), "resampling")  # drawn again
+    assert "resampling  " not in screen(terminal.written)
+    assert "ended: 0" in screen(terminal.written)
+
+
+def test_nothing_is_drawn_in_the_background(sample_data: Path) -> None:
+    run = " ".join(bootstrap(sample_data, SECONDS, "-q"))
+    script = f"set -m; {run} --progress always & wait; echo ended"
+    with Terminal(["bash", "-c", script]) as terminal:
+        assert terminal.finish() == 0
+    assert drawn_lines(terminal.written) == []
+    assert "ended" in screen(terminal.written)
+
+
+def test_an_unknown_choice_suggests_the_one_that_was_meant(tmp_path: Path) -> None:
+    done = run_process(*write_pair(tmp_path), "--progress", "allways")
+    assert done.returncode == 2
+    assert "Did you mean 'always'?" in done.stderr
+
+
+def test_a_run_without_a_terminal_starts_no_thread(tmp_path: Path) -> None:
+    program = (
+        "import sys, threading; began = []; start = threading.Thread.start\n"
+        "threading.Thread.start = lambda self: (began.append(self.name), start(self))\n"
+        "from jaccard_eval.cli import run; code = run.run(sys.argv[1:]); print(began); sys.exit(code)"
+    )
+    argv = [command()[0], "-c", program, *map(str, write_pair(tmp_path)), "-q"]
+    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
