@@ -123,7 +123,7 @@ def _refuse_loss(path: Path, target: Path, files: Mapping[str, bytes]) -> None:
         listed = example_keys(lost, _LISTED) + (f" and {len(lost) - _LISTED:,} more" if len(lost) > _LISTED else "")
         what = pluralise(len(lost), "file that is", "files that are")
         raise UsageError(
-            f"output folder {quoted_value(str(path))} holds {what} not written anew: {listed}; choose another folder"
+            f"output folder {quoted_value(str(path))} contains {what} not rewritten: {listed}; choose another folder"
         )
 
 

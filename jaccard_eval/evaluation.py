@@ -101,7 +101,9 @@ def load(
         return dataset
     if not isinstance(source, str | os.PathLike):
         kind = type(source).__name__
-        raise UsageError(f"{kind} is no input: pass a path, a Dataset or a BoxTable; BoxTable.from_arrays takes arrays")
+        raise UsageError(
+            f"evaluate() cannot read a {kind}. Pass a path, a Dataset or a BoxTable (BoxTable.from_arrays takes arrays)"
+        )
     return read_dataset(Path(source), replace(options or ReadOptions(), role=role), format_name)
 
 
@@ -113,7 +115,7 @@ def read_both(gt: Input, pred: Input) -> Readings:
     if are_files and any(error.code == "score-missing" for error in pred_errors):
         truth, results = pred.attempt("gt")[0], gt.attempt("pred")[0]
         if truth is not None and results is not None:
-            detail = f"has no score, and {results.path}, given as ground truth, has: the two sides are swapped"
+            detail = f"has no scores, but {results.path}, given as ground truth, has: the two sides are swapped"
             fix = f"Pass --gt {truth.path} --pred {results.path}."
             swapped = DataError.single("sides-swapped", Where(truth.path), detail, fix=fix)
             return Readings(truth, results, swapped.findings)
@@ -147,8 +149,8 @@ def _with_names_above(side: Dataset, other: Dataset, options: ReadOptions | None
     if len(fitting) != 1 or len(found) > 1 or not known & {fold_name(fitting[0][index]) for index in indices}:
         return side
     (given, path), log = (fitting[0], found[fitting[0]]), FindingLog()
-    detail = f"its classes are numbers; their names are taken from {path}, whose {len(given)} names cover them"
-    log.note("names-found", Where(side.path), detail, fix=f"Name others with --{side.role}-names.")
+    detail = f"its classes are numbers; named by the {len(given)} names in {path}"
+    log.note("names-found", Where(side.path), detail, fix=f"For other names, pass --{side.role}-names.")
     options = replace(options or ReadOptions(), role=side.role, names=given)
     named = read_dataset(Path(side.path), options, side.format)
     return replace(named, findings=(*log.findings(), *named.findings))

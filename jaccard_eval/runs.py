@@ -126,9 +126,9 @@ def saved_run_of(source: object) -> Path | None:
         return None
     (document, _), beside = read_result(path, (EvaluationResult.kind,)), run_beside(path)
     if not is_saved_run(beside):
-        raise invalid_document(path, f"holds no match table, and there is no {beside.name} beside it", BOTH_FIX)
+        raise invalid_document(path, f"has no match table, and there is no {beside.name} next to it", BOTH_FIX)
     if saved_document(beside).get("signature") != document["signature"]:
-        raise invalid_document(path, f"is of another evaluation than {beside.name} beside it", BOTH_FIX)
+        raise invalid_document(path, f"{beside.name} next to it belongs to a different evaluation", BOTH_FIX)
     return beside
 
 
@@ -197,7 +197,7 @@ def load_run(path: Path) -> EvaluationResult:
 def _load_run(path: Path) -> EvaluationResult:
     arrays = load_archive(path, FindingLog()).arrays
     if DOCUMENT not in arrays:
-        raise invalid_document(path, "is an archive of arrays, and no saved run", RUN_FIX)
+        raise invalid_document(path, "is an archive of arrays, not a saved run", RUN_FIX)
     run = read_run(path, arrays)
     if type(run["run_schema"]) is not int or run["run_schema"] not in _READERS:
         known = " or ".join(map(str, _READERS))
@@ -406,7 +406,7 @@ def read_saved(path: Path) -> Saved:
     unknown = _unknown_names(document)
     if unknown:
         raise invalid_document(
-            path, f"cannot be run again: {', '.join(map(quoted_value, unknown))} is of another version"
+            path, f"cannot be run again: {', '.join(map(quoted_value, unknown))} belongs to a different version"
         )
     return Saved(str(path), document, rules, options, findings)
 

@@ -30,7 +30,7 @@ def test_a_folder_with_files_that_are_not_written_anew_is_not_replaced(tmp_path:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/photo.png").write_text("mine")
     (tmp_path / "out/a.txt").write_text("old")
-    with pytest.raises(UsageError, match=r"holds 1 file that is not written anew: 'photo\.png'"):
+    with pytest.raises(UsageError, match=r"contains 1 file that is not rewritten: 'photo\.png'"):
         replace_folder(tmp_path / "out", {"a.txt": b"new"})
     assert contents(tmp_path) == {"out/a.txt": "old", "out/photo.png": "mine"}
 

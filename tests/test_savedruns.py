@@ -112,9 +112,9 @@ def test_unequal_ground_truths_are_refused(three: tuple[Path, ...]) -> None:
 
 def test_ground_truth_beside_nothing_but_saved_runs_is_refused(three: tuple[Path, ...]) -> None:
     run = saved(*three[:2])
-    with pytest.raises(UsageError, match="leave the other one out"):
+    with pytest.raises(UsageError, match="remove the other one"):
         compare(three[0], run, run)
-    with pytest.raises(UsageError, match="is no saved run: name the ground truth"):
+    with pytest.raises(UsageError, match="is not a saved run; pass its ground truth"):
         compare(None, run, three[2])
 
 
@@ -135,7 +135,7 @@ def test_an_archive_of_boxes_is_no_saved_run(tmp_path: Path) -> None:
         (lambda arrays: arrays.update(rank=np.array([0])), r"rank has shape \(1,\), expected \("),
         (lambda arrays: arrays.update(score=arrays["score"] * np.nan), "numbers are not finite"),
         (lambda arrays: arrays.update({DOCUMENT: np.zeros(3, dtype=np.uint8)}), "cannot be read back"),
-        (lambda arrays: arrays.pop(DOCUMENT), "is an archive of arrays, and no saved run"),
+        (lambda arrays: arrays.pop(DOCUMENT), "is an archive of arrays, not a saved run"),
     ],
 )
 def test_what_does_not_belong_together_in_a_run_of_release_0_1_is_refused(
@@ -256,10 +256,10 @@ def test_a_document_without_its_run_cannot_be_compared(
     document = before.with_name("run.json")
     assert _run.run(["evaluate", str(gt), str(before), "-o", str(document)]) == 0
     assert _run.run(["compare", str(document), str(document)]) == 3
-    assert "holds no match table, and there is no run.npz beside it" in capsys.readouterr().err
+    assert "has no match table, and there is no run.npz next to it" in capsys.readouterr().err
     saved(gt, after).rename(document.with_suffix(".npz"))
     assert _run.run(["compare", str(document), str(document)]) == 3
-    assert "is of another evaluation than run.npz beside it" in capsys.readouterr().err
+    assert "run.npz next to it belongs to a different evaluation" in capsys.readouterr().err
     document.write_text('{"bootstrap": {}}')  # begins as that of an evaluation, and is none
     assert _run.run(["compare", str(document), str(document)]) == 3
     assert "run.json: is not a result of this tool: it has no 'kind'" in capsys.readouterr().err

@@ -211,9 +211,9 @@ def compare(
     if gt is None and given:
         raise UsageError(f"{', '.join(sorted(given))}: saved runs have rules and options of their own")
     if gt is not None and preds and all(saved_run_of(pred) is not None for pred in preds):
-        raise UsageError("all predictions are saved runs, which hold their ground truth: leave the other one out")
+        raise UsageError("all predictions are saved runs, which contain their ground truth: remove the other one")
     require_two(len(preds))
-    side_names(len(preds), names or {})  # a slip is told before anything is evaluated
+    side_names(len(preds), names or {})  # a slip is reported before anything is evaluated
     rules = asked.rules()
     # Bare arrays are read already, and each of the predictions may bring images that they do not have.
     if gt is not None and not isinstance(gt, BoxTable):
@@ -228,7 +228,7 @@ def compare(
         elif gt is not None:
             results.append(evaluate_inputs(gt, pred, rules, how, version=__version__))
         else:
-            raise UsageError(f"{quoted_value(str(pred))} is no saved run: name the ground truth to evaluate it on")
+            raise UsageError(f"{quoted_value(str(pred))} is not a saved run; pass its ground truth as gt")
     return compare_results(results, options or CompareOptions(), version=__version__, run=map_in_order, names=names)
 
 

@@ -171,7 +171,7 @@ def convert(
         dataset = read_alone(Input(source, source_format, options), role)
     else:
         if role == "gt":
-            raise UsageError("gt is for predictions; leave out role='gt'")
+            raise UsageError("gt works with predictions only; remove role='gt'")
         pairing = SideOptions(
             gt_format=gt_format,
             gt_options=gt_options,

@@ -23,7 +23,7 @@ def two_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path, Path]:
     sides = []
     for name, given in (("GT", options.gt), ("PRED", options.pred)):
         if len(given) > 1:
-            raise click.UsageError(f"{name} is given {len(given)} times", context)
+            raise click.UsageError(f"{name} is given {len(given)} times; keep one", context)
         if not given and not rest:
             raise click.UsageError(f"Missing argument '{name}'.", context)
         sides.append(given[0] if given else rest.pop(0))

@@ -33,7 +33,7 @@ def plan_outputs(paths: Sequence[Path]) -> list[Output]:
     seen: set[Path] = set()
     for output in outputs:
         if output.target in seen:
-            raise UsageError(f"output {quoted_value(str(output.path))} is given twice")
+            raise UsageError(f"output {quoted_value(str(output.path))} is given twice; keep one")
         seen.add(output.target)
         if not output.is_device:
             with explained(output.path):

@@ -114,7 +114,7 @@ COMMAND = SectionedCommand(
             help="Soft-NMS: lower scores instead of removing boxes.",
         ),
         _option("--sigma", **NUMBER, basic=True, help="Width of the gaussian (default 0.5)."),
-        removed_option("--merge", "merge boxes with weighted_nms of the library, or leave it out to remove them."),
+        removed_option("--merge", "merge boxes with weighted_nms in the library, or remove the option."),
         _option("--class-agnostic", is_flag=True, basic=True, help="Suppress across classes."),
         _option(
             "--score-min",

@@ -41,17 +41,25 @@ _STYLE = {
     "axes.spines.right": False,
     "legend.frameon": False,
 }
+_COMMANDS = {
+    "comparison": "compare",
+    "explanation": "explain",
+    "inspection": "inspect",
+    "suppression": "nms",
+    "verification": "verify",
+}
 _UNDATED = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
 
 
 def render(result: Reportable, options: ReportOptions, file_format: str) -> bytes:
-    """Return the picture of a result as "svg" or "png"; `options` change nothing, for it shows all of every chart."""
+    """Return the figure of a result as "svg" or "png"; `options` change nothing, as it shows all of every chart."""
     report = build_report(result, ReportOptions())
     charts = [block for section in report.sections for block in section.blocks if isinstance(block, Chart)]
     if not charts and result.kind == "evaluation":
-        raise UsageError("the picture of an evaluation shows its errors; leave out --no-errors")
+        raise UsageError("the figure of an evaluation shows its errors; remove --no-errors")
     if not charts:
-        raise UsageError(f"there is no picture of results of the kind {result.kind}; use .txt, .md, .json or .csv")
+        command = _COMMANDS.get(result.kind, result.kind)
+        raise UsageError(f"{command} cannot write images. Supported: .txt .md .json .csv")
     matplotlib = require(LIBRARY, extra=EXTRA)
     figures = require(f"{LIBRARY}.figure", extra=EXTRA)
     file = io.BytesIO()

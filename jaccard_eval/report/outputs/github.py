@@ -86,7 +86,7 @@ WORDS = {
     Status.INFO: "informed",
     Status.SKIP: "skipped",
 }
-LEFT_OUT = "The full report is left out here: GitHub shows at most 1 MiB of summary. -o report.md writes it to a file."
+LEFT_OUT = "The full report is omitted: GitHub shows at most 1 MiB of summary. Write it with -o report.md."
 
 
 def job_summary(result: Reportable, room: int = MAX_BYTES) -> str:

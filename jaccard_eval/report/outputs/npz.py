@@ -38,7 +38,7 @@ def render(result: Reportable, options: ReportOptions) -> bytes:
 
     metrics = result.measured if isinstance(result, EvaluationResult) else None
     if not isinstance(result, EvaluationResult) or not isinstance(metrics, DetectionMetrics) or result.boxes is None:
-        raise UsageError(f"results of the kind {result.kind} have no match table for .npz; use .json")
+        raise UsageError(f"a result of kind {result.kind} has no match table, so it cannot be saved as .npz; use .json")
     gt, pred = result.boxes
     arrays = _side(gt, "gt", metrics) | _side(pred, "pred", metrics)
     arrays |= {name: getattr(metrics.table, name) for name in PAIR_COLUMNS}

@@ -29,7 +29,7 @@ def _scores(result: Reportable) -> dict[str, float]:
     table = part_table(result, "thresholds")
     if table is None:
         what = "--no-errors" if result.kind == "evaluation" else f"results of the kind {result.kind}"
-        raise UsageError(f"thresholds.json and the like hold the best scores of an evaluation; leave out {what}")
+        raise UsageError(f"thresholds.json needs the best scores of an evaluation; remove {what}")
     return {str(name): float(score) for name, score in table.rows}
 
 

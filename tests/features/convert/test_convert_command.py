@@ -53,7 +53,7 @@ def test_force_deletes_no_file_that_is_not_written_anew(
     before = sorted(out.rglob("*"))
     capsys.readouterr()
     assert run.run(argv) == 2
-    assert f"not written anew: '{stray}'; choose another folder" in capsys.readouterr().err
+    assert f"not rewritten: '{stray}'; choose another folder" in capsys.readouterr().err
     assert (sorted(out.rglob("*")), (out / stray).read_text()) == (before, "precious")
 
 
@@ -64,7 +64,7 @@ def test_two_splits_in_one_folder_do_not_replace_each_other(tmp_path: Path, caps
     argv = [str(tmp_path / "out"), "--to", "yolo", "--force"]
     assert run.run(["convert", str(tmp_path / "train.csv"), *argv]) == 0
     assert run.run(["convert", str(tmp_path / "val.csv"), *argv]) == 2
-    assert "holds 6 files that are not written anew: 'train0.txt', 'train1.txt'" in (said := capsys.readouterr().err)
+    assert "contains 6 files that are not rewritten: 'train0.txt', 'train1.txt'" in (said := capsys.readouterr().err)
     assert "'train4.txt' and 1 more; choose another folder" in said
     assert sorted(one.name for one in (tmp_path / "out").glob("train*")) == [f"train{n}.txt" for n in range(6)]
 

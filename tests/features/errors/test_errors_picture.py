@@ -62,7 +62,7 @@ def test_a_picture_is_drawn_whatever_the_names_and_the_same_every_time() -> None
 
 
 def test_without_errors_there_is_no_picture() -> None:
-    with pytest.raises(UsageError, match="leave out --no-errors"):
+    with pytest.raises(UsageError, match="remove --no-errors"):
         reporter_for("out.png").render(evaluate([gt("dog 0 0 9 9")], []), ReportOptions())
 
 

@@ -260,7 +260,7 @@ def test_a_baseline_with_a_damaged_saved_run_ends_with_2(bench: Bench) -> None:
 def test_another_archive_is_no_result(bench: Bench) -> None:
     np.savez(bench.folder / "boxes.npz", boxes=np.zeros(3))
     assert bench.run("gate", "boxes.npz", "--fail-under", "AP50=0.5") == 3
-    assert "error[result-invalid]: boxes.npz: is an archive of arrays, and no saved run" in bench.err
+    assert "error[result-invalid]: boxes.npz: is an archive of arrays, not a saved run" in bench.err
 
 
 def test_a_significance_of_what_is_not_resampled_ends_with_2(bench: Bench) -> None:

@@ -69,7 +69,7 @@ def test_every_output_is_written_and_the_same_again(tmp_path: Path) -> None:
 @pytest.mark.needs("matplotlib")
 def test_the_picture_is_that_of_the_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("5,0,15,10", "0,0,10,10", "-o", tmp_path / "pair.svg") == 2
-    assert "there is no picture of results of the kind overlap; use .txt, .md" in capsys.readouterr().err
+    assert "overlap cannot write images. Supported: .txt .md" in capsys.readouterr().err
     assert not (tmp_path / "pair.svg").exists()
 
 
