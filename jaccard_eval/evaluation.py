@@ -338,7 +338,7 @@ def in_every(gt: Dataset, preds: Sequence[Source], options: SideOptions) -> Data
     if not lost:
         return gt
     findings = FindingLog()
-    detail = f"not all predictions list all images. Left out: {lost}"
+    detail = f"not all predictions list all images. Ignored: {lost}"
     findings.warning("images-in-common", Where(gt.path, field="image"), detail)
     return replace(only_images(gt, kept), findings=(*gt.findings, *findings.findings()))
 

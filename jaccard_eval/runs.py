@@ -44,7 +44,7 @@ from jaccard_eval.text import quoted_value, shown_json
 
 RESULT_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o result.json'."
 RUN_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o run.npz'."
-BOTH_FIX = "Write both: 'jaccard-eval evaluate GT PRED -o run.json -o run.npz'; or name ground truth and predictions."
+BOTH_FIX = "Write both: 'jaccard-eval evaluate GT PRED -o run.json -o run.npz'; or pass ground truth and predictions."
 WITHOUT_DIGEST = "0.1."  # versions that begin so wrote none
 _FIRST_KEY = re.compile(rb'\s*{\s*"(bootstrap|correspondence)"')
 
@@ -71,9 +71,9 @@ def require_result(path: Path, document: Any, kinds: Sequence[str]) -> tuple[Fin
     """
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind is None:
-        raise invalid_document(path, "is not a result of this tool: it has no 'kind'")
+        raise invalid_document(path, "is not a result of jaccard-eval: it has no 'kind'")
     if kind not in kinds:
-        raise invalid_document(path, f"is a result of the kind {shown_json(kind)}; expected {' or '.join(kinds)}")
+        raise invalid_document(path, f"is a result of kind {shown_json(kind)}; expected {' or '.join(kinds)}")
     # To Python, true is 1.
     if document.get("schema") != SCHEMA or isinstance(document["schema"], bool):
         raise invalid_document(path, f"has schema {shown_json(document.get('schema'))}; expected {SCHEMA}")
@@ -251,7 +251,7 @@ def _read_second(run: Run, arrays: Arrays, protocol: Protocol) -> tuple[Sides, M
     sound += [overlap.dtype.kind == "f", det.shape == gt_row.shape == overlap.shape == (overlap.size,)]
     sound += [arrays[name].dtype.kind == "i" for name in limits if name in arrays]
     if not all(sound) or not np.isfinite(overlap).all() or not (np.diff(det) >= 0).all():
-        raise UsageError("arrays in it do not belong together")
+        raise UsageError("its arrays do not belong together")
     for name, limit in limits.items():
         if len(det) and not 0 <= arrays[name].min() <= arrays[name].max() < limit:
             raise UsageError(f"{name} points to rows that do not exist")
@@ -298,7 +298,7 @@ def _problems(arrays: Arrays, protocol: Protocol, run: Run) -> Iterator[str]:
     kinds = {name: "f" if name in _FIRST_FLOATS else "b" if name == "gt_ignored" else "i" for name in _FIRST_LENGTHS}
     wrong = [name for name, kind in kinds.items() if name not in arrays or arrays[name].dtype.kind != kind]
     if wrong:
-        yield f"arrays are missing or of a wrong type: {', '.join(wrong)}"
+        yield f"arrays are missing or have the wrong type: {', '.join(wrong)}"
         return
     # Types and shapes first: what follows computes with the arrays.
     n_areas, n_thresholds = len(protocol.areas), len(protocol.iou_thresholds)
@@ -328,7 +328,7 @@ _QUOTED = re.compile(r"`([^`]+)`")
 _WORDS = {
     "int": "a whole number",
     "float": "a number",
-    "str": "a text",
+    "str": "a string",
     "bool": "true or false",
     "array": "a list",
     "object": "an object",
@@ -395,7 +395,7 @@ def read_saved(path: Path) -> Saved:
     # A document without a kind is looked at below, where all that is wrong with it is told.
     if kind not in (None, EvaluationResult.kind):
         raise UsageError(
-            f"{quoted_value(str(path))} is a result of the kind {shown_json(kind)}; only evaluations are run again"
+            f"{quoted_value(str(path))} is a result of kind {shown_json(kind)}; verify can only repeat evaluations"
         )
     findings = require_result(path, document, (EvaluationResult.kind,))
     try:

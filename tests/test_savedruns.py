@@ -129,8 +129,8 @@ def test_an_archive_of_boxes_is_no_saved_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda arrays: arrays.pop("score"), "arrays are missing or of a wrong type: score"),
-        (lambda arrays: arrays.update(label=arrays["label"].astype(float)), "of a wrong type: label"),
+        (lambda arrays: arrays.pop("score"), "arrays are missing or have the wrong type: score"),
+        (lambda arrays: arrays.update(label=arrays["label"].astype(float)), "have the wrong type: label"),
         (lambda arrays: arrays.update(label=arrays["label"] + 7), "label points to rows that do not exist"),
         (lambda arrays: arrays.update(rank=np.array([0])), r"rank has shape \(1,\), expected \("),
         (lambda arrays: arrays.update(score=arrays["score"] * np.nan), "numbers are not finite"),
@@ -262,7 +262,7 @@ def test_a_document_without_its_run_cannot_be_compared(
     assert "run.npz next to it belongs to a different evaluation" in capsys.readouterr().err
     document.write_text('{"bootstrap": {}}')  # begins as that of an evaluation, and is none
     assert _run.run(["compare", str(document), str(document)]) == 3
-    assert "run.json: is not a result of this tool: it has no 'kind'" in capsys.readouterr().err
+    assert "run.json: is not a result of jaccard-eval: it has no 'kind'" in capsys.readouterr().err
 
 
 def test_a_run_is_explained_and_gated_as_its_document_is(

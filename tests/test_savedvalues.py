@@ -163,7 +163,7 @@ def test_all_that_is_wrong_is_said_at_once(whole: Document) -> None:
     changed = put(put(put(whole, "metrics.AP", 7), "support.AP", -1), "per_class[0].gt", "2")
     assert find_faults(changed) == [
         ("metrics.AP", "expected a number from 0 to 1, got 7"),
-        ("per_class[0].gt", "expected a whole number >= 0, got the text '2'"),
+        ("per_class[0].gt", "expected a whole number >= 0, got the string '2'"),
         ("support.AP", "expected a whole number >= 0, got -1"),
     ]
 
@@ -189,7 +189,7 @@ def test_two_classes_of_one_name_have_two_rows(folder: Path) -> None:
     assert [row["class"] for row in result["per_class"]] == ["dog", "dog"]
     assert find_faults(result) == []
     result["per_class"].append(result["per_class"][0])
-    assert find_faults(result) == [("per_class[2].class", "there is a row of the text 'dog' already")]
+    assert find_faults(result) == [("per_class[2].class", "the string 'dog' has two rows")]
 
 
 def test_a_saved_run_is_held_to_the_same(folder: Path) -> None:

@@ -112,11 +112,11 @@ def _forced(gt: Dataset, pred: Dataset, strategy: str) -> ImageMatch:
 def _note_adapted(gt: Dataset, pred: Dataset, match: ImageMatch, findings: FindingLog) -> None:
     row = int(np.flatnonzero(match.rows >= 0)[0])
     gt_name, pred_name = gt.images.name(int(match.rows[row])), pred.images.name(row)
-    detail = f"images correspond by {match.strategy}, overlooking {OVERLOOKED[match.strategy]}: "
+    detail = f"images are matched by {match.strategy}, ignoring {OVERLOOKED[match.strategy]}: "
     findings.note(
         "image-names-adapted",
         Where(pred.path, field="image"),
-        f"{detail}{quoted_value(pred_name)} is taken for {quoted_value(gt_name)}",
+        f"{detail}{quoted_value(pred_name)} matches {quoted_value(gt_name)}",
     )
 
 
@@ -137,16 +137,16 @@ def _no_correspondence(gt: Dataset, pred: Dataset, used: BoolArray, best: ImageM
     if not best.one_to_one:
         reason = f"not one to one: several images share one {best.strategy}"
         detail += f", but {'the file names of equal ids differ' if best.strategy == 'id' else reason}"
-    detail += f"; prediction image ids are {example_keys(unknown or pred.images.keys)}{_kind(pred.images)}"
+    detail += f"; prediction images are {example_keys(unknown or pred.images.keys)}{_kind(pred.images)}"
     named = (f"{key} ({name})" if name else key for key, name in zip(gt.images.keys, gt.images.file_names, strict=True))
     gt_keys = f"those of the ground truth {example_keys(named)}{_kind(gt.images)}"
-    detail += f", {gt_keys if len(gt.images) else 'the ground truth holds none'}"
+    detail += f", {gt_keys if len(gt.images) else 'the ground truth has none'}"
     return DataError.single(
         "image-unknown",
         Where(pred.path, field="image"),
         detail,
-        fix=f"Check that both belong to one split; --match-images {'|'.join(WAYS)} forces a way to match, "
-        "--extra-images ignore goes on without the rest.",
+        fix=f"Check that both are of the same split. To choose how images match, pass --match-images {'|'.join(WAYS)}; "
+        "to drop the rest, --extra-images ignore.",
     )
 
 
@@ -168,9 +168,7 @@ class _Extra:
     @classmethod
     def of(cls, gt: Dataset, pred: Dataset, match: ImageMatch, extra: IntArray) -> _Extra:
         boxes = int(np.isin(pred.boxes.image, extra).sum())
-        detail = (
-            f"{boxes:,} predictions on {pluralise(len(extra), 'image')} that the ground truth {gt.path} does not have"
-        )
+        detail = f"{boxes:,} predictions on {pluralise(len(extra), 'image')} not in the ground truth {gt.path}"
         names = example_keys(pred.images.name(int(row)) for row in extra)
         alike = _lookalike(gt, pred, extra) if match.strategy == "id" else ""
         may_be_empty = not gt.images.listed and match.strategy == "id" and not alike
@@ -196,13 +194,15 @@ def _keep_extra(extra: _Extra, options: SideOptions, findings: FindingLog) -> bo
             "image-unknown",
             where,
             f"{extra.detail}: {extra.names}",
-            fix="Check that both belong to one split, or pass --extra-images ignore (leave them out) or empty.",
+            fix=(
+                "Check that both are of the same split, or pass --extra-images ignore (drop them) or empty (keep them)."
+            ),
         )
         findings.raise_errors()
     ignore = options.extra_images == "ignore"
-    done = "left out" if ignore else "counted as images without objects"
+    done = "ignored" if ignore else "counted as images without objects"
     if extra.may_be_empty and not ignore:
-        done += ", as the ground truth does not list those"
+        done += ", as the ground truth does not list its images"
     findings.warning("image-extra", where, f"{extra.detail} ({extra.names}): {done}")
     return not ignore
 
@@ -230,8 +230,8 @@ def _require_listed(gt: Dataset, pred: Dataset) -> None:
         # Arrays on both sides have the same images; beside a file, they end with the last image that has a box.
         if not side.images.listed or (side.format == "arrays" and not are_arrays):
             raise UsageError(
-                f"{side.path}: --images-in-common needs all images, and only those with boxes are named here."
-                f" Leaving out the others would raise AP. Pass {what} with all images: COCO with"
+                f"{side.path}: --images-in-common needs all images, but this file lists only images with boxes."
+                f" Ignoring the others would raise AP. Pass {what} with all images: COCO with"
                 f" 'images', or YOLO labels with --{side.role}-images DIR."
             )
 
@@ -248,7 +248,7 @@ def _only_common(gt: Dataset, pred: Dataset, match: ImageMatch, used: BoolArray,
     )
     if any(lost):
         what = pluralise(len(kept), "image is", "images are")
-        detail = f"{what} on both sides. Left out: {'; '.join(filter(None, lost))}"
+        detail = f"{what} on both sides. Ignored: {'; '.join(filter(None, lost))}"
         findings.warning("images-in-common", Where(pred.path, field="image"), detail)
     gt_rows = np.full(len(gt.images) + 1, -1, dtype=np.int32)  # the last: no image
     gt_rows[kept] = np.arange(len(kept))
@@ -345,11 +345,11 @@ def _only_class(gt: Dataset, pred: Dataset, findings: FindingLog) -> ClassMatch:
     """Take predictions without a class for the ground truth's only one; of several none is theirs."""
     where, n = Where(pred.path, field="class"), len(pred.boxes)
     if len(gt.labels) == 1:
-        detail = f"predictions have no class: all {n:,} are taken for {quoted_value(gt.labels.names[0])}"
+        detail = f"predictions have no class: all {n:,} are read as {quoted_value(gt.labels.names[0])}"
         findings.note("class-only", where, f"{detail}, the only class of the ground truth")
     elif len(gt.labels):
         have = f"the ground truth has {len(gt.labels):,}: {example_keys(gt.labels.names)}"
-        fix = "Pass --pred-columns class=COLUMN, or --pred-names NAME where all are of one class."
+        fix = "Pass --pred-columns class=COLUMN, or --pred-names NAME if all are of one class."
         findings.error("class-none", where, f"predictions have no class, and {have}", fix=fix)
     row = 0 if len(gt.labels) == 1 else NOWHERE
     return ClassMatch("only-class", np.full(len(pred.labels), row, dtype=np.int32))
@@ -375,7 +375,7 @@ def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable
         raise DataError.single(
             "size-unknown",
             Where(side.path),
-            f"boxes of resized images are mapped back by the sizes of these, but the width and height of"
+            f"boxes of resized images need the image sizes to be mapped back, but the width and height of"
             f" {pluralise(len(unknown), 'image')} are not known: {names}",
             fix="Pass the image folder with --images DIR.",
         )
@@ -402,14 +402,13 @@ def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: Fi
         findings.error(
             "class-none",
             where,
-            f"no prediction class is a category of the ground truth: predictions have {example_keys(names)}, "
+            f"no prediction class is in the ground truth: predictions have {example_keys(names)}, "
             f"ground truth has {example_keys(gt.labels.names)} (ids {example_keys(gt.labels.keys)})",
             fix="Name the classes by index with --pred-names or --gt-names, or map them with --class-map.",
         )
     elif boxes:
-        are = "is" if len(unknown) == 1 else "are"
         what = f"{pluralise(boxes, 'prediction')} of {pluralise(len(unknown), 'class', 'classes')}"
-        detail = f"{what} that {are} no category of the ground truth set aside: {example_keys(names, 10)}"
+        detail = f"{what} not in the ground truth ignored: {example_keys(names, 10)}"
         findings.warning("class-unknown", where, detail)
 
 
@@ -457,7 +456,7 @@ def _to_pixels(
     if len(unknown):
         names = example_keys(images.table.name(int(row)) for row in unknown)
         detail = (
-            f"boxes are normalised and the other side is in pixels, but the width and height of "
+            f"boxes are normalised, those of the other side are in pixels, but the width and height of "
             f"{pluralise(len(unknown), 'image')} are not known: {names}"
         )
         where, fix = Where(side.path), "Pass the image folder with --images DIR."

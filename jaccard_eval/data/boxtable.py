@@ -173,8 +173,8 @@ class BoxTable:
             row = int(reversed_rows[0])
             width, height = xywh[row, 2:]
             raise UsageError(
-                f"row {row}: taken for {encoding}, the box is {width:g} wide and {height:g} high; sizes are negative "
-                f"in {reversed_rows.size:,} of {n:,} rows. Pass the encoding that the boxes have, such as "
+                f"row {row}: read as {encoding}, the box is {width:g} wide and {height:g} high; sizes are negative "
+                f"in {reversed_rows.size:,} of {n:,} rows. Pass the encoding of the boxes, such as "
                 "encoding='xywh', or put their corners in order."
             )
         return freeze(table)

@@ -183,8 +183,8 @@ def _by_spelling(gt: LabelMap, pred: LabelMap, where: Where, findings: FindingLo
             findings.warning(
                 "class-spelling",
                 where,
-                f"class {quoted_value(pred.names[i])} is taken for {quoted_value(gt.names[row])}: only "
+                f"class {quoted_value(pred.names[i])} is matched with {quoted_value(gt.names[row])}: only "
                 "case or spacing differs",
-                fix="Spell it alike on both sides, or map it with --class-map.",
+                fix="Spell it the same way on both sides, or map it with --class-map.",
             )
     return rows

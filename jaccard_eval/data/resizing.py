@@ -50,7 +50,7 @@ class Resizing:
         if units != "px":
             raise UsageError(
                 f"--{role}-resized is for boxes in pixels; these are read as fractions of their image."
-                f" Leave it out, or add --{role}-units px."
+                f" Remove it, or add --{role}-units px."
             )
         return cls.parse(text)
 

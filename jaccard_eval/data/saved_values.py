@@ -58,7 +58,7 @@ def _repeated_rows(document: Mapping[str, Any]) -> Iterator[Fault]:
             key = tuple(row[name] for name in keys)
             seen[key] += 1
             if seen[key] > max(1, names[row[keys[0]]] if keys[0] == "class" else 1):
-                yield f"{part}[{i}].{keys[0]}", f"there is a row of {_seen(row[keys[0]])} already"
+                yield f"{part}[{i}].{keys[0]}", f"{_seen(row[keys[0]])} has two rows"
 
 
 def _any(_value: Any, _place: str) -> Iterator[Fault]:
@@ -68,7 +68,7 @@ def _any(_value: Any, _place: str) -> Iterator[Fault]:
 
 def _text(value: Any, place: str) -> Iterator[Fault]:
     if not isinstance(value, str):
-        yield place, f"expected a text, got {_seen(value)}"
+        yield place, f"expected a string, got {_seen(value)}"
 
 
 def _flag(value: Any, place: str) -> Iterator[Fault]:
@@ -182,7 +182,7 @@ def _seen(value: Any) -> str:
     if isinstance(value, list):
         return "a list" if value else "an empty list"
     if isinstance(value, str):
-        return f"the text {quoted_value(value)}"
+        return f"the string {quoted_value(value)}"
     return "null" if value is None else quoted_value(value).lower() if isinstance(value, bool) else quoted_value(value)
 
 

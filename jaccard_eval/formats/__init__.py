@@ -187,7 +187,7 @@ def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None
         found, name = (path, format_name) if format_name else find_input(path)
         draft = Draft(str(found), name, options)
         if found != path:
-            detail = f"{found} ({name}) is read: nothing else in the folder holds boxes"
+            detail = f"read {found} ({name}), the only file with boxes in the folder"
             draft.findings.note("input-found", Where(str(path)), detail)
         format_module(name).read(found, draft, options)
         return draft.build()
@@ -242,9 +242,7 @@ def format_writer(name: str) -> FormatWriter:
     module = format_module(name)
     if hasattr(module, "write"):
         return cast("FormatWriter", module)
-    raise UsageError(
-        f"format {quoted_value(name)} cannot be written; those that can are {', '.join(written_formats())}"
-    )
+    raise UsageError(f"format {quoted_value(name)} cannot be written; choose from {', '.join(written_formats())}")
 
 
 def written_formats() -> list[str]:

@@ -17,7 +17,7 @@ MAX_ENTRIES = 20  # of a folder that are looked into
 MAX_KINDS = 5  # of files and folders that a message lists
 _OF_ARCHIVES = frozenset({"__MACOSX"})  # which macOS adds to what it packs
 _UNKNOWN = "not recognised as any known format"
-_LIST = "'jaccard-eval formats' lists what is read."
+_LIST = "'jaccard-eval formats' lists what can be read."
 
 
 def look_inside(peek: Peek, recognise: Callable[[Peek], list[str]]) -> tuple[list[tuple[Path, str]], bool]:
@@ -49,9 +49,7 @@ def explain_unknown(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
     path = peek.path
     if peek.is_folder:
         return _explain_folder(peek, inputs)
-    fix = (
-        f"Name it with --gt-format or --pred-format; where each image has a file of its own, pass their folder. {_LIST}"
-    )
+    fix = f"Name it with --gt-format or --pred-format; if each image has its own file, pass their folder. {_LIST}"
     return _foreign(path) or DataError.single("format-unknown", Where(str(path)), _UNKNOWN, fix=fix)
 
 
@@ -66,7 +64,7 @@ def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
         # With the folder, so that it can be pasted from where the user stands.
         choices = [f"{shlex.quote(str(path))} ({name})" for path, name in inputs]
         more = f" and {len(choices) - MAX_KINDS} more" if len(choices) > MAX_KINDS else ""
-        fix = f"Pass what holds the boxes: {', '.join(choices[:MAX_KINDS])}{more}."
+        fix = f"Pass the one with the boxes: {', '.join(choices[:MAX_KINDS])}{more}."
         return DataError.single("format-unknown", where, detail, fix=fix)
     files = [entry for entry in entries if not entry.is_dir() and not is_image_name(entry.name)][:MAX_ENTRIES]
     foreign = [found for file in files if (found := _foreign(file)) is not None]
@@ -88,7 +86,7 @@ def _foreign(file: Path) -> DataError | None:
             return None
     except DataError as error:
         return error
-    detail = "the file is empty but for blanks"
+    detail = "the file holds only whitespace"
     return DataError.single("file-empty", Where(str(file)), detail, fix="Export it again.")
 
 

@@ -83,13 +83,13 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     mention_unused([("occluded", tree.occluded)], where, draft.findings)
     if tree.outside:
         draft.ignored["outside"] += tree.outside
-        detail = f"{tree.outside:,} boxes of tracks are set aside: outside=1, their object is out of sight"
+        detail = f"ignored {tree.outside:,} boxes of tracks: outside=1, the object is out of sight"
         draft.findings.note("track-outside", where, detail)
     if tree.shapes:
         draft.ignored["shape"] += tree.shapes.total()
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(tree.shapes.items()))
-        fix = "Draw boxes, or export another format that has the boxes around them."
-        draft.findings.warning("shape-unused", where, f"shapes that are no boxes are set aside: {kinds}", fix=fix)
+        fix = "Draw boxes, or export in a format that includes bounding boxes."
+        draft.findings.warning("shape-unused", where, f"ignored shapes other than boxes: {kinds}", fix=fix)
 
 
 @dataclass(slots=True)

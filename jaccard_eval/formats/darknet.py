@@ -12,7 +12,7 @@ from jaccard_eval.reading.records import RecordCollector, listed_records
 
 FORMAT = Format(
     name="darknet",
-    summary="darknet's result.json: a list of pictures with their objects, boxes as centre and size in fractions",
+    summary="darknet's result.json: a list of images with their objects, boxes as centre and size in fractions",
     source="https://github.com/AlexeyAB/darknet#how-to-use-on-the-command-line",
     example="""[
   {

@@ -79,7 +79,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         draft.ignored[kind] += count
     if left_out:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(left_out.items()))
-        detail = f"one annotation or prediction of a task is read, the latest; set aside: {kinds}"
+        detail = f"only the latest annotation or prediction of each task is read; ignored: {kinds}"
         draft.findings.note("annotations-unused", Where(draft.path), detail)
 
 
@@ -105,7 +105,7 @@ def _keys(addresses: list[str], draft: Draft) -> list[str]:
     keys = [name if claims[name] == 1 else path for name, path in zip(bare, paths, strict=True)]
     n_shortened = sum(map(str.__ne__, keys, addresses))
     if n_shortened:
-        draft.details.append(f"{n_shortened:,} addresses of pictures shortened to file names")
+        draft.details.append(f"{n_shortened:,} image URLs shortened to file names")
     return keys
 
 
@@ -187,5 +187,5 @@ def _known_side(result: Record, field: str) -> float:
     """Read a side of the image that boxes in percent are measured by."""
     side = result.side(field)
     if result.values.get(field) == 0:
-        result.error("image-size", field, "is 0; expected the size that the percentages are of")
+        result.error("image-size", field, "is 0; expected the image size, as boxes are percentages of it")
     return side

@@ -60,7 +60,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         for box in entry.records("detections"):
             if box.has("frame_number"):
                 fix = "Run the detector on the frames as images."
-                box.error("layout", "frame_number", "detections in the frames of a video are not read", fix=fix)
+                box.error("layout", "frame_number", "detections in video frames cannot be read", fix=fix)
                 continue
             category = box.text("category")
             if category and not categories.has(category):
@@ -71,10 +71,10 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     if unlisted:
         draft.ignored["class-unlisted"] += unlisted.total()
         counts = ", ".join(f"{count:,} of {quoted_value(category)}" for category, count in sorted(unlisted.items()))
-        detail = f"detections of categories that are not listed are no detections, as the format says: {counts}"
+        detail = f"ignored detections of categories that are not listed, as the format defines: {counts}"
         draft.findings.warning("class-unlisted", Where(str(path), record=_CATEGORIES), detail)
     if failed:
-        detail = f"the detector failed on {pluralise(len(failed), 'image')}, which count as images without detections"
-        fix = "Run it on them again."
+        detail = f"the detector failed on {pluralise(len(failed), 'image')}, counted as images without detections"
+        fix = "Run the detector on them again."
         draft.findings.warning("image-failed", Where(str(path)), f"{detail}; first: {quoted_value(failed[0])}", fix=fix)
     collector.to_draft(encoding="xywh", units="norm", listed=True)

@@ -75,7 +75,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     unused = sorted(archive.arrays.keys() - used)
     if unused:
         names = ", ".join(map(quoted_value, unused))
-        draft.findings.note("npz-unused", Where(draft.path), f"arrays passed over: {names}")
+        draft.findings.note("npz-unused", Where(draft.path), f"arrays ignored: {names}")
 
 
 def write_example(path: Path) -> None:
@@ -173,7 +173,7 @@ class _Head:
 
 def _add_raw(archive: Archive, heads: list[str], draft: Draft, options: ReadOptions) -> None:
     if options.role == "gt":
-        archive.fault(f"raw{heads[0]}", "is the raw output of a network, and no ground truth", "Swap the two sides?")
+        archive.fault(f"raw{heads[0]}", "is the raw output of a network, not ground truth", "Swap the two sides?")
     images = archive.keys("images")
     decoded = [_decode(archive, head, None if images is None else len(images)) for head in heads]
     _add_images(archive, draft)
@@ -186,7 +186,7 @@ def _add_raw(archive: Archive, heads: list[str], draft: Draft, options: ReadOpti
     dropped = sum(head.dropped for head in found)
     if dropped:
         draft.ignored["npz-score-low"] += dropped
-        detail = f"boxes with a score below {RAW_SCORE_MIN:g}, set aside: {dropped:,}"
+        detail = f"ignored {dropped:,} boxes with a score below {RAW_SCORE_MIN:g}"
         draft.findings.note("npz-score-low", archive.where(f"raw{heads[0]}"), detail)
     draft.details.append(f"raw output of {len(heads)} heads, decoded; pixels of the network's input")
     listed = _key_list(images)
@@ -216,7 +216,7 @@ def _decode(archive: Archive, head: str, n_images: int | None) -> _Head | None:
     try:
         boxes, scores = decode_grid(raw, anchors, float(stride), formula=formula)
     except UsageError as error:
-        archive.fault(names[0], f"cannot be decoded: {error}", "Save the output as the network gives it.")
+        archive.fault(names[0], f"cannot be decoded: {error}", "Save the output of the network unchanged.")
         return None
     label, score = scores.argmax(axis=-1), scores.max(axis=-1, initial=0.0)  # (m, cells)
     image, cell = np.nonzero(score >= RAW_SCORE_MIN)

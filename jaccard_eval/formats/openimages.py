@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FORMAT = Format(
     name="openimages",
-    summary="Open Images CSV: fractions as XMin, XMax, YMin, YMax; class-descriptions*.csv beside it names the classes",
+    summary="Open Images CSV: fractions as XMin, XMax, YMin, YMax; class names from class-descriptions*.csv next to it",
     source="https://storage.googleapis.com/openimages/web/download_v7.html",
     example="ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsGroupOf\nstreet,,dog,1,0.1,0.3,0.2,0.5,0\n",
     carries=("scores", "group_of"),
@@ -95,7 +95,7 @@ def _with_known_groups(table: Table, column: int, draft: Draft) -> Table:
     known = ["0" if str(flag).strip() == "-1" else flag for flag in flags.distinct]
     n_unknown = sum(str(flag).strip() == "-1" for flag in flags)
     if n_unknown:
-        detail = f"{table.header[column]} is -1, unknown, in {n_unknown:,} rows: taken for 0"
+        detail = f"{table.header[column]} is -1 (unknown) in {n_unknown:,} rows: read as 0"
         draft.findings.note("group-unknown", Where(draft.path), detail)
     return replace(table, columns={**table.columns, column: TextColumn(CodedKeys(known, flags.codes))})
 

@@ -62,7 +62,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         if text.startswith(_HASH):
             image = text[len(_HASH) :].strip()
             if image in images:
-                detail = f"the image was begun in line {images[image]:,} already"
+                detail = f"the image already began in line {images[image]:,}"
                 draft.findings.error("image-duplicate", Where(str(path), line=number), detail, fix="Keep one of them.")
             images[image] = number
         elif fields and not image:

@@ -59,8 +59,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         "image-without-label",
         range(len(unlabelled)),
         lambda row: (unlabelled[row], "has no boxes of a job"),
-        fix="Drop the lines of pictures that were not labelled, or on which the job failed.",
-        summary=f"{len(unlabelled):,} pictures without boxes of a job are taken for images without objects",
+        fix="Drop the lines of images that were not labelled, or for which the job failed.",
+        summary=f"{len(unlabelled):,} images without boxes of a job are counted as images without objects",
     )
 
 

@@ -29,7 +29,7 @@ FORMAT = Format(
 
 _DIFFICULT = "difficult"
 _BOX_NUMBERS = (4, 5)  # without and with a score
-_FIX = "Write image, class, perhaps a score, and four numbers, separated by blanks or commas."
+_FIX = "Write image, class, perhaps a score, and four numbers, separated by spaces or commas."
 
 
 def looks_like(peek: Peek) -> Likeness | None:
@@ -83,7 +83,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         if found is None:
             labels.append("")
             if line.strip():
-                uneven.append((Where(str(path), line=number), f"{quoted_value(line)} is no image, class and box"))
+                uneven.append(
+                    (Where(str(path), line=number), f"cannot read {quoted_value(line)} as image, class and box")
+                )
             continue
         image, label, numbers = found
         images.append(image)

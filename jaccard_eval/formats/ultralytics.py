@@ -104,7 +104,7 @@ def _class_names(about: Record) -> dict[int, str]:
     names = about.record("class_names")
     odd = [key for key in names.values if not (key.isascii() and key.isdigit() and len(key) < _DIGITS)]
     for key in odd:
-        names.error("names-invalid", key, "is no index of a class", "Number the classes from 0.")
+        names.error("names-invalid", key, "is not a class index", "Number the classes from 0.")
     return {int(key): names.text(key) for key in sorted(names.values.keys() - {*odd}, key=int)}
 
 

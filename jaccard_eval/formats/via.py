@@ -19,7 +19,7 @@ from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
     name="via",
-    summary="VGG Image Annotator 2: JSON, CSV or project; 3: project; rectangles count, other shapes are set aside",
+    summary="VGG Image Annotator 2: JSON, CSV or project; 3: project; reads rectangles, ignores other shapes",
     source="https://gitlab.com/vgg/via/-/blob/via-2.x.y/via-2.x.y/CodeDoc.md",
     example="""{
   "street.jpg4222": {
@@ -121,7 +121,7 @@ def _read_project_of_three(project: Record) -> Content:
         # A view of several files shows the first of them.
         file = str((views.get(region.text("vid")) or [""])[0])
         if file not in names:
-            region.error("field-missing", "vid", "leads to no file")
+            region.error("field-missing", "vid", "does not lead to a file")
             continue
         given = region.record("av").values if region.has("av") else {}
         known = {key: value for key, value in given.items() if key in attributes}
@@ -190,7 +190,7 @@ def _class_attribute(regions: list[Record], draft: Draft) -> str:
         draft.details.append(f"class: attribute {quoted_value(usual[0])}")
         return usual[0]
     detail = f"the class may be any of the attributes {', '.join(map(quoted_value, sorted(names)))}"
-    fix = "Call the one that it is class."
+    fix = "Rename the right one to class."
     draft.findings.error("columns-ambiguous", Where(draft.path, field=_ATTRIBUTES), detail, fix=fix)
     return next(iter(names))
 
@@ -203,6 +203,6 @@ def _class_name(region: Record, name: str) -> str:
         return attributes.text(name)
     chosen = [option for option, is_set in value.items() if is_set is True]
     if len(chosen) != 1:
-        attributes.error("class-invalid", name, f"has {len(chosen)} options that are true; a box has one class")
+        attributes.error("class-invalid", name, f"has {len(chosen)} options set to true; a box has one class")
         return ""
     return str(chosen[0])

@@ -69,8 +69,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     alone = None if results or files.is_folder(path) else RESULT_NAME.fullmatch(path.name)
     if alone is not None:
         label = alone["label"]
-        detail = f"results of class {quoted_value(label)} alone; any other class counts as missed"
-        fix = f"Measure this class alone with --classes {shlex.quote(label)}, or pass the folder of all."
+        detail = f"results of class {quoted_value(label)} only; objects of other classes count as missed"
+        fix = f"Evaluate only this class with --classes {shlex.quote(label)}, or pass the folder with all classes."
         draft.findings.note("class-alone", Where(str(path)), detail, fix=fix)
         results = {label: [path]}
     if results:

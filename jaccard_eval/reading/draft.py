@@ -135,7 +135,7 @@ class Draft:
     def mention_scores(self, count: int, where: Where | None = None) -> None:
         """Say that ground truth has scores, and count them: a lone input that has some may be predictions."""
         self.ignored["score"] += count
-        self.findings.note("gt-scores", where or Where(self.path), "the scores of ground truth are not used")
+        self.findings.note("gt-scores", where or Where(self.path), "scores of ground truth are ignored")
 
     def add_boxes(self, boxes: RawBoxes) -> None:
         """Add boxes, any number of times; all are of one encoding, in the same units, and have shapes or have none."""
@@ -233,8 +233,8 @@ class Draft:
         if not reading.origin or not len(xywh):
             return xywh
         if reading.units != "px":
-            detail = "boxes are fractions of their image, which have no first pixel: none is moved"
-            fix = f"Leave out --{self.options.role}-origin, or pass --{self.options.role}-units px if they are pixels."
+            detail = "boxes are fractions of their image, without a first pixel: no box is moved"
+            fix = f"Remove --{self.options.role}-origin, or pass --{self.options.role}-units px if they are pixels."
             self.findings.warning("origin-unused", Where(self.path, field="box"), detail, fix=fix)
             return xywh
         self.details.append(f"pixels counted from {reading.origin}")
@@ -245,11 +245,11 @@ class Draft:
             return
         assumed = self.options.assume_score
         if assumed is None:
-            why, fix = raw.no_score or ("", "Export the scores, or pass --assume-score 1.0 to rank all alike.")
+            why, fix = raw.no_score or ("", "Export the scores, or pass --assume-score 1.0 to rank all equally.")
             detail = "predictions have no score; average precision ranks boxes by their score" + why
             self.findings.error("score-missing", raw.place(0), detail, fix=fix)
         else:
-            detail = f"none of the {len(raw.coords):,} predictions has one; all rank alike with {assumed:g}"
+            detail = f"none of the {len(raw.coords):,} predictions has one; all rank equally with {assumed:g}"
             self.findings.note("score-assumed", Where(self.path, field="score"), detail)
 
     def _build_images(self, raw: RawBoxes) -> tuple[ImageTable, RowArray]:
@@ -274,8 +274,8 @@ class Draft:
         if not is_alike or (xywh[:, 2:].max(axis=1) <= max(width, height)).any():
             return images
         detail = (
-            f"{pluralise(len(images), 'image is', 'images are')} said to be {width:g} x {height:g} pixels, "
-            "smaller than every box: sizes are taken for unknown"
+            f"{pluralise(len(images), 'image is', 'images are')} {width:g} x {height:g} pixels, "
+            "smaller than every box: sizes are treated as unknown"
         )
         self.findings.note("size-placeholder", Where(self.path, field="size"), detail)
         return replace(images, sizes=unknown_sizes(len(images)))
@@ -292,14 +292,14 @@ class Draft:
             if plain and text[0] == text[-1] and text[0] in "'\"" and plain in texts:
                 counts = (pluralise(int((rows == texts.index(name)).sum()), "box", "boxes") for name in (text, plain))
                 detail = "{0} ({2}) and {1} ({3}) are two classes".format(text, plain, *counts)
-                fix = "Delete the quotes if they are one."
+                fix = "Delete the quotes if they are the same class."
                 self.findings.warning("class-quoted", Where(self.path, field="class"), detail, fix=fix)
         return LabelMap(tuple(keys), texts, named), rows
 
     def _names_of(self, keys: Sequence[Key], names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of classes that the input only numbers."""
         outside = [key for key in keys if not (isinstance(key, int) and 0 <= key < len(names))]
-        detail = f"has no name: {len(names)} names are given, for classes 0 to {len(names) - 1}"
+        detail = f"has no name: the {len(names)} given names are for classes 0 to {len(names) - 1}"
         fix = "Give a name for every index with --gt-names or --pred-names."
         for key in outside:
             where = Where(self.path, field="class")
@@ -328,15 +328,15 @@ class Draft:
             return known, rows
         if closed and self.options.role == "gt":
             code = "image-unlisted" if kind == "image" else "class-unlisted"
-            summary = f"{len(orphans):,} boxes set aside: their {kind} is not among the file's {what}"
+            summary = f"ignored {pluralise(len(orphans), 'box', 'boxes')}: their {kind} is not among the file's {what}"
 
             def describe(row: int) -> tuple[Where, str]:
                 return place(row), f"{kind} {quoted_value(box_keys[row])}"
 
             shifted = _shifted_list(distinct_keys(box_keys, np.arange(len(box_keys))), given) if kind == "class" else ""
             if shifted:
-                summary += f"; boxes use {shifted}: the list seems shifted by one, and every class name may be wrong"
-            fix = "Subtract 1 from the ids of the categories." if shifted else ""
+                summary += f"; boxes use {shifted}. The list seems shifted by one: check every class name"
+            fix = "Subtract 1 from the category ids." if shifted else ""
             self.findings.add_rows(Severity.WARNING, code, orphans, describe, summary=summary, fix=fix)
             self.ignored[code] += len(orphans)
             return known, rows

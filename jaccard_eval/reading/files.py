@@ -29,7 +29,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 # First bytes of what people pass by mistake, and what to tell them.
 _UNPACK = "Unpack it and pass the file inside."
-_NO_PICTURE = "Pass the annotations, not the picture."
+_NO_PICTURE = "Pass the annotations, not the image."
 _EXPORT = "Export it as CSV or COCO JSON."
 _NO_PICKLE = "Pickles are never loaded; export JSON, CSV or NumPy (.npz)."
 _EXPORT_ARRAYS = "Export JSON, CSV or NumPy (.npz)."
@@ -41,7 +41,7 @@ _FOREIGN_MAGIC = (
     (b"\x28\xb5\x2f\xfd", "Zstandard-compressed data", _UNPACK),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
     (b"Rar!\x1a\x07", "a RAR archive", _UNPACK),
-    (_GZIP_MAGIC, "data that gzip compressed twice", "Unpack it once and pass that."),
+    (_GZIP_MAGIC, "data that gzip compressed twice", "Unpack it once and pass the result."),
     (b"\x89PNG", "a PNG image", _NO_PICTURE),
     (b"\xff\xd8\xff", "a JPEG image", _NO_PICTURE),
     (b"GIF8", "a GIF image", _NO_PICTURE),
@@ -50,8 +50,8 @@ _FOREIGN_MAGIC = (
     (b"RIFF", "a WebP image, a sound or a video", _NO_PICTURE),
     (b"%PDF-", "a PDF document", _EXPORT),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document", _EXPORT),
-    (b"PAR1", "a Parquet file", "Leave out the format, or name parquet."),
-    (b"ARROW1", "an Arrow file", "Leave out the format, or name arrow."),
+    (b"PAR1", "a Parquet file", "Remove the format option, or name parquet."),
+    (b"ARROW1", "an Arrow file", "Remove the format option, or name arrow."),
     (b"\x89HDF", "an HDF5 file", _EXPORT),
     (b"SQLite format 3\0", "an SQLite database", _EXPORT),
     (b"\x93NUMPY", "a NumPy array", _EXPORT),
@@ -178,8 +178,8 @@ def unchanging(path: Path, file: BinaryIO) -> Iterator[None]:
         raise DataError.single(
             "input-changed",
             Where(str(path)),
-            f"was written to while it was read: {before.st_size:,} bytes before, {after.st_size:,} after",
-            fix="Wait until whatever writes it is done.",
+            f"changed while it was read: {before.st_size:,} bytes before, {after.st_size:,} after",
+            fix="Wait until it is completely written.",
         )
 
 
@@ -258,7 +258,7 @@ def _open(path: Path) -> int:
             raise
         raise _open_error(path, error) from None
     except ValueError:  # NUL, or a character that no name of a file can have
-        raise DataError.single("file-missing", where, "is no path of a file", fix="Check the path.") from None
+        raise DataError.single("file-missing", where, "is not a file path", fix="Check the path.") from None
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
         return descriptor
@@ -274,7 +274,7 @@ def _open_error(path: Path, error: OSError) -> DataError:
     where = Where(as_given(path))
     if is_address(path):
         fix = "Download it, and pass the path of the copy."
-        return DataError.single("file-missing", where, "is an address; only files and folders are read", fix=fix)
+        return DataError.single("file-missing", where, "is a URL; only local files and folders can be read", fix=fix)
     if error.errno == errno.ENOENT:
         what = (
             "is a dangling symbolic link: its target does not exist"
@@ -309,7 +309,9 @@ def _unpack(path: Path, data: bytes) -> bytes:
     if unpacked.tell() <= limit:
         return unpacked.getvalue()
     detail = f"the gzip-compressed data is too large: more than {limit:,} bytes from {len(data):,} (a bomb?)"
-    raise DataError.single("gzip", Where(str(path)), detail, fix="If that is right, unpack the file and pass that.")
+    raise DataError.single(
+        "gzip", Where(str(path)), detail, fix=("If the size is right, unpack the file and pass the result.")
+    )
 
 
 MAX_ENTRIES = 10_000_000  # files and folders; the largest public sets have some two million pictures
@@ -359,7 +361,7 @@ def list_tree(root: Path, findings: FindingLog) -> list[str]:
 
 def _too_large(root: Path, detail: str) -> DataError:
     return DataError.single(
-        "folder-too-large", Where(str(root)), detail, fix="Pass the folder of the pictures or labels themselves."
+        "folder-too-large", Where(str(root)), detail, fix="Pass the folder that holds the images or labels."
     )
 
 
@@ -458,7 +460,7 @@ def choose_split(asked: str, given: Iterable[str], where: Where, findings: Findi
         findings.note(
             "split-train",
             where,
-            f"there is no split {quoted_value(asked)}; {quoted_value(known[0])}, the only one, is read",
+            f"there is no split {quoted_value(asked)}; {quoted_value(known[0])}, the only one, is read instead",
         )
         return known[0]
     detail = f"there is no split {quoted_value(asked)}; there are: {', '.join(map(printable, known)) or 'none'}"

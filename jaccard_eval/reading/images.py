@@ -96,13 +96,13 @@ class ImageFolder:
         where = Where(str(path))
         parts = PurePath(name)
         if parts.is_absolute() or ".." in parts.parts:
-            fix = "Pass the folder that holds the pictures themselves."
+            fix = "Pass the folder that holds the images."
             raise DataError.single("image-outside", where, "is outside the folder of images; not opened", fix=fix)
         with files.open_regular(path) as file:
             width, height = _read_header(file, where)
         if width * height > MAX_PIXELS:
             claim = f"its header claims a size of {width} x {height} pixels"
-            raise DataError.single("image-too-large", where, claim, fix="Replace the picture.")
+            raise DataError.single("image-too-large", where, claim, fix="Replace the image.")
         return width, height
 
     def read_sizes(
@@ -170,10 +170,10 @@ def _read_header(file: BinaryIO, where: Where) -> tuple[int, int]:
     except UnidentifiedImageError:
         # Pillow says the same of an empty file and of any other content.
         file.seek(0)
-        what = "is not a picture that can be read" if file.read(1) else "is empty (0 bytes)"
+        what = "is not a readable image" if file.read(1) else "is empty (0 bytes)"
     except _PILLOW_FAILURES as error:
         what = f"its header cannot be read: {error or type(error).__name__}"
-    raise DataError.single("image-unreadable", where, what, fix="Replace the picture.")
+    raise DataError.single("image-unreadable", where, what, fix="Replace the image.")
 
 
 @contextlib.contextmanager

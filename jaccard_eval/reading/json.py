@@ -17,9 +17,9 @@ from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.text import quoted_value, shown_json
 
 MAX_INTEGER_DIGITS = 4300  # sys.int_info.default_max_str_digits: longer ones take quadratic time to convert
-_TOO_DEEP = "arrays or objects are nested too deep to be annotations"
+_TOO_DEEP = "arrays or objects are nested too deeply for annotations"
 _SNIPPET = 20  # characters shown of what stands at a syntax error
-_KINDS = {bool: "a boolean", str: "a text", list: "an array", dict: "an object", type(None): "null"}
+_KINDS = {bool: "a boolean", str: "a string", list: "an array", dict: "an object", type(None): "null"}
 
 
 class RepeatedKeys(dict[str, Any]):
@@ -34,9 +34,7 @@ def parse_json(path: Path, text: str) -> Any:
     """Parse one JSON document; NaN, Infinity and integers too long to convert become floats that are not finite."""
     if not text.strip(" \t\r\n"):
         fix = "Export it again."
-        raise DataError.single(
-            "file-empty", Where(str(path)), "the file is empty but for white space: no data", fix=fix
-        )
+        raise DataError.single("file-empty", Where(str(path)), "the file holds only whitespace: no data", fix=fix)
     try:
         return _loads(text)
     except json.JSONDecodeError as error:
@@ -104,7 +102,7 @@ def _record_syntax(findings: FindingLog, where: Where, text: str, error: json.JS
     found = text[error.pos : error.pos + _SNIPPET].lstrip()
     detail = f"not valid JSON, column {error.colno}: {expected}, "
     detail += f"found {quoted_value(found)}" if found else "but the data ends here (truncated?)"
-    findings.error("json-syntax", where, detail, fix="Export the file again, or mend it at that place.")
+    findings.error("json-syntax", where, detail, fix="Export the file again, or fix it at that place.")
 
 
 def _loads(text: str) -> Any:

@@ -72,7 +72,7 @@ def read_names(path: Path, findings: FindingLog) -> tuple[str, ...]:
         # darknet and labelImg take every line for a class, and so does this.
         if line.startswith("#"):
             detail = f"{quoted_value(line)} is read as the name of class {number - 1}: such files have no comments"
-            fix = "Delete the line if it is a comment: all classes after it have the next number now."
+            fix = "Delete the line if it is a comment: it shifts the numbers of all classes after it."
             findings.warning("names-comment", Where(str(path), line=number), detail, fix=fix)
     return _checked(path, lines, findings)
 
@@ -85,7 +85,7 @@ def names_of_yaml(path: Path, content: Mapping[str, Any], findings: FindingLog) 
     names = _checked(path, _indexed(path, content["names"]), findings)
     count = content.get("nc")
     if isinstance(count, str) and count.strip() not in ("", str(len(names)), f"{len(names)}.0"):
-        detail = f"nc is {quoted_value(count)}, but there are {len(names)} names; nc is not used"
+        detail = f"nc is {quoted_value(count)}, but there are {len(names)} names; nc is ignored"
         findings.warning("names-count", Where(str(path), field="nc"), detail)
     return names
 

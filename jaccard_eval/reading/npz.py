@@ -53,8 +53,8 @@ class Archive:
         return array.astype(np.float64)
 
     def keys(self, name: str, length: int | None = None) -> Keys | None:
-        """Return a column of whole numbers or texts; None when it cannot be used."""
-        array = self._required(name, "iuU", "whole numbers or texts")
+        """Return a column of whole numbers or strings; None when it cannot be used."""
+        array = self._required(name, "iuU", "whole numbers or strings")
         if array is None:
             return None
         if array.ndim != 1 or length not in (None, len(array)):
@@ -82,7 +82,7 @@ class Archive:
     def _required(self, name: str, kinds: str, what: str) -> AnyArray | None:
         if name not in self.arrays:
             there = ", ".join(map(quoted_value, self.arrays)) or "none"
-            self.fault(name, f"there is no such array; there are: {there}", f"Save {name!r} with the others.")
+            self.fault(name, f"the array is missing; the archive has: {there}", f"Save {name!r} with the others.")
             return None
         array = self.arrays[name]
         if array.dtype.kind not in kinds:
@@ -107,10 +107,10 @@ def load_archive(path: Path, findings: FindingLog) -> Archive:
                     _refuse_false_claim(content.zip, name)
                     raise
                 if not isinstance(array, np.ndarray):  # NumPy gives the bytes of an entry that is none
-                    raise ValueError("the entry is no NumPy array")  # noqa: TRY004, TRY301 - like NumPy's own
+                    raise ValueError("the entry is not a NumPy array")  # noqa: TRY004, TRY301 - like NumPy's own
                 arrays[name] = array
     except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError, NotImplementedError) as error:
-        fix = "Save it again, with arrays of numbers or texts."
+        fix = "Save it again, with arrays of numbers or strings."
         where = Where(str(path), record=name or None)
         raise DataError.single("npz-damaged", where, f"cannot be read: {error}", fix=fix) from None
     return Archive(str(path), arrays, findings)

@@ -158,7 +158,7 @@ def check_sizes(raw: RawBoxes, xywh: FloatArray, options: ReadOptions, findings:
 
     def summary(count: int, what: str) -> str:
         boxes = pluralise(count, "degenerate box has", "degenerate boxes have")
-        return f"{boxes} {what} width or height and can match nothing; kept, as pycocotools does"
+        return f"{boxes} {what} width or height and cannot match; kept, as in pycocotools"
 
     negative = np.flatnonzero(inverted(xywh))
     empty = np.flatnonzero((product == 0) & (width >= 0) & (height >= 0))
@@ -170,11 +170,11 @@ def check_sizes(raw: RawBoxes, xywh: FloatArray, options: ReadOptions, findings:
         # Many may be a wrong reading, which the option must not hide.
         severity = Severity.NOTE if by_share is Severity.WARNING else Severity.WARNING
         boxes = pluralise(len(negative), "box has", "boxes have")
-        told = f"{boxes} a negative width or height: left out, of {len(xywh):,}"
+        told = f"{boxes} a negative width or height: ignored, of {len(xywh):,}"
     elif severity is Severity.WARNING:
         told = summary(len(negative), "a negative")
     if not options.drop_inverted and by_share is Severity.WARNING:
-        fix += f" Rerun with --{options.role}-drop-inverted to leave them out."
+        fix += f" Rerun with --{options.role}-drop-inverted to ignore them."
     findings.add_rows(severity, "box-negative", negative, describe, fix=fix, summary=told)
     findings.add_rows(Severity.WARNING, "box-empty", empty, describe, summary=summary(len(empty), "zero"))
 
@@ -187,6 +187,9 @@ def check_areas(area: FloatArray, place: Callable[[int], Where], findings: Findi
         "area-negative",
         negative,
         lambda row: (replace(place(row), field="area"), f"is {area[row]:g}"),
-        summary=f"area is negative, in no size range, in {pluralise(len(negative), 'record')}: such boxes are ignored",
-        fix="Write the area in square pixels, or leave it out.",
+        summary=(
+            f"area is negative in {pluralise(len(negative), 'record')}: no size range holds such boxes,"
+            " so they are ignored"
+        ),
+        fix="Write the area in square pixels, or remove it.",
     )

@@ -29,7 +29,7 @@ from jaccard_eval.text import quoted_value, shown_json
 
 SUFFIX = ".json"
 UNKNOWN_SIZE = (math.nan, math.nan)
-_EXPORT = "Export the file again, or mend it at that place."
+_EXPORT = "Export the file again, or fix it at that place."
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Record:
         if not math.isnan(value) and (not 0 <= value <= MAX_IMAGE_SIDE or value % 1):
             expected = f"a whole number of pixels, at most {MAX_IMAGE_SIDE:g}"
             detail = f"is {shown_json(self.values[field])}; expected {expected}"
-            self.error("image-size", field, detail, "Write the true size, or leave it out and pass --images DIR.")
+            self.error("image-size", field, detail, "Write the true size, or remove it and pass --images DIR.")
         return value or math.nan
 
     def size(self) -> tuple[float, float]:
@@ -129,7 +129,7 @@ class Record:
         value = self.values[field]
         if isinstance(value, str) and value.strip():
             return value
-        self.error("field-missing", field, f"is {described_json(value)}; expected a text that is not empty")
+        self.error("field-missing", field, f"is {described_json(value)}; expected a string that is not empty")
         return ""
 
     def key(self, field: str) -> Key:
@@ -295,13 +295,13 @@ class RecordCollector:
             )
         )
         if self._n_rotated:
-            detail = f"{self._n_rotated:,} rotated boxes are read as the boxes around them"
+            detail = f"{self._n_rotated:,} rotated boxes are read as their bounding boxes"
             draft.findings.note("outline", where, detail)
         if self._shapes:
             draft.ignored["shape"] += self._shapes.total()
             kinds = ", ".join(f"{count:,} {quoted_value(kind)}" for kind, count in sorted(self._shapes.items()))
-            fix = "Draw boxes, or export another format that has the boxes around them."
-            draft.findings.warning("shape-unused", where, f"shapes that are no boxes are set aside: {kinds}", fix=fix)
+            fix = "Draw boxes, or export in a format that includes bounding boxes."
+            draft.findings.warning("shape-unused", where, f"ignored shapes other than boxes: {kinds}", fix=fix)
 
     def _score_column(self) -> FloatArray | None:
         """Return the scores of predictions; none where no box has any."""
@@ -318,7 +318,7 @@ class RecordCollector:
             Severity.ERROR,
             "score-missing",
             missing,
-            lambda row: (self._places[row], "has no score, though other boxes have one"),
+            lambda row: (self._places[row], "has no score, but other boxes have one"),
             fix="Export the scores, or pass --assume-score 1.0 to rank all alike.",
         )
         return scores
@@ -333,8 +333,8 @@ def outputs(path: Path, draft: Draft, is_output: Callable[[Any], bool]) -> Itera
     for key, file, value in documents(path, draft):
         where = Where(str(file))
         if isinstance(value, list) and any(map(is_output, value)):
-            n, fix = len(value), "Where the other side has names, write an object from the names of images to outputs."
-            detail = f"the list names no images; its {n:,} outputs are called 0, 1, 2 and so on, by their positions"
+            n, fix = len(value), "If the other side has image names, write an object that maps image names to outputs."
+            detail = f"the list does not name images; its {n:,} outputs are numbered 0, 1, 2, ..."
             draft.findings.warning("image-position", where, detail, fix=fix)
             for position, output in enumerate(value):
                 yield str(position), output, replace(where, record=f"[{position}]")

@@ -111,7 +111,7 @@ _POINT = re.compile(r"\.0(?![0-9])")
 UNIVERSE = ("sizes", "images", "names")
 GT_FIX = "Pass the ground truth with --gt"
 SIZE_FIX = "Pass the image folder with --images DIR."
-LOSSLESS_FIX = "Choose a format that carries it, or leave it out with --lossy."
+LOSSLESS_FIX = "Choose a format that can hold it, or drop it with --lossy."
 
 
 class LossErrors(FindingLog):
@@ -134,7 +134,7 @@ def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: C
     held["names"] = len(dataset.labels) - len(np.unique(boxes.label))
     for what, count in held.items():
         if count and what not in carried:
-            detail = f"{_TEXTS[what]}: {count:,}; the output does not carry that"
+            detail = f"{_TEXTS[what]}: {count:,}; the output format cannot hold that"
             say = findings.note if what in UNIVERSE else findings.warning
             say("write-loss", Where(str(path), field=what), detail)
 
@@ -153,7 +153,7 @@ def report_escaped(texts: Iterable[str], path: Path, findings: FindingLog) -> No
         range(len(odd)),
         lambda row: (
             Where(str(path)),
-            f"{quoted_value(odd[row])} is no text that UTF-8 can hold; written with escapes",
+            f"{quoted_value(odd[row])} cannot be written as UTF-8; written with escapes",
         ),
     )
 
@@ -233,7 +233,7 @@ def below_shared_place(names: Sequence[str], path: Path, findings: FindingLog) -
     pairs = zip(min(folders), max(folders), strict=False)
     shared = [part for part, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
     if shared:
-        detail = f"images are named by their paths below {quoted_value('/'.join(shared) + '/')}, where all of them lie"
+        detail = f"images are named by their paths below {quoted_value('/'.join(shared) + '/')}, their common folder"
         findings.note("write-loss", Where(str(path), field="image"), detail)
     return ["/".join(name.split("/")[len(shared) :]) for name in names]
 
@@ -254,7 +254,7 @@ def require_file_names(
             Where(dataset.path, field="image"),
             f"{quoted_value(names[row])} cannot be the name of a label file",
         ),
-        fix="Rename the image: relative, no control characters, no dot or blank at its end, not classes, readme, nul.",
+        fix="Rename the image: relative, no control characters, no dot or space at the end, not classes, readme, nul.",
     )
     images = dataset.images
     # Without case: on Windows and macOS "A" and "a" are one file, and the second would replace the first.

@@ -33,7 +33,7 @@ def parse_xml(path: Path, root: str) -> Element:
         raise DataError.single(
             "xml-dtd",
             Where(str(path), line=parser.CurrentLineNumber),
-            "declares a document type (DTD), which is not read: its entities can hide a bomb or other files",
+            "declares a document type (DTD), which is not allowed: its entities can hide a bomb or other files",
             fix="Remove the <!DOCTYPE ...>.",
         )
 
@@ -53,7 +53,7 @@ def parse_xml(path: Path, root: str) -> Element:
         raise DataError.single("xml-syntax", Where(str(path)), detail, fix="Save it with UTF-8 encoding.") from None
     if element.tag != root:
         detail = f"the outermost element is {quoted_value(element.tag)}, expected {quoted_value(root)}"
-        fix = "Pass annotations of this format, or name theirs with --gt-format or --pred-format."
+        fix = "Pass annotations of this format, or name the format with --gt-format or --pred-format."
         raise DataError.single("xml-root", Where(str(path)), detail, fix=fix)
     return element
 
@@ -67,7 +67,7 @@ def mention_unused(counts: Iterable[tuple[str, int]], where: Where, findings: Fi
     """Say which properties of boxes were read and are not used, and how many boxes have each."""
     used = [f"{name} ({count:,})" for name, count in counts if count]
     if used:
-        detail = f"properties that no number depends on are passed over: {', '.join(used)}"
+        detail = f"ignored properties that do not affect metrics: {', '.join(used)}"
         findings.note("fields-unused", where, detail)
 
 

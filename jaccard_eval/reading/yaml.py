@@ -32,11 +32,11 @@ def read_yaml_mapping(path: Path) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         place = Where(str(path), line=mark.line + 1) if mark else Where(str(path))
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
-        fix = "Indent with blanks, not tabs; quote special characters."
+        fix = "Indent with spaces, not tabs; quote special characters."
         raise DataError.single("yaml-syntax", place, f"not valid YAML: {problem}", fix=fix) from None
     if isinstance(content, dict):
         return content
-    detail = f"expected keys and values, got {shown_json(content)}" if content else "there are no keys and values in it"
+    detail = f"expected keys and values, got {shown_json(content)}" if content else "it has no keys and values"
     raise DataError.single("yaml-content", Where(str(path)), detail, fix="Write lines of 'key: value'.")
 
 

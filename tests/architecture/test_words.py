@@ -15,8 +15,19 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-# Folders, modules and pages whose words are clean. The list grows until it is the whole project.
+# Folders, modules and pages whose strings and prose are clean. The list grows until it is the whole project.
 ROOMS = (
+    "jaccard_eval/atomic.py",
+    "jaccard_eval/engine",
+    "jaccard_eval/errors.py",
+    "jaccard_eval/findings.py",
+    "jaccard_eval/matching",
+    "jaccard_eval/metrics",
+    "jaccard_eval/options.py",
+    "jaccard_eval/similarity",
+)
+# Of these, the rooms whose docstrings and comments are clean too.
+COMMENTED = (
     "jaccard_eval/atomic.py",
     "jaccard_eval/engine",
     "jaccard_eval/errors.py",
@@ -49,7 +60,7 @@ BETTER = {
     r"but for": "except",
     r"work-?horse": "main command",
     r"whatever the class": "ignoring class",
-    r"choose from": "choose from, expected one of",
+    r"known are": "choose from, expected one of",
 }
 # Codes such as images-beside are names and stay.
 _HABITS = {re.compile(rf"(?<![-\w])({habit})(?![-\w])", re.I): better for habit, better in BETTER.items()}
@@ -62,8 +73,8 @@ def test_words_are_plain_english(room: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}: {habit!r}: better {better}"
         for path in _files(room)
-        for line, text in _texts(path)
-        for line, habit, better in _habits(line, text)
+        for place, text in _texts(path, with_comments=room in COMMENTED)
+        for line, habit, better in _habits(place, text)
     ]
     assert not found, "\n".join(["", *found])
 
@@ -73,14 +84,18 @@ def test_habits_are_found_in_strings_docstrings_comments_and_prose(tmp_path: Pat
     module.write_text(
         '"""Is set\naside."""\nnote = f"{note} is no\tJSON"  # nothing is\n# told\nbeside = "fixes_mend"\n'
     )
-    assert sorted((line, habit) for line, text in _texts(module) for line, habit, _ in _habits(line, text)) == [
+    assert sorted(
+        (line, habit) for line, text in _texts(module, with_comments=True) for line, habit, _ in _habits(line, text)
+    ) == [
         (1, "set aside"),
         (3, "is no"),
         (4, "told"),
     ]
     page = tmp_path / "page.md"
     page.write_text("It stands\nfor `beside`.\n\n```\npictures\n```\n\nA picture.\n")
-    assert sorted((line, habit) for line, text in _texts(page) for line, habit, _ in _habits(line, text)) == [
+    assert sorted(
+        (line, habit) for line, text in _texts(page, with_comments=True) for line, habit, _ in _habits(line, text)
+    ) == [
         (1, "stands for"),
         (8, "picture"),
     ]
@@ -101,34 +116,42 @@ def _habits(line: int, text: str) -> Iterator[tuple[int, str, str]]:
             yield line + text.count("\n", 0, first.start()), match[0], better
 
 
-def _texts(path: Path) -> Iterator[tuple[int, str]]:
+def _texts(path: Path, *, with_comments: bool) -> Iterator[tuple[int, str]]:
+    """The words of a file, each text with its first line."""
     source = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
-        # What is code keeps its length, so that lines are counted rightly.
-        prose = _CODE.sub(_blank, _FENCED.sub(_blank, source))
-        yield 1, prose
+        # What is code keeps its lines, so that those of the prose are counted rightly.
+        yield 1, _CODE.sub(_blank, _FENCED.sub(_blank, source))
         return
-    yield from _strings(ast.parse(source))
-    yield from _comments(source)
+    yield from _strings(ast.parse(source), with_docstrings=with_comments)
+    if with_comments:
+        yield from _comments(source)
 
 
 def _blank(match: re.Match[str]) -> str:
     return re.sub(r"[^\n]", "#", match[0])
 
 
-def _strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Texts of a module, docstrings included; keys and names, which have no blank, are no prose."""
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+def _strings(tree: ast.Module, *, with_docstrings: bool) -> Iterator[tuple[int, str]]:
+    """Texts of a module; keys and names, which have no blank, are not prose."""
+    nodes = list(ast.walk(tree))
+    skipped = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    if not with_docstrings:
+        skipped |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
-            yield node.lineno, "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            yield (
+                node.lineno,
+                "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values),
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
             yield node.lineno, node.value if re.search(r"\s", node.value) else ""
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:
     """Comments, those of consecutive lines as one text."""
-    first, lines = 0, []
+    first = 0
+    lines: list[str] = []
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             if lines and token.start[0] == first + len(lines):

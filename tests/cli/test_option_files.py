@@ -141,7 +141,7 @@ def test_the_advice_on_a_file_of_values_is_for_that_file(sides: tuple[Path, Path
 def test_an_address_is_reported_as_given(sides: tuple[Path, Path], argv: list[str], code: int) -> None:
     done = run_here(*(word.format(gt=sides[0], pred=sides[1]) for word in argv))
     assert done.returncode == code
-    assert "s3://bucket/x: is an address; only files and folders are read" in done.stderr
+    assert "s3://bucket/x: is a URL; only local files and folders can be read" in done.stderr
 
 
 def test_an_address_is_no_output(sides: tuple[Path, Path]) -> None:

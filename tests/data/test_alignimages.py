@@ -74,7 +74,7 @@ def test_a_strategy_that_overlooks_something_is_taken_last_and_said(
     assert (note.severity, note.code) == (Severity.NOTE, "image-names-adapted")
     assert f"by {strategy}" in note.message
     assert overlooked in note.message
-    assert "is taken for" in note.message
+    assert "matches" in note.message
 
 
 def test_what_was_asked_for_is_not_said_to_be_adapted() -> None:
@@ -84,7 +84,7 @@ def test_what_was_asked_for_is_not_said_to_be_adapted() -> None:
 
 def test_ids_off_by_one_are_matched_only_where_that_is_asked_for() -> None:
     ours, theirs = gt(_on("1 2 3")), pred(_on("0 1 2"))
-    assert "1 predictions on 1 image that the ground truth gt.file does not have: '0'" in _error(ours, theirs)
+    assert "1 predictions on 1 image not in the ground truth gt.file: '0'" in _error(ours, theirs)
     common, _ = _align(ours, theirs, match_images="id+1")
     assert (common.strategy, common.pred_rows.tolist()) == ("id+1", [0, 1, 2])
 
@@ -145,10 +145,10 @@ def test_nothing_in_common_shows_examples_of_both_sides_and_how_to_go_on() -> No
     message = _error(gt([], images=images("1=a.png 2=b.png")), pred(_on("x.png y.png")))
     assert message == (
         "error[image-unknown]: pred.file: image: 0 of 2 prediction images match a ground-truth image of gt.file; "
-        "prediction image ids are 'x.png', 'y.png' (string ids), those of the ground truth '1 (a.png)', '2 (b.png)' "
-        "(integer ids). Check that both belong to one split; --match-images id|name|path|basename|stem|case|decorated|"
-        "number|id+1|id-1 forces a way "
-        "to match, --extra-images ignore goes on without the rest."
+        "prediction images are 'x.png', 'y.png' (string ids), those of the ground truth '1 (a.png)', '2 (b.png)' "
+        "(integer ids). Check that both are of the same split. To choose how images match, "
+        "pass --match-images id|name|path|basename|stem|case|decorated|number|id+1|id-1; "
+        "to drop the rest, --extra-images ignore."
     )
 
 
@@ -173,7 +173,7 @@ def test_an_unknown_way_with_extra_images_is_refused() -> None:
 
 def test_predictions_on_unknown_images_are_an_error_where_all_images_are_listed() -> None:
     message = _error(gt(_on("1 2")), pred(_on("1 3 4")))
-    assert "pred.file: image: 2 predictions on 2 images that the ground truth gt.file does not have" in message
+    assert "pred.file: image: 2 predictions on 2 images not in the ground truth gt.file" in message
     assert "'3', '4'" in message
     assert "--extra-images ignore" in message
 
@@ -203,13 +203,13 @@ def test_ground_truth_that_lists_only_images_with_boxes_may_lack_one_whose_key_i
     common, (warning,) = _align(ours, pred(_on("a.png c.png")))
     assert _names(common) == ["a.png", "b.png", "c.png"]
     assert warning.severity == Severity.WARNING
-    assert "counted as images without objects, as the ground truth does not list those" in warning.message
+    assert "counted as images without objects, as the ground truth does not list its images" in warning.message
 
 
 def test_an_extra_image_that_only_looks_different_is_an_error_that_names_its_match() -> None:
     ours = gt([], images=images("a.png b.png", listed=False))
     message = _error(ours, pred(_on("a.png c.png val/b.png")))
-    assert "2 predictions on 2 images that the ground truth gt.file does not have" in message
+    assert "2 predictions on 2 images not in the ground truth gt.file" in message
     assert "'val/b.png' would match 'b.png' by path" in message
 
 

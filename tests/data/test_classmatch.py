@@ -35,7 +35,7 @@ def test_a_name_that_differs_in_case_or_spacing_is_taken_with_a_warning(spelling
     ours = LabelMap((1, 2), ("dog", "traffic light"), named=True)
     strategy, rows, (warning,) = _match(ours, theirs)
     assert (strategy, rows, warning.code) == ("name", [1, 0], "class-spelling")
-    assert f"class '{spelling}' is taken for 'traffic light': only case or spacing differs" in warning.message
+    assert f"class '{spelling}' is matched with 'traffic light': only case or spacing differs" in warning.message
     assert "--class-map" in warning.message
 
 

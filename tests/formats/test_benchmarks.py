@@ -385,7 +385,7 @@ def test_megadetector_counts_what_it_does_not_list_and_images_that_failed(tmp_pa
     assert (boxes(dataset), dataset.units, dataset.labels.names) == ([[0.1, 0.2, 0.3, 0.4]], "norm", ("animal",))
     assert dataset.ignored == {"class-unlisted": 1}
     assert codes(dataset) == ["class-unlisted", "image-failed"]
-    assert "failed on 1 image, which count as images without detections; first: 'c.jpg'" in str(dataset.findings[1])
+    assert "failed on 1 image, counted as images without detections; first: 'c.jpg'" in str(dataset.findings[1])
 
 
 def test_megadetector_names_every_problem_and_refuses_frames_of_videos(tmp_path: Path) -> None:
@@ -402,7 +402,7 @@ def test_megadetector_names_every_problem_and_refuses_frames_of_videos(tmp_path:
         "images[1].detections: is missing",
         "images[2].detections[0].bbox: has 3 values; expected 4 numbers",
         "images[2].detections[1].conf: is 'high' (a text), not a number",
-        "images[3].detections[0].frame_number: detections in the frames of a video are not read",
+        "images[3].detections[0].frame_number: detections in video frames cannot be read",
     ):
         assert told in message
 
@@ -436,6 +436,6 @@ def test_retinaface_names_every_damaged_line(tmp_path: Path) -> None:
         "label.txt:1: expected '# ' and the path of an image before its faces",
         "label.txt:3: expected 4, 19 or 20 numbers, got 3",
         "label.txt:4: height: 'x' is not a plain finite number",
-        "label.txt:5: the image was begun in line 2 already",
+        "label.txt:5: the image already began in line 2",
     ):
         assert told in message

@@ -295,7 +295,7 @@ def test_no_predictions_are_legal(load: Load) -> None:
 
 
 def test_a_file_of_white_space_holds_no_data_rather_than_no_predictions(refuse: Refuse) -> None:
-    assert "but for white space" in refuse(" \n\n", "pred")
+    assert "only whitespace" in refuse(" \n\n", "pred")
 
 
 def test_ultralytics_file_names_become_those_of_the_images(load: Load) -> None:
@@ -334,7 +334,7 @@ def test_an_assumed_score_stands_in_when_no_record_has_one(load: Load, refuse: R
 
 def test_a_number_written_as_text_among_numbers_is_refused(refuse: Refuse) -> None:
     message = refuse([result(), result(image_id="1"), result(category_id="1")], "pred")
-    assert "[1].image_id: is '1', a text (string), where other records have numbers" in message
+    assert "[1].image_id: is '1', a string, but other records have numbers" in message
     assert "[2].category_id: is '1', a text" in message
 
 
@@ -464,7 +464,7 @@ def test_syntax_errors_give_line_column_and_what_was_found(refuse: Refuse) -> No
     )
     assert "the data ends here (truncated?)" in refuse('{"images": [')
     assert "column 1: expecting value, found 'hello'" in refuse("hello")
-    assert "but for white space" in refuse(" \n ")
+    assert "only whitespace" in refuse(" \n ")
 
 
 def test_nesting_without_end_is_refused(refuse: Refuse) -> None:

@@ -120,7 +120,7 @@ def test_class_names_count_before_class_numbers_and_paths_before_ids(load: Load)
     data = load("class_id,class_name,image_id,path,x,y,w,h\n3,dog,17,a/b.png,1,2,3,4\n")
     assert (images(data), classes(data)) == (["a/b.png"], ["dog"])
     assert data.labels.keys == (3,)
-    assert "columns passed over: 'image_id'" in str(data.findings[0])
+    assert "columns ignored: 'image_id'" in str(data.findings[0])
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
@@ -181,7 +181,7 @@ def test_all_problems_of_a_file_are_reported_in_one_pass(refuse: Refuse) -> None
         "a.png,dog,10,20,40,60,",
     ]
     text = refuse("image,class,xmin,ymin,xmax,ymax,score\n" + "\n".join(rows), role="pred")
-    assert "pred.csv:3: image: the row names no image" in text
+    assert "pred.csv:3: image: the row has no image" in text
     assert "pred.csv:4: class: the box has no class" in text
     assert "pred.csv:5: ymin: the box is incomplete: ymin empty" in text
     assert "pred.csv:6: xmin: 'x' is not a plain finite number" in text
@@ -204,7 +204,7 @@ def test_rows_with_other_numbers_of_fields_are_all_named(refuse: Refuse) -> None
 def test_lines_that_start_with_a_hash_and_are_no_rows_are_comments(load: Load, refuse: Refuse) -> None:
     data = load("# made by hand\n# image, class\n" + HEADER + "a.png,dog,1,2,3,4\n#end\n#1.png,cat,1,2,3,4\n")
     assert (images(data), codes(data)) == (["a.png", "#1.png"], ["csv-comment"])
-    assert "passed over as comments: 3; first: " in str(data.findings[0])
+    assert "ignored 3 lines starting with # (comments); first: " in str(data.findings[0])
     assert "gt.csv:4: xmin" in refuse("#1\n#2\n" + HEADER + "a.png,dog,bad,2,3,4\n")
     assert classes(load(HEADER + 'a.png,"b\n# c",1,2,3,4\n')) == ["b\n# c"]
 
@@ -242,7 +242,7 @@ def test_two_columns_of_one_name_are_refused(refuse: Refuse) -> None:
 
 def test_columns_that_are_passed_over_are_named(load: Load) -> None:
     data = load(",image,class,xmin,ymin,xmax,ymax,comment\n0,a.png,dog,1,2,3,4,blurred\n")
-    assert "columns passed over: '(unnamed)', 'comment'" in str(data.findings[0])
+    assert "columns ignored: '(unnamed)', 'comment'" in str(data.findings[0])
 
 
 def test_flags_area_and_score_have_columns(load: Load) -> None:
@@ -293,7 +293,7 @@ def test_classes_are_names_when_one_is_no_integer(load: Load, other: str) -> Non
 def test_image_names_stay_as_written_and_alike_numbers_are_a_warning(load: Load) -> None:
     data = load(HEADER + "1,cat,1,1,9,9\n001,cat,1,1,9,9\n1.0,cat,1,1,9,9\n2,cat,1,1,9,9\n")
     assert set(data.images.keys) == {"1", "001", "1.0", "2"}
-    assert "image names '1', '001', '1.0' are kept apart" in str(data.findings[0])
+    assert "image names '1', '001', '1.0' are different images" in str(data.findings[0])
 
 
 def test_rows_without_a_box_are_images_without_boxes(load: Load) -> None:
@@ -301,9 +301,9 @@ def test_rows_without_a_box_are_images_without_boxes(load: Load) -> None:
     assert data.images.keys == ("a.png", "b.png", "c.png")
     assert not data.images.listed
     assert len(data.boxes) == 1
-    assert "2 rows name an image and no box: images without boxes" in str(data.findings[0])
+    assert "2 rows name an image but have no box; counted as images without objects" in str(data.findings[0])
     alone = load(HEADER + "a.png,,,,,\n")
-    assert "1 row names an image and no box: an image" in str(alone.findings[-1])
+    assert "1 row names an image but has no box; counted as an image" in str(alone.findings[-1])
 
 
 def test_rows_of_delimiters_only_are_set_aside_and_counted(load: Load) -> None:
@@ -584,7 +584,7 @@ def test_numbers_beside_the_names_of_classes_are_their_keys(load: Load) -> None:
     for numbers in (("7", "7"), ("7", ""), ("7", "x")):  # one number for two classes, none, no number
         text = header + "".join(f"a,{name},{number},1,2,3,4\n" for name, number in zip("cd", numbers, strict=True))
         assert load(text).labels.keys == ("c", "d")
-        assert "columns passed over: 'class_id'" in str(load(text).findings[-1])
+        assert "columns ignored: 'class_id'" in str(load(text).findings[-1])
 
 
 def test_predictions_by_number_find_the_classes_that_have_names_and_numbers(load: Load) -> None:

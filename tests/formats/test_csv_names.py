@@ -177,7 +177,7 @@ def test_a_naming_says_which_column_is_what(load: Load) -> None:
     assert data.boxes.score.tolist() == [0.25]
     assert "class from palm_class" in data.details
     assert values(load(PALMS, columns="class=env_class"))[1] == ["dry"]
-    assert "columns passed over: 'palm_class', 'palm_sure'" in message(
+    assert "columns ignored: 'palm_class', 'palm_sure'" in message(
         load(PALMS, "pred", columns="class=env_class,score=det_sure"), "csv-columns-unused"
     )
 
@@ -234,7 +234,7 @@ def test_a_column_that_is_not_there_is_an_error_with_the_nearest_name(load: Load
 @pytest.mark.parametrize(
     ("naming", "told"),
     [
-        ("colour=hue", "'colour' is not what a column can mean"),
+        ("colour=hue", "'colour' is not a column meaning"),
         ("class=a,label", "expected MEANING=COLUMN, got 'label'"),
         ("class=", "expected MEANING=COLUMN"),
         ("class=a,class=b", "repeats a meaning or a column"),

@@ -47,7 +47,7 @@ def test_a_turned_box_is_read_as_the_box_around_it(tmp_path: Path) -> None:
     side = 70 / math.sqrt(2)
     expected = [[5, 25, 40, 30], [25 - side / 2, 40 - side / 2, side, side]]
     np.testing.assert_allclose(dataset.boxes.xywh, expected, atol=1e-12)
-    assert ["2 rotated boxes are read as the boxes around them" in one.message for one in dataset.findings] == [True]
+    assert ["2 rotated boxes are read as their bounding boxes" in one.message for one in dataset.findings] == [True]
 
 
 def test_other_shapes_are_counted_and_warned_of(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
 def test_what_no_format_recognises_is_an_error_that_names_the_flag(tmp_path: Path) -> None:
     message = _error(_write(tmp_path / "notes.md", "# Notes\nnothing to see\n"))
     assert "notes.md: not recognised as any known format. Name it with --gt-format or --pred-format" in message
-    assert message.endswith("'jaccard-eval formats' lists what is read.")
+    assert message.endswith("'jaccard-eval formats' lists what can be read.")
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_what_a_folder_holds_of_known_formats_is_named(tmp_path: Path) -> None:
     _write(tmp_path / "pictures/a.png", "hello\n")
     message = _error(tmp_path)
     paths = f"{tmp_path}/_annotations.coco.json (coco), '{tmp_path}/found here' (yolo)"
-    assert message.endswith(f"Pass what holds the boxes: {paths}.")
+    assert message.endswith(f"Pass the one with the boxes: {paths}.")
 
 
 def test_a_folder_of_files_that_are_read_one_by_one_names_the_first(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_the_only_input_in_a_folder_is_read_and_a_note_says_which(name: str, tmp
     assert (dataset.format, len(dataset.boxes) > 0) == (name, True)
     if dataset.path != str(tmp_path / "data"):  # some formats read a folder of such files
         (note,) = (finding for finding in dataset.findings if finding.code == "input-found")
-        assert note.message == f"{tmp_path}/data: {file} ({name}) is read: nothing else in the folder holds boxes"
+        assert note.message == f"{tmp_path}/data: read {file} ({name}), the only file with boxes in the folder"
 
 
 def test_folders_that_an_archive_was_unpacked_to_are_gone_into(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_folders_that_an_archive_was_unpacked_to_are_gone_into(tmp_path: Path) -
     assert find_input(tmp_path) == (tmp_path / "set/set/gt.json", "coco")
     _write(tmp_path / "set/set/dt.json", "[]")
     place = tmp_path / "set/set"
-    assert f"Pass what holds the boxes: {place}/dt.json (coco), {place}/gt.json (coco)." in _error(tmp_path)
+    assert f"Pass the one with the boxes: {place}/dt.json (coco), {place}/gt.json (coco)." in _error(tmp_path)
 
 
 def test_the_only_data_set_in_a_folder_may_be_a_folder(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_an_input_in_a_folder_that_is_not_certain_is_named_and_not_read(
 ) -> None:
     for name, content in files.items():
         _write(tmp_path / name, content)
-    assert f"Pass what holds the boxes: {tmp_path}/{named} (coco)." in _error(tmp_path)
+    assert f"Pass the one with the boxes: {tmp_path}/{named} (coco)." in _error(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,9 @@ def test_a_side_of_0_is_unknown(tmp_path: Path, name: str) -> None:
 
 
 def test_boxes_in_percent_are_of_a_known_size(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="original_width: is 0; expected the size that the percentages are of"):
+    with pytest.raises(
+        DataError, match=("original_width: is 0; expected the image size, as boxes are percentages of it")
+    ):
         read(tmp_path, "labelstudio", "0")
 
 

@@ -112,7 +112,9 @@ def test_strings_that_are_no_groups_are_all_named_by_line(read: Load) -> None:
         read("image_id,PredictionString\na,0.9 1 2 3 4\nb,0.9 1 2 3\nc,0.9 1 2 3 4 5 6\n")
     message = str(caught.value)
     assert "csv-prediction-string" in message
-    assert "pred.csv:3: PredictionString: has 4 fields, no multiple of 5 (confidence left top width height)" in message
+    assert (
+        "pred.csv:3: PredictionString: has 4 fields, not a multiple of 5 (confidence left top width height)"
+    ) in message
     assert "pred.csv:4: PredictionString: has 7 fields" in message
 
 

@@ -80,7 +80,7 @@ def test_scores_of_ground_truth_are_counted_and_not_used(save: Save) -> None:
 
 def test_arrays_that_are_not_read_are_named(save: Save) -> None:
     side = load(save(**BOXES, masks=[1]), role="pred")
-    assert [str(one) for one in side.findings] == [f"note[npz-unused]: {side.path}: arrays passed over: 'masks'"]
+    assert [str(one) for one in side.findings] == [f"note[npz-unused]: {side.path}: arrays ignored: 'masks'"]
 
 
 def test_raw_output_is_decoded_and_background_is_counted(save: Save) -> None:
@@ -119,14 +119,14 @@ def test_raw_output_can_be_evaluated(save: Save, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "messages"),
     [
-        ({"boxes": None}, ["boxes: there is no such array; there are: 'scores', 'labels', 'image'"]),
+        ({"boxes": None}, ["boxes: the array is missing; the archive has: 'scores', 'labels', 'image'"]),
         ({"boxes": [1, 2, 3, 4]}, ["boxes: has shape (4,), expected (n, 4)"]),
         ({"boxes": [["1"] * 4] * 2}, ["boxes: holds <U1, expected numbers"]),
         ({"boxes": [[0, 0, math.nan, 1]] * 2}, ["boxes[0].bbox", "nan"]),
         ({"scores": [0.9]}, ["scores: has shape (1,), expected (2)"]),
         ({"scores": [0.9, math.inf]}, ["boxes[1].score: is inf"]),
         ({"scores": None}, ["predictions have no score"]),
-        ({"labels": [0.0, 1.0]}, ["labels: holds float64, expected whole numbers or texts"]),
+        ({"labels": [0.0, 1.0]}, ["labels: holds float64, expected whole numbers or strings"]),
         ({"labels": None, "image": None}, ["labels: there is no such array", "image: there is no such array"]),
         ({"image": [1, 2, 3]}, ["image: has shape (3,), expected (2,), one per box"]),
         ({"image": [0, 2], "images": ["a", "b"]}, ["image[1]: is 2, but 2 images are listed"]),

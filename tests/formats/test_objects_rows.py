@@ -93,7 +93,7 @@ def test_all_that_cannot_be_used_is_told_with_its_place() -> None:
     )
     assert "rows.jsonl:1: objects[1].bbox: [1, 2, 3] (a list) is not four numbers" in told
     assert "rows.jsonl:1: objects[1].category: 1.5 (a number) is neither text nor a whole number" in told
-    assert "rows.jsonl:2: file_name: the row names no image" in told
+    assert "rows.jsonl:2: file_name: the row has no image" in told
 
 
 def test_flags_that_are_neither_0_nor_1_are_told() -> None:

@@ -178,7 +178,7 @@ def test_all_that_cannot_be_used_is_told_with_row_column_and_value(tmp_path: Pat
         "iscrowd": [0, 2, 0, 0],
     }
     told = refuse(table, tmp_path)
-    assert "gt.parquet: row 1.image: the row names no image" in told
+    assert "gt.parquet: row 1.image: the row has no image" in told
     assert "gt.parquet: row 2.class: the box has no class" in told
     assert "gt.parquet: row 3.xmin: the box is incomplete: xmin empty" in told
     assert "gt.parquet: row 0.ymin: 'one' (string) is not a number" in told
@@ -293,7 +293,7 @@ def test_pictures_as_bare_bytes_are_no_names(container: str, tmp_path: Path) -> 
     save(pa.table({**DOG, "image": [b"\x89PNG"], "image_id": [7]}), tmp_path / name)
     data = read_dataset(tmp_path / name, ReadOptions())
     assert boxes(data) == [(7, "dog", BOX)]
-    assert "columns passed over: 'image (bytes)'" in str(data.findings[0])
+    assert "columns ignored: 'image (bytes)'" in str(data.findings[0])
 
 
 def test_faults_of_objects_are_told_by_row_and_object(tmp_path: Path) -> None:
@@ -393,7 +393,7 @@ def test_a_folder_is_one_table(tmp_path: Path) -> None:
 
 def test_files_of_a_folder_that_lack_a_column_are_named(tmp_path: Path) -> None:
     folder = place(tmp_path / "gt", a=DOG, b={name: values for name, values in DOG.items() if name != "xmax"})
-    with pytest.raises(DataError, match=r"b\.parquet: no column 'xmax', which other files of the folder have"):
+    with pytest.raises(DataError, match=r"b\.parquet: no column 'xmax', but other files of the folder have it"):
         read_dataset(folder, ReadOptions())
 
 

@@ -52,7 +52,7 @@ def test_a_picture_without_a_job_or_on_which_it_failed_has_no_boxes_and_that_is_
     dataset = load(path)
     assert dataset.images.keys == ("a.jpg", "b.jpg", "c.jpg")
     assert [one.code for one in dataset.findings] == ["image-without-label", "gt-scores"]
-    assert "2 pictures without boxes of a job are taken for images without objects" in dataset.findings[0].message
+    assert "2 images without boxes of a job are counted as images without objects" in dataset.findings[0].message
     assert f"{path}:1" in dataset.findings[0].message
 
 

@@ -46,7 +46,7 @@ def test_the_scores_of_predictions_are_tags(tmp_path: Path) -> None:
     assert scores is not None
     assert scores.tolist() == [0.75]
     annotation(path, rectangle("dog", [1, 2], [3, 4], score=0.75), rectangle("dog", [1, 2], [3, 4]))
-    with pytest.raises(DataError, match=r"objects\[1\]: has no score, though other boxes have one"):
+    with pytest.raises(DataError, match=r"objects\[1\]: has no score, but other boxes have one"):
         load(path, role="pred")
 
 

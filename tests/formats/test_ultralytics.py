@@ -96,7 +96,7 @@ def test_every_problem_of_a_data_set_is_told_with_its_line(tmp_path: Path) -> No
     with pytest.raises(DataError) as caught:
         load(path)
     for told in (
-        "pets.ndjson:1: class_names.x: is no index of a class",
+        "pets.ndjson:1: class_names.x: is not a class index",
         "pets.ndjson:2: annotations.boxes[0]: has 4 values; expected 5 numbers",
         "pets.ndjson:2: annotations.boxes[1]: has class 0.5; expected a whole number",
         "pets.ndjson:2: annotations.boxes[2][0]: is '0' (a text), not a number",

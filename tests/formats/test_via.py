@@ -118,5 +118,5 @@ def test_problems_of_a_project_of_version_three_are_told_with_their_region(tmp_p
     assert "metadata.1_0.xy: has 4 values; expected 2 and 4 numbers" in str(caught.value)
     assert "metadata.1_1.shape_attributes.y: is '2' (a text), not a number" in str(caught.value)
     path.write_text(text.replace('"fid_list": ["1"]', '"fid_list": ["9"]'))
-    with pytest.raises(DataError, match=r"metadata\.1_0\.vid: leads to no file"):
+    with pytest.raises(DataError, match=r"metadata\.1_0\.vid: does not lead to a file"):
         load(path)

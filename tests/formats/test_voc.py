@@ -225,7 +225,7 @@ def test_files_beside_the_results_are_counted_and_named(tmp_path: Path) -> None:
 def test_classes_that_cannot_name_a_result_file_are_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "pred.json").write_text('[{"image_id": 1, "category_id": 0, "bbox": [1, 2, 3, 4], "score": 0.5}]')
     dataset = load(tmp_path / "pred.json", role="pred", options=ReadOptions(names=(name,)))
-    with pytest.raises(DataError, match="cannot be the name of a class here"):
+    with pytest.raises(DataError, match="cannot be a class name in this format"):
         write_dataset(dataset, tmp_path / "out", format_name="voc")
     assert not (tmp_path / "out").exists()
 
@@ -286,7 +286,7 @@ def test_annotations_of_predictions_have_their_scores(element: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        (("0.5", ""), "a.xml: object[1].score: is missing, though other objects have one"),
+        (("0.5", ""), "a.xml: object[1].score: is missing, but other objects have one"),
         (("", ""), "score-missing"),
         (("0.5", "high"), "a.xml: object[1].score: 'high' is not a plain finite number"),
     ],
@@ -308,4 +308,4 @@ def test_scores_of_annotations_are_all_there_or_an_error(scores: tuple[str, ...]
 def test_two_objects_in_one_are_an_error(old: str, new: str, message: str, tmp_path: Path) -> None:
     first, last = annotation("dog 1 2 3 4", "cat 5 6 7 8").rsplit("<object>", 1)
     text = error(folder(tmp_path, a=f"{first}<object>{last.replace(old, new)}"))
-    assert f"{message}. Give each box an object of its own." in text
+    assert f"{message}. Give each box its own object." in text

@@ -150,8 +150,8 @@ def test_flags_and_areas_survive_where_a_format_has_them(tmp_path: Path) -> None
     assert again.images.sizes.tolist() == [[100, 50]] * 2
     findings = write_dataset(dataset, tmp_path / "a.json", format_name="coco")
     assert [one.message for one in findings if one.severity is Severity.WARNING] == [
-        f"{tmp_path}/a.json: difficult: boxes with difficult set: 1; the output does not carry that",
-        f"{tmp_path}/a.json: group_of: boxes with group_of set: 1; the output does not carry that",
+        f"{tmp_path}/a.json: difficult: boxes with difficult set: 1; the output format cannot hold that",
+        f"{tmp_path}/a.json: group_of: boxes with group_of set: 1; the output format cannot hold that",
     ]
 
 
@@ -174,9 +174,9 @@ def test_ids_that_csv_does_not_carry_are_said(tmp_path: Path) -> None:
     dataset = load(SAMPLE / "coco/gt.json")
     findings = write_dataset(dataset, tmp_path / "a.csv", format_name="csv")
     assert {one.message.split(": ", 2)[2] for one in findings} == {
-        "classes without boxes: 1; the output does not carry that",
-        "classes are written by name; their ids are not carried",
-        "images are written by file name, else by id as text",
+        "classes without boxes: 1; the output format cannot hold that",
+        "classes are written by name, without their ids",
+        "images are written by file name, or by id if they have none",
     }
 
 
@@ -232,7 +232,7 @@ def test_images_that_all_lie_elsewhere_are_named_by_what_tells_them_apart(
     images = ImageTable((f"{place}a.png", f"{place}b/c.png"), (None, None), np.array([[100.0, 50.0]] * 2), listed=False)
     dataset = replace(scene((0, 0, [0, 0, 10, 10])), images=images)
     findings = write_dataset(dataset, tmp_path / "out", format_name=name)
-    said = f"images are named by their paths below '{place.replace(chr(92), '/')}', where all of them lie"
+    said = f"images are named by their paths below '{place.replace(chr(92), '/')}', their common folder"
     assert [one.message for one in findings if "below" in one.message] == [f"{tmp_path}/out: image: {said}"]
     assert load(tmp_path / "out").images.keys == ("a", "b/c")
 
@@ -291,7 +291,7 @@ def test_a_class_that_is_called_like_a_device_has_a_result_file_of_its_own(tmp_p
 def test_half_a_character_is_written_with_escapes_and_that_is_said(to: str, tmp_path: Path) -> None:
     said = write_dataset(named_images("a\ud800.jpg"), tmp_path / "out.csv", format_name=to)
     assert [one.code for one in said].count("write-name") == 1
-    with pytest.raises(DataError, match="no text that UTF-8 can hold"):
+    with pytest.raises(DataError, match="cannot be written as UTF-8"):
         write_dataset(named_images("a\ud800.jpg"), tmp_path / "new.csv", format_name=to, lossy=False)
 
 
@@ -308,7 +308,7 @@ def test_arrays_need_the_name_of_a_format_to_be_written(tmp_path: Path) -> None:
 
 
 def test_a_format_that_cannot_be_written_names_those_that_can() -> None:
-    with pytest.raises(UsageError, match=r"'npz' cannot be written; those that can are .*coco"):
+    with pytest.raises(UsageError, match=r"'npz' cannot be written; choose from .*coco"):
         format_writer("npz")
 
 

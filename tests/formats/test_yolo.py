@@ -145,12 +145,12 @@ def test_a_field_that_is_no_plain_number_is_an_error_with_line_and_column(refuse
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("0,0.5,0.5,0.2,0.4", "blanks, not by commas"),
-        ("0;0.5;0.5;0.2;0.4", "blanks, not by semicolons"),
-        ("0|0.5|0.5|0.2|0.4", "blanks, not by pipes"),
+        ("0,0.5,0.5,0.2,0.4", "spaces, not by commas"),
+        ("0;0.5;0.5;0.2;0.4", "spaces, not by semicolons"),
+        ("0|0.5|0.5|0.2|0.4", "spaces, not by pipes"),
         ("# made by hand", "comments"),
         ("0 0.5 0.5 0.2", "got 4 columns"),
-        ("0 0.5 0.5 0.2 0.4 7.5 0.1", "got 7 columns (a polygon beside boxes needs pairs of fractions)"),
+        ("0 0.5 0.5 0.2 0.4 7.5 0.1", "got 7 columns (a polygon among boxes needs pairs of fractions)"),
         ("0 0.5 0.5 0.2 0.4 0.1 0.1 0.3", "got 8 columns (a polygon"),
         ("class x y w h", "'class'"),
     ],
@@ -736,7 +736,7 @@ def test_of_folders_called_after_splits_one_split_is_read(load: Load, folders: t
     data = load(files, role="gt")
     assert data.images.keys == (f"{val}/b", f"{val}/c")
     told = [one.message for one in data.findings if one.code == "split-chosen"]
-    assert "split 'val' is read: 2 label files; 1 of other splits are passed over" in told[0]
+    assert "split 'val' is read: 2 label files; 1 of other splits are ignored" in told[0]
     assert load(files, role="gt", split="train").images.keys == (f"{train}/a",)
 
 
@@ -848,7 +848,7 @@ def test_folders_of_another_machine_are_looked_for_beside_the_description(
         dataset = read_dataset(root / "data.yaml", ReadOptions())
         (note,) = (finding for finding in dataset.findings if finding.code == "path-moved")
         assert dataset.images.keys == ("a",)
-        assert f"{root}/" in note.message and ", which its path ends in, is read" in note.message
+        assert f"{root}/" in note.message and ", where its path ends, is read instead" in note.message
     else:
         with pytest.raises(DataError, match="split-missing"):
             read_dataset(root / "data.yaml", ReadOptions())

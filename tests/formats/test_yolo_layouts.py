@@ -149,7 +149,7 @@ def test_a_few_inverted_corners_do_not_turn_a_file_into_sizes(tmp_path: Path) ->
     folder = write(tmp_path / "labels", np.round(corners))
     data = read_dataset(folder, ReadOptions(role="gt"), "yolo")
     told = {finding.code: finding for finding in data.findings}
-    assert "10 of 400 boxes are inside out or leave their image as x1 y1 x2 y2" in told["box-assumed"].message
+    assert "10 of 400 boxes are inverted or leave their image as x1 y1 x2 y2" in told["box-assumed"].message
     assert told["box-negative"].count == 10
     assert "a.txt:1: " in told["box-negative"].message  # the first of those that are inverted, named with its line
     assert data.boxes.xywh[1].tolist() == [

@@ -119,7 +119,7 @@ def test_the_advice_to_drop_them_gives_the_numbers_of_a_file_without_them(tmp_pa
     assert [document["metrics"][name] for name in names] == pytest.approx(expected[:3].tolist(), abs=1e-12)
     assert document["inputs"][side]["ignored"]["inverted"] == 1
     assert document["inputs"][side]["boxes"] == N_BOXES - 1
-    assert "1 box has a negative width or height: left out, of 40" in done.stderr
+    assert "1 box has a negative width or height: ignored, of 40" in done.stderr
     assert document["options"] == {f"{side}_options": {"drop_inverted": True}}
 
 

@@ -87,7 +87,7 @@ def test_ground_truth_on_images_that_are_not_listed_is_set_aside_and_counted() -
     assert len(dataset.boxes) == 1
     assert dataset.ignored == {"image-unlisted": 2}
     assert (warning.severity, warning.count) == (Severity.WARNING, 2)
-    assert "2 boxes set aside: their image is not among the file's images; first: file.txt:2: image 7" in str(warning)
+    assert "ignored 2 boxes: their image is not among the file's images; first: file.txt:2: image 7" in str(warning)
 
 
 @pytest.mark.parametrize("listed", [[3, 5], [3, 2**40]], ids=["dense", "sparse"])
@@ -125,17 +125,17 @@ def test_a_list_of_classes_that_is_shifted_by_one_is_said_to_be(
     draft.set_classes(listed, ["cat", "dog", "bird"])
     (warning,) = _build(draft, _boxes([1] * len(used), used)).findings
     assert warning.code == "class-unlisted"
-    assert ("shifted by one, and every class name may be wrong" in warning.message) == is_shifted
+    assert ("shifted by one: check every class name" in warning.message) == is_shifted
     if used == [0, 1, 2]:
-        assert "boxes use 0 to 2, the categories are 1 to 3: the list seems shifted" in warning.message
-        assert "Subtract 1 from the ids of the categories" in warning.message
+        assert "boxes use 0 to 2, the categories are 1 to 3. The list seems shifted" in warning.message
+        assert "Subtract 1 from the category ids" in warning.message
 
 
 def test_a_class_with_quotes_and_without_is_two_classes_with_a_warning() -> None:
     (warning,) = _build(_draft(), _boxes([1, 1, 1], ["'dog'", "dog", "dog"])).findings
     assert str(warning) == (
         "warning[class-quoted]: file.txt: class: 'dog' (1 box) and dog (2 boxes) are two classes. "
-        "Delete the quotes if they are one."
+        "Delete the quotes if they are the same class."
     )
     assert not _build(_draft(), _boxes([1, 1], ["'dog'", "cat"])).findings
 
@@ -184,7 +184,7 @@ def test_names_given_for_indices_are_taken_where_the_input_has_none() -> None:
 
 def test_an_index_without_a_name_is_an_error() -> None:
     message = _error(_draft(names=("cat", "dog")), _boxes([1, 1], [2, 0]))
-    assert "class 2 has no name: 2 names are given, for classes 0 to 1" in message
+    assert "class 2 has no name: the 2 given names are for classes 0 to 1" in message
 
 
 def test_classes_are_called_by_their_number_where_nothing_names_them() -> None:
@@ -394,7 +394,7 @@ def test_fractions_have_no_first_pixel() -> None:
     assert dataset.boxes.xywh.tolist() == fractions.tolist()
     (warning,) = dataset.findings
     assert (warning.severity, warning.code) == ("warning", "origin-unused")
-    assert "Leave out --gt-origin, or pass --gt-units px" in warning.message
+    assert "Remove --gt-origin, or pass --gt-units px" in warning.message
 
 
 def test_pixels_are_counted_from_zero_or_one_and_nothing_else() -> None:

@@ -67,7 +67,7 @@ def test_a_file_that_is_written_to_while_it_is_read_is_refused(tmp_path: Path) -
     path = tmp_path / "pred.json"
     path.write_text("[]")
     with (
-        pytest.raises(DataError, match=r"pred.json: was written to while it was read: 2 bytes before, 3 after"),
+        pytest.raises(DataError, match=r"pred.json: changed while it was read: 2 bytes before, 3 after"),
         open_regular(path) as file,
         unchanging(path, file),
     ):

@@ -52,10 +52,10 @@ def test_every_bad_line_is_named(tmp_path: Path) -> None:
     assert [(one.where.line, one.detail) for one in finding.examples] == [
         (2, "no colour in 'road'"),
         (3, "no colour in '1 2 300 tree'"),
-        (4, "the colour 0 0 0 stands on line 1 already"),
+        (4, "the colour 0 0 0 is already on line 1"),
     ]
 
 
 def test_a_table_without_colours_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="there is no colour in the table"):
+    with pytest.raises(DataError, match="the table has no colours"):
         table(tmp_path, "# nothing\n")

@@ -118,12 +118,12 @@ def test_everything_wrong_with_a_list_is_said_with_its_line(folder: Path) -> Non
     (finding,) = caught.value.findings
     details = [(example.where.line, example.detail) for example in finding.examples]
     assert details == [
-        (2, f"'missing' is no label map in {gt}"),
-        (2, f"'missing' is no label map in {pred}"),
-        (3, "'a.png' is listed on line 1 already"),
+        (2, f"'missing' is not a label map in {gt}"),
+        (2, f"'missing' is not a label map in {pred}"),
+        (3, "'a.png' is already listed on line 1"),
         (4, f"'c' can mean 'x/c.png' and 'y/c.png' in {gt}"),
-        (5, f"'../list.txt' is no label map in {gt}"),
-        (5, f"'../list.txt' is no label map in {pred}"),
+        (5, f"'../list.txt' is not a label map in {gt}"),
+        (5, f"'../list.txt' is not a label map in {pred}"),
     ]
 
 

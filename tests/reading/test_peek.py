@@ -11,7 +11,7 @@ from jaccard_eval.reading.peek import Kind, Likeness, Peek, rate_keys
 
 def test_the_levels_are_ordered_by_how_sure_they_are() -> None:
     assert Likeness.NAMED > Likeness.STRUCTURE > Likeness.CONTENT > Likeness.SUFFIX
-    assert all(Likeness)  # none is taken for None
+    assert all(Likeness)  # none is as false as None
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ def _check_alone(context: AuditContext, view: _View, findings: FindingLog) -> No
             continue
         if _are_fractions(view, role):
             reading = replace(side.reading, units="norm")
-            text = f"no number of {n:,} boxes exceeds 1, but they are taken for pixels"
+            text = f"no number of {n:,} boxes exceeds 1, but they are read as pixels"
             _report(context, role, reading, text, findings)
             continue
         share = view.leaving(role)
@@ -333,7 +333,7 @@ def _evidence(context: AuditContext, resizing: Resizing) -> str:
 
 def _fix(side: Dataset, reading: Reading) -> str:
     if side.format == "arrays" and reading.resized is not None:
-        return "Map the boxes back to the pixels of the images before they are evaluated."
+        return "Map the boxes back to image pixels before evaluating."
     if side.format == "arrays":
         return f'Pass encoding="{reading.encoding}" to BoxTable.from_arrays.'
     given = _stated(side.reading)

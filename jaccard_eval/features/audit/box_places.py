@@ -20,7 +20,7 @@ SLACK_PIXELS = 1.0  # px by which a box may leave its image: rounding, or coordi
 SLACK_SHARE = 0.01  # of the image's side by which it may, whichever is more
 MANY = 0.2  # share of boxes outside from which they are no accident
 LARGER = 1.1  # times the image's area from which a box is larger than the image
-FIX = "Check the encoding and units of the boxes, and that the sizes are those of these images."
+FIX = "Check the encoding and units of the boxes, and that the sizes belong to these images."
 EDGES = ("left", "top", "right", "bottom")
 
 
@@ -76,7 +76,7 @@ class _Images:
 
     def count(self, boxes: BoxTable) -> str:
         """Say how many boxes there are, or were looked at."""
-        return f"{len(boxes):,} boxes{' looked at' if self.is_sample else ''}"
+        return f"{len(boxes):,} boxes{' checked' if self.is_sample else ''}"
 
     def describe(self, boxes: BoxTable, row: int) -> tuple[Where, str]:
         """Name a box by its image and numbers."""
@@ -141,8 +141,8 @@ class _Pattern:
 
 
 PATTERNS = (
-    _Pattern(1, 1, "pixels counted from 1 on one side and from 0 on the other, or pixel centres taken for edges"),
-    _Pattern(0, 1, "the last pixel taken for the edge behind it (width = x2 - x1 + 1) on one side only"),
+    _Pattern(1, 1, "pixels counted from 1 on one side and from 0 on the other, or pixel centres used as edges"),
+    _Pattern(0, 1, "the last pixel used as the edge (width = x2 - x1 + 1) on one side only"),
     _Pattern(1, 0, "pixels counted from 1 with their last one as the edge (PASCAL VOC) on one side only"),
 )
 STEPS = (1.0, 0.5)  # px
@@ -215,7 +215,7 @@ def _rerun(context: AuditContext, pattern: _Pattern, step: float) -> str:
         return ""
     moved, still = (context.pred, context.gt) if step > 0 else (context.gt, context.pred)
     if still.reading.origin:
-        return f"Rerun with --{still.role}-origin 0. It leaves x and y of {_SIDES[still.role]} as they are."
+        return f"Rerun with --{still.role}-origin 0. It keeps x and y of {_SIDES[still.role]} unchanged."
     if moved.reading.origin or moved.reading.units != "px" or moved.format == "arrays":
         return ""
     return f"Rerun with --{moved.role}-origin 1. It subtracts 1 from x and y of {_SIDES[moved.role]}."

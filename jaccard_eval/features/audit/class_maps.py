@@ -97,11 +97,11 @@ class Verdict:
 
     def evidence(self) -> str:
         """Say how many of the pairs agree as given, and under the candidate that fits better."""
-        text = f"of {self.pairs:,} objects in one place, classes agree for {self.given:.1%} as given"
+        text = f"of {self.pairs:,} overlapping pairs, {self.given:.1%} have the same class as given"
         return (
             text
             if self.better is None
-            else f"{text}, for {self.better.agreement:.1%} by {_short_text(self.better.class_map)}"
+            else f"{text}, {self.better.agreement:.1%} by {_short_text(self.better.class_map)}"
         )
 
     def table(self) -> tuple[tuple[str, ...], ...]:
@@ -118,7 +118,7 @@ def check_classes(context: AuditContext, findings: FindingLog) -> None:
     verdict = judge(gt, pred, Confusion.of(context.sample), context.aligned.classes.rows)
     if verdict.better is None:
         return
-    detail = f"classes do not mean the same on both sides: {verdict.evidence()}"
+    detail = f"classes differ between the sides: {verdict.evidence()}"
     fix = f"Rerun with --class-map {option_text(verdict.better.class_map)}."
     where, table, options = Where(context.pred.path, field="class"), verdict.table(), context.options
     named = context.aligned.classes.strategy != "id" or options is None or options.class_map is not None
@@ -149,7 +149,7 @@ def best_class_map(gt: Dataset, pred: Dataset, placed: Placement, findings: Find
     verdict = judge(gt.labels, pred.labels, Confusion.of(sample), given)
     chosen = None if verdict.better is None else verdict.better.class_map
     decided = "as given" if chosen is None else f"by {_short_text(chosen)}"
-    findings.note("class-map-auto", where, f"classes are taken {decided}: {verdict.evidence()}", table=verdict.table())
+    findings.note("class-map-auto", where, f"classes are read {decided}: {verdict.evidence()}", table=verdict.table())
     return chosen
 
 
@@ -195,7 +195,7 @@ def applied_counting(gt: Dataset, pred: Dataset, options: SideOptions, findings:
         Where(pred.path, field="class"),
         f"class ids {COUNTINGS[name]}: {verdict.evidence()}; read by {name}",
     )
-    findings.note("class-counting", where, detail, fix="--class-map id takes them as they are.")
+    findings.note("class-counting", where, detail, fix="To keep them unchanged, pass --class-map id.")
     return name
 
 

@@ -35,7 +35,7 @@ COPIED_SHARE = (
 MAX_NEIGHBOURS = 64  # boxes compared with each one, so that thousands at one place stay cheap
 CANNOT_MATCH = ("box-empty", "box-negative")  # loaders say of boxes without an area that they can match nothing
 OUTSIDE = ("box-outside", "box-gigantic")  # tell of the same boxes: what follows from it is then a note
-ADVICE = "Evaluate with --drop-duplicates, and mend the export that wrote them."
+ADVICE = "Evaluate with --drop-duplicates, and fix the export."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,10 +135,12 @@ def _add_repeats(
     effect: str = "",
 ) -> None:
     what = "duplicate ground-truth boxes" if boxes.role == "gt" else "duplicate predictions"
-    summary = f"{len(repeats.rows):,} of {len(boxes.boxes):,} rows are {what}, equal to an earlier row in every column"
+    summary = (
+        f"{len(repeats.rows):,} of {len(boxes.boxes):,} rows are {what}: they repeat an earlier row in every column"
+    )
     if repeats.times > 1:
         times = "twice" if repeats.times == 2 else f"{repeats.times:,} times"
-        summary += f"; every row occurs {times}, as if the whole file had been appended to itself"
+        summary += f"; every row occurs {times}, as if the file had been appended to itself"
     code = "gt-duplicate" if boxes.role == "gt" else "pred-duplicate"
     findings.add_rows(severity, code, repeats.rows, boxes, summary=f"{summary}{effect}", fix=ADVICE)
 
@@ -207,14 +209,14 @@ def check_copies(context: AuditContext, findings: FindingLog) -> None:
     copied, total = len(np.unique(sample.gt_row[same])), int(np.count_nonzero(counted))
     if copied < FEWEST_COPIES or copied < COPIED_SHARE * total:
         return
-    looked = " looked at" if sample.share < 1 else ""
+    looked = " checked" if sample.share < 1 else ""
     others = len(sample.pred) - len(np.unique(sample.pred_row[same]))
     why = f"{others:,} others: labels were probably mixed in (save_hybrid)" if others else "nothing else"
     findings.warning(
         "pred-copies-gt",
         Where(context.pred.path, field="box"),
         f"predictions hold {copied:,} of the {total:,} ground-truth boxes{looked} to the last digit, and {why}",
-        fix="Predict without labels; until then AP says little about the model.",
+        fix="Predict without labels; until then AP does not measure the model.",
     )
 
 
@@ -226,8 +228,9 @@ def check_difficult(context: AuditContext, findings: FindingLog) -> None:
         findings.note(
             "difficult-counted",
             Where(context.gt.path, field="difficult"),
-            f"{n:,} of {len(gt):,} objects are marked difficult and count like all others by protocol {protocol.name}",
-            fix="To take them for neither found nor missed, add --difficult ignore.",
+            f"{n:,} of {len(gt):,} objects are marked difficult, but protocol {protocol.name} counts them"
+            " like all others",
+            fix="To count them neither as found nor as missed, add --difficult ignore.",
         )
 
 
@@ -252,7 +255,7 @@ def check_zero_id(context: AuditContext, findings: FindingLog) -> None:
         findings.note(
             "annotation-id-zero",
             Where(context.gt.path, record=f"annotations[{row}]", field="id"),
-            f"is 0, which pycocotools takes for no match: it prints AP {printed} in place of {given}",
+            f"is 0, which pycocotools treats as unmatched: it prints AP {printed} instead of {given}",
             fix="Number the annotations from 1 if other tools read the file.",
         )
 
@@ -267,11 +270,10 @@ def _check_unmatchable(context: AuditContext, findings: FindingLog) -> None:
         beyond |= counts & (gt.xywh[:, 2:] <= 0).any(axis=1)
     lost = np.flatnonzero(beyond)
     summary = (
-        f"{pluralise(len(lost), 'ground-truth box', 'ground-truth boxes')} cannot be matched: without an "
-        "area, or so far "
-        f"outside the image that no box within it reaches IoU {threshold:g}; each lowers recall"
+        f"{pluralise(len(lost), 'ground-truth box', 'ground-truth boxes')} cannot be matched, as they have no area or "
+        f"lie so far outside the image that no box within it reaches IoU {threshold:g}; each lowers recall"
     )
-    fix = "Cut boxes at the border of the image, and check its width and height in the ground truth."
+    fix = "Clip boxes to the image, and check its width and height in the ground truth."
     describe = _sides(context)[0]
     severity = Severity.NOTE if findings.has(*OUTSIDE) else Severity.WARNING
     findings.add_rows(severity, "gt-unmatchable", lost, describe, summary=summary, fix=fix)

@@ -54,8 +54,8 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOp
         return finding
     # No way tells such images apart: whoever wrote the files has to.
     examples = "; ".join(" and ".join(map(quoted_value, group[:2])) for group in groups[:NAMED_GROUPS])
-    fix = "Write the folders into the names of both sides, as far as they tell images apart."
-    return _extended(finding, f"names in several folders are alike ({len(groups):,}): {examples}", fix)
+    fix = "Include in the names of both sides the folders that distinguish images."
+    return _extended(finding, f"several folders hold images of the same name ({len(groups):,}): {examples}", fix)
 
 
 def _taken_way(gt: Dataset, pred: Dataset, options: SideOptions) -> str | None:

@@ -88,9 +88,9 @@ def applied_numbers(gt: Dataset, pred: Dataset, options: SideOptions, findings: 
     findings.note(
         "image-number",
         Where(pred.path, field="image"),
-        "image ids are the numbers in file names, as Ultralytics writes them: predictions lie on "
+        "image ids are the numbers in file names, as Ultralytics writes them: predictions overlap "
         f"{own.share:.1%} of the objects by id, on {number.share:.1%} by number; images are matched by number",
-        fix="--match-images id takes them for ids.",
+        fix="To read them as ids, pass --match-images id.",
     )
     return "number"
 
@@ -124,8 +124,7 @@ def _check_coverage(context: AuditContext, findings: FindingLog) -> None:
         Where(context.pred.path, field="image"),
         f"{len(without):,} of {pluralise(total, 'image')} with objects of predicted classes "
         f"({len(without) / total:.0%}) have "
-        "no prediction at"
-        f" all: {names}",
+        f"no prediction at all: {names}",
         fix="Is this a partial run, another split, a wrong --images folder, or a high score threshold? Predict every "
         f"image of {context.gt.path}.",
     )
@@ -150,8 +149,8 @@ def _check_names(side: Dataset, findings: FindingLog) -> None:
         "image-name-shared",
         range(len(alike)),
         lambda row: (Where(side.path, field="image"), " and ".join(map(quoted_value, alike[row]))),
-        summary=f"{pluralise(len(alike), 'name is', 'names are')} shared by images that differ in their suffix only",
-        fix="If they are one picture twice, keep one: its objects count twice.",
+        summary=f"{pluralise(len(alike), 'name is', 'names are')} shared by images that differ only in their suffix",
+        fix="If they are the same image, keep one: its objects count twice.",
     )
 
 
@@ -164,7 +163,11 @@ def _check_sizes(context: AuditContext, findings: FindingLog) -> None:
 
     def describe(row: int) -> tuple[Where, str]:
         width, height = table.sizes[row]
-        proof = "the predictions say the opposite" if by_other_side[row] else "its objects fit only the opposite"
+        proof = (
+            ("the predictions have it the other way round")
+            if by_other_side[row]
+            else "its objects fit only the other way round"
+        )
         return Where(gt.path, field="image"), f"{quoted_value(table.name(row))} is {width:g} x {height:g}, {proof}"
 
     rows = np.flatnonzero(by_other_side | by_boxes)
@@ -173,9 +176,9 @@ def _check_sizes(context: AuditContext, findings: FindingLog) -> None:
         "image-size-transposed",
         rows,
         describe,
-        summary=f"width and height of {pluralise(len(rows), 'image')} seem to have changed places (EXIF orientation?)",
-        fix="Write the sizes of the pictures as they are shown; --pred-images DIR takes those of the pictures for "
-        "predictions in fractions.",
+        summary=f"width and height of {pluralise(len(rows), 'image')} seem swapped (EXIF orientation?)",
+        fix="Write the sizes of the images as they are displayed. For predictions in fractions, --pred-images DIR "
+        "reads them from the images.",
     )
 
 
@@ -228,13 +231,17 @@ def _warn_mismatch(context: AuditContext, own: Agreement, findings: FindingLog) 
     excess = own.found - chance.share * own.possible
     few = own.share < NO_AGREEMENT and excess <= STANDARD_ERRORS * math.sqrt(own.found + 1)
     if few or own.share <= CHANCE_FACTOR * chance.share:
+        overlap = f"no prediction overlaps any of the {own.possible:,} objects, even ignoring class"
+        if own.found:
+            overlap = (
+                f"predictions overlap {own.found:,} of {own.possible:,} objects ({own.share:.1%}), ignoring class, "
+                f"and {chance.share:.1%} with images shuffled"
+            )
         findings.warning(
             "image-mismatch",
             Where(context.pred.path, field="image"),
-            f"predictions lie on {own.found:,} of the {own.possible:,} objects that they could find ({own.share:.1%}, "
-            f"whatever the class), and on {chance.share:.1%} when moved to other images: they seem made on other "
-            "pictures",
-            fix=f"Check that they were made on the images of {context.gt.path}: splits may use the same ids or names.",
+            f"{overlap}. The predictions are probably for a different set of images",
+            fix=f"Check that they belong to the images of {context.gt.path}: splits may share ids or names.",
         )
 
 
@@ -243,9 +250,9 @@ def _report_numbering(context: AuditContext, own: Agreement, way: ImageMatchTria
     code = "image-shifted" if way.name in ("id+1", "id-1") else "image-number"
     what = "image ids are off by one"
     if code == "image-number":
-        what = "image ids and the numbers in file names are confused"
+        what = "image ids are mixed up with the numbers in file names"
     detail = (
-        f"{what}: predictions lie on {own.share:.1%} of the objects by {used} (as matched), on "
+        f"{what}: predictions overlap {own.share:.1%} of the objects by {used} (as matched), "
         f"{way.agreement.share:.1%} by {way.name}"
     )
     where, fix = Where(context.pred.path, field="image"), f"Rerun with {way.flag}."
@@ -285,6 +292,6 @@ def _check_extra(context: AuditContext, findings: FindingLog) -> None:
         "image-extra",
         Where(pred.path, field="image"),
         f"{len(unknown):,} of {len(used):,} prediction images are not in the ground truth {context.gt.path} ({names}), "
-        f"and predictions lie on {own.found:,} of the {own.possible:,} objects of the others",
-        fix="Check that both belong to one split. If they do, rerun with --extra-images empty.",
+        f"and predictions overlap {own.found:,} of the {own.possible:,} objects of the others",
+        fix="Check that both are of the same split. If so, rerun with --extra-images empty.",
     )

@@ -54,7 +54,7 @@ def _note_cap(context: AuditContext, findings: FindingLog) -> None:
         findings.note(
             "max-dets",
             Where(context.pred.path),
-            f"{cut:,} detections beyond the cap of {cap:,} per image and class left out, in "
+            f"ignored {cut:,} detections beyond the cap of {cap:,} per image and class, in "
             f"{pluralise(_crowded_images(context, cap), 'image')}",
             fix="They have the lowest scores of their image; --max-dets none counts all.",
         )
@@ -77,8 +77,8 @@ def _check_constant(context: AuditContext, score: float, findings: FindingLog) -
         findings.warning(
             "score-constant",
             Where(context.pred.path, field="score"),
-            f"all {n:,} scores are equal ({score:g}): the ranking is that of the file, and AP depends on it",
-            fix="Export the confidence of each detection; without any, read precision and recall instead of AP.",
+            f"all {n:,} scores are equal ({score:g}): predictions rank in file order, and AP depends on it",
+            fix="Export the confidence of each detection. Without it, use precision and recall instead of AP.",
         )
 
 
@@ -86,7 +86,7 @@ def _warn_percent(context: AuditContext, lowest: float, highest: float, findings
     findings.warning(
         "score-percent",
         Where(context.pred.path, field="score"),
-        f"scores run from {lowest:g} to {highest:g}: they look like percent, not fractions of 1; the ranking and AP "
+        f"scores run from {lowest:g} to {highest:g}: they look like percent, not fractions of 1. The ranking and AP "
         "stay the same, but --score and --score-min count in percent",
         fix="Divide the scores by 100 in the export.",
     )
@@ -96,13 +96,13 @@ def _report_range(context: AuditContext, score: FloatArray, findings: FindingLog
     """Note another scale; warn of single scores that are out of range."""
     outside = int(np.count_nonzero((score < 0) | (score > ALMOST_ONE)))
     where = Where(context.pred.path, field="score")
-    text = f"{outside:,} of {len(score):,} scores lie outside 0 to 1; they run from {score.min():g} to {score.max():g}"
+    text = (
+        f"{outside:,} of {len(score):,} scores are outside 0 to 1: they range from {score.min():g} to {score.max():g}"
+    )
     if outside <= ISOLATED * len(score):
-        findings.warning(
-            "score-range", where, text, fix="Check these rows: mixed exports or shifted columns leave such."
-        )
+        findings.warning("score-range", where, text, fix="Check these rows for mixed exports or shifted columns.")
         return
-    fix = "Apply the sigmoid or softmax in the export if --score is to mean a probability."
+    fix = "Apply the sigmoid or softmax in the export if --score should be a probability."
     findings.note("score-range", where, f"{text}: raw outputs (logits)? Only their order counts for AP", fix=fix)
 
 
@@ -114,13 +114,13 @@ def _report_threshold(context: AuditContext, lowest: float, findings: FindingLog
     now = context.metrics.value(MetricRef(name="AP")).value
     if np.isnan(now):
         return
-    text = f"no score is below {lowest:.4g}: what lies below was cut off, and AP with it"
+    text = f"no score is below {lowest:.4g}: lower scores were cut off, which lowers AP"
     # Objects of images that were not predicted could all be hits: the bound would be near 1, whatever the threshold.
     if len(uncovered_images(context)[0]):
         findings.note("score-thresholded", Where(context.pred.path, field="score"), text)
         return
     most = highest_reachable_ap(context.metrics.curves)
-    text += f": {now:.4f} as given, at most {most:.4f} if every further detection were a hit"
+    text += f": {now:.4f} as given, at most {most:.4f} if every further detection were correct"
     severity = Severity.WARNING if most - now > WORTH_A_WARNING else Severity.NOTE
     where = Where(context.pred.path, field="score")
     fix = "Predict again with a score threshold of 0.001 or none."
@@ -174,8 +174,8 @@ def _note_ties(context: AuditContext, score: FloatArray, findings: FindingLog) -
         findings.note(
             "score-ties",
             Where(context.pred.path, field="score"),
-            f"{share:.0%} of the detections share their score with another one of their class{_decimals(score)}; "
-            f"among equal scores the order of {order} decides, and AP with it",
+            f"{share:.0%} of the detections share their score with another of their class{_decimals(score)}; "
+            f"the order of {order} breaks ties, and AP depends on it",
             fix="Export scores with all their digits.",
         )
 
@@ -198,6 +198,6 @@ def check_ties(context: AuditContext, findings: FindingLog) -> None:
         findings.note(
             "score-ties-interval",
             Where(context.pred.path, field="score"),
-            f"AP lies between {low:.6f} and {high:.6f}, as equal scores are ordered",
-            fix="Export scores with all their digits; take differences within these bounds for none.",
+            f"tied scores: AP is between {low:.4f} and {high:.4f} depending on how ties are broken",
+            fix="Export more decimals.",
         )

@@ -78,7 +78,8 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
         children = parents[str(category.name)] - (category.supercategory == category.name)
         if children and children == len(categories) - 1 and category.id not in set(_listed(columns.category)):
             detail = (
-                f"{quoted_value(category.name)} is the supercategory of all others and never annotated: kept as a class"
+                f"{quoted_value(category.name)} is the supercategory of all others and has no annotations:"
+                " kept as a class"
             )
             draft.findings.note("category-dummy", Where(draft.path, record=f"categories[{row}]"), detail)
 
@@ -135,10 +136,10 @@ def _side(draft: Draft, row: int, image: ImageRecord, field: str) -> float:
     where = Where(draft.path, record=f"images[{row}]", field=field)
     if 0 < side <= MAX_IMAGE_SIDE:
         if side % 1:
-            detail = f"{field} is {side:g}, not a whole number of pixels: used as it is"
+            detail = f"{field} is {side:g}, not a whole number of pixels: used as given"
             draft.findings.warning("image-size", where, detail)
         return float(side)
-    draft.findings.warning("image-size", where, f"{field} is {side:g}, no size of a picture: taken as unknown")
+    draft.findings.warning("image-size", where, f"{field} is {side:g}, not an image size: treated as unknown")
     return math.nan
 
 
@@ -153,7 +154,7 @@ def _warn_shared_file_names(draft: Draft, names: Sequence[str | None]) -> None:
             Where(draft.path, record="images", field="file_name"),
             f"duplicate file_name {quoted_value(shared[row])}: {counts[shared[row]]} images share it",
         ),
-        fix="Images are told apart by their ids.",
+        fix="Images are identified by id.",
     )
 
 
@@ -165,7 +166,7 @@ def _add_categories(draft: Draft, categories: list[CategoryRecord]) -> None:
         Severity.WARNING,
         "category-unnamed",
         unnamed,
-        lambda row: (Where(draft.path, record=f"categories[{row}]", field="name"), "no name: called by its id"),
+        lambda row: (Where(draft.path, record=f"categories[{row}]", field="name"), "has no name: the id is used"),
     )
     texts = [name or str(category.id) for category, name in zip(categories, names, strict=True)]
     _set_classes(draft, [category.id for category in categories], texts, named=len(unnamed) < len(names))
@@ -211,7 +212,7 @@ def _add_category_names(draft: Draft, columns: ResultColumns, place: Places) -> 
         "category-name-contradiction",
         contradicting,
         lambda row: (place(row), quoted_value(columns.category_names[row])),
-        summary="category_name is not the same for every record of a category_id: the ids are used instead",
+        summary="category_name differs between records of one category_id: the ids are used instead",
     )
     if names and not contradicting:
         _set_classes(draft, list(names), list(names.values()), named=True)
@@ -246,7 +247,10 @@ def _spelled_as_listed(draft: Draft, field: str, keys: Keys, listed: list[Key], 
         "id-spelling",
         rows,
         lambda row: (place(row), quoted_value(own[row])),
-        summary=f"{field} is a text where the list has a number, or vice versa, in {len(rows):,} records: read as one",
+        summary=(
+            f"{field} is a string where the list has a number, or vice versa, in {len(rows):,} records:"
+            " treated as equal"
+        ),
     )
     return [key if key in known else spelled.get(str(key), key) for key in own]
 
@@ -262,9 +266,9 @@ def _refuse_mixed(draft: Draft, field: str, keys: Keys, place: Places) -> None:
         rows,
         lambda row: (
             replace(place(row), field=field),
-            f"is {quoted_value(keys[row])}, a text (string), where other records have numbers",
+            f"is {quoted_value(keys[row])}, a string, but other records have numbers",
         ),
-        fix="Write the ids alike in every record.",
+        fix="Write ids the same way in every record.",
     )
 
 
@@ -277,16 +281,20 @@ def _note_boxes(draft: Draft, columns: TruthColumns, place: Places) -> None:
     n = len(columns.ids)
     n_scored = count_given(columns.scores)
     if n_scored:
-        detail = f"score is set aside in {n_scored:,} of {n:,} records: are these predictions, and the files swapped?"
+        detail = (
+            f"{n_scored:,} of {n:,} ground-truth records have a score, which is ignored. Are these"
+            " predictions (files swapped)?"
+        )
         draft.findings.warning("gt-scores", Where(draft.path, record="annotations"), detail)
         draft.ignored["score"] += n_scored
     no_area = np.flatnonzero(np.isnan(columns.area))
     summary = (
-        f"area is missing in {len(no_area):,} of {n:,} records: width times height is used (COCO's areas are of masks)"
+        f"area is missing in {len(no_area):,} of {n:,} records: width times height is used (COCO's own"
+        " areas are those of masks)"
     )
     _note(draft, "area-missing", no_area, place, summary)
     ignored = np.flatnonzero(columns.ignore == 1)
-    summary = f"ignore is 1 in {len(ignored):,} of {n:,} records: it depends on the protocol whether these boxes count"
+    summary = f"ignore is 1 in {len(ignored):,} of {n:,} records: the protocol decides whether these boxes count"
     _note(draft, "ignore-flag", ignored, place, summary)
     distinct = set(columns.ids) - {UNSET}
     repeated = count_given(columns.ids) - len(distinct)
@@ -297,9 +305,9 @@ def _note_boxes(draft: Draft, columns: TruthColumns, place: Places) -> None:
         "annotation-id-duplicate",
         range(repeated),
         lambda _: (Where(draft.path, record="annotations"), ""),
-        fix="Number the annotations anew if other tools read the file.",
-        summary=f"the id of an earlier annotation is repeated by {repeated:,} of {n:,} records: all are kept as boxes, "
-        "where pycocotools keeps the last of each id",
+        fix="Renumber the annotations if other tools read the file.",
+        summary=f"{repeated:,} of {n:,} records repeat the id of an earlier annotation; all are kept, "
+        "but pycocotools keeps only the last of each id",
     )
 
 

@@ -50,7 +50,7 @@ _ALIASES = {
     "bbox": ("box", "boxes", "bounding_box", "xywh", "xyxy", "rect", "segmentation", "keypoints"),
     "score": ("confidence", "conf", "prob", "probability", "scores"),
 }
-_WHOLE = "Export the whole data set, with images, annotations and categories."
+_WHOLE = "Export the whole dataset, with images, annotations and categories."
 _SECTIONS = {
     "images": _WHOLE,
     "annotations": (
@@ -74,7 +74,7 @@ def read_truth(path: Path, text: str, findings: FindingLog) -> Content[TruthReco
     document = None if in_lines else parse_json(path, text)
     if in_lines or _is_result(document):
         detail = f"JSON Lines (one JSON object per line) hold predictions; ground truth is {_TRUTH_LAYOUT}"
-        raise DataError.single("json-lines", Where(str(path)), detail, fix="Pass the COCO file of the data set.")
+        raise DataError.single("json-lines", Where(str(path)), detail, fix="Pass the COCO file of the dataset.")
     outermost = _outermost(document, Where(str(path)), findings, _TRUTH_LAYOUT)
     outermost.refuse_repeated(tuple(_SECTIONS))
     content = Content(
@@ -158,7 +158,7 @@ def _result_object(outermost: Record, scores_optional: bool) -> Content[ResultRe
     if "annotations" not in outermost.values:
         keys = ", ".join(map(quoted_value, list(outermost.values)[:_SHOWN_KEYS])) or "no keys"
         detail = f"the top level is an object with {keys}; expected {_RESULT_LAYOUT}, or a COCO object with annotations"
-        raise DataError.single("layout", outermost.where, detail, fix="Pass the array of results by itself.")
+        raise DataError.single("layout", outermost.where, detail, fix="Pass only the array of results.")
     outermost.refuse_repeated(tuple(_SECTIONS))
     boxes = _results(_section(outermost, "annotations"), scores_optional)
     # Unlike ground truth, detections need neither images nor categories beside them.
@@ -175,7 +175,14 @@ def _result_object(outermost: Record, scores_optional: bool) -> Content[ResultRe
 def _results(records: list[Record], scores_optional: bool) -> list[ResultRecord]:
     scored = any("score" in record.values for record in records)
     if scored or not scores_optional:
-        fix = "" if scored else "Ground truth has none: were the files swapped? --assume-score 1.0 ranks all alike."
+        fix = (
+            ""
+            if scored
+            else (
+                "Ground truth has none: were the files swapped? To rank all predictions"
+                " equally, pass --assume-score 1.0."
+            )
+        )
         for record in records:
             _required(record, "score", fix, code="score-missing")
     return list(map(_result, records))
@@ -233,7 +240,7 @@ def _id(record: Record, field: str) -> int | str:
             return int(value)
         record.error("id-range", field, f"is {shown_json(value)}, out of the range of ids (64-bit integers)", "")
     elif field in record.values:
-        detail = f"is {described_json(value)}; expected an integer or a text"
+        detail = f"is {described_json(value)}; expected an integer or a string"
         record.error("id-type", field, detail, "Write ids as integers.")
     return 0
 
@@ -276,9 +283,9 @@ def _text(record: Record, field: str) -> str | UnsetType | None:
     if value is UNSET or value is None or isinstance(value, str):
         return value
     taken = str(value) if is_number(value) else None
-    what = "left out" if taken is None else "read as a text"
+    what = "ignored" if taken is None else "read as a string"
     where = replace(record.where, field=field)
-    record.findings.warning("text-type", where, f"is {described_json(value)}, expected a text: {what}")
+    record.findings.warning("text-type", where, f"is {described_json(value)}, expected a string: {what}")
     return taken
 
 
@@ -290,7 +297,7 @@ def _side(record: Record, field: str) -> float | UnsetType | None:
     if is_number(value):
         return float(value) if is_finite(value) or isinstance(value, float) else math.inf
     where = replace(record.where, field=field)
-    record.findings.warning("image-size", where, f"{field} is {described_json(value)}: taken as unknown")
+    record.findings.warning("image-size", where, f"{field} is {described_json(value)}: treated as unknown")
     return None
 
 

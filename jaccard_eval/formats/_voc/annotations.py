@@ -127,7 +127,7 @@ def _files_of_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str
             Where(str(lists[name])),
             f"{quoted_value(missing[row])} has no file {ANNOTATIONS}/{missing[row]}.xml",
         ),
-        fix="Add the files, or take the images off the list; pass the folder Annotations to read all that is there.",
+        fix="Add the files, or remove the images from the list. To read all files, pass the folder Annotations.",
     )
     chosen = {key: files[key] for key in distinct if key in files}
     draft.details.append(f"split {name}: {len(chosen):,} of {len(files):,} annotation files")
@@ -205,7 +205,7 @@ def read_annotations(path: Path, root: str, draft: Draft) -> None:
         "element-repeated",
         range(len(files.repeated)),
         lambda at: (files.where(files.repeated[at][0]), "has {2:,} elements <{1}>".format(*files.repeated[at])),
-        fix="Give each box an object of its own.",
+        fix="Give each box its own object.",
     )
     names = sorted(set(files.labels))
     draft.set_classes(names, names)
@@ -234,7 +234,7 @@ def _file_names(files: _Files, draft: Draft) -> list[str | None]:
         "voc-filename",
         strange,
         lambda row: (Where(str(files.paths[row]), field="filename"), f"is {quoted_value(files.file_names[row])}"),
-        summary=f"filename is not the name of the XML file in {len(strange):,} files: the XML file's name counts",
+        summary=f"filename is not the name of the XML file in {len(strange):,} files: the name of the XML file is used",
     )
     claims = Counter(map(_stem, (*files.keys, *(files.file_names[row] for row in strange))))
     return [
@@ -258,7 +258,7 @@ def _sizes(files: _Files, draft: Draft) -> FloatArray:
         place = Where(str(files.paths[index // 2]), record="size", field=SIDES[index % 2])
         return place, f"is {quoted_value(files.sizes[index])}, expected a number of pixels"
 
-    draft.findings.add_rows(Severity.ERROR, "number-invalid", strange, describe, fix="Write the size of the picture.")
+    draft.findings.add_rows(Severity.ERROR, "number-invalid", strange, describe, fix="Write the size of the image.")
     sizes = numbers.reshape(-1, 2)
     return np.where((sizes > 0).all(axis=1, keepdims=True), sizes, np.nan)
 
@@ -316,7 +316,7 @@ def _scores(files: _Files, draft: Draft) -> FloatArray | None:
         Severity.ERROR,
         "field-missing",
         missing,
-        lambda row: (files.where(row, "score"), "is missing, though other objects have one"),
+        lambda row: (files.where(row, "score"), "is missing, but other objects have one"),
         fix="Give every object its score.",
     )
     draft.findings.add_rows(
@@ -335,7 +335,7 @@ def read_results(folder: Path, files: Mapping[str, Sequence[Path]], draft: Draft
     layout = Layout(
         columns=("score", "left", "top", "right", "bottom"),
         all_columns="image score left top right bottom",
-        fix="Write image, score, left, top, right and bottom, separated by blanks.",
+        fix="Write image, score, left, top, right and bottom, separated by spaces.",
     )
     lines, numbers = read_class_files(folder, files, layout, draft)
     draft.add_boxes(

@@ -58,8 +58,11 @@ def write_results(dataset: Dataset, path: Path, findings: FindingLog) -> None:
         Severity.ERROR,
         "write-name",
         bad,
-        lambda row: (Where(dataset.path, field="image"), f"{quoted_value(stems[row])} cannot name an image in a line"),
-        fix="Rename the image: not empty, unlike all others, single blanks at most.",
+        lambda row: (
+            Where(dataset.path, field="image"),
+            f"{quoted_value(stems[row])} cannot be an image name in a results line",
+        ),
+        fix="Rename the image: not empty, unique, no double spaces.",
     )
     findings.raise_errors()
     boxes = dataset.boxes
@@ -138,7 +141,7 @@ def _refuse_class_names(dataset: Dataset, findings: FindingLog, *, as_file: bool
         bad,
         lambda row: (
             Where(dataset.path, field="class"),
-            f"{quoted_value(names[row])} cannot be the name of a class here",
+            f"{quoted_value(names[row])} cannot be a class name in this format",
         ),
-        fix="Rename the class: not empty, unlike all others, no blanks at its ends, no control characters or slashes.",
+        fix="Rename the class: not empty, unique, no spaces at the ends, no control characters or slashes.",
     )

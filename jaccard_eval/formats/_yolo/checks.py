@@ -76,13 +76,13 @@ def check_columns(reporter: LineReporter, columns: Columns, numbers: IntArray, *
         if text.startswith(("#", "//")):
             why += "; comments are not part of the format"
         elif separator:
-            why += f"; fields are separated by blanks, not by {separator}"
+            why += f"; fields are separated by spaces, not by {separator}"
         elif not text and lines.count[line] >= MIN_POINTS + 1:
-            why = " (a polygon beside boxes needs pairs of fractions)"
+            why = " (a polygon among boxes needs pairs of fractions)"
         return f"expected {columns.describe()}, got {pluralise(int(lines.count[line]), 'column')}{why}"
 
     flag = f"--{reporter.draft.options.role}-columns"
-    fix = f"Give every line the same columns; where all have others, name them with {flag}."
+    fix = f"Give every line the same columns, or name other columns with {flag}."
     reporter.report("columns", np.flatnonzero(~good), detail, fix)
     return good
 
@@ -148,7 +148,7 @@ def check_units(reporter: LineReporter, rows: IntArray, coords: FloatArray, unit
     if units == "px":
         # Whole numbers say nothing: a box from 0 to 1 pixel lies in 0..1 as well.
         mixed = rows[is_normalised(coords) & (coords != np.floor(coords)).any(axis=1)]
-        detail = "the box {} looks normalised, but the set is in pixels"
+        detail = "the box {} looks normalised, but the dataset is in pixels"
         fix = "Use the same units in all files."
         reporter.report("units-mixed", mixed, lambda line: detail.format(quoted_value(box(line).tolist())), fix)
         return
@@ -166,7 +166,7 @@ def check_units(reporter: LineReporter, rows: IntArray, coords: FloatArray, unit
             return f"{'width' if name == 'w' else 'height'} is {value:g}; it cannot be negative"
         return f"{name} is {value:g}, outside 0..1" + (" (looks like pixels)" if value > PIXEL_LOOK else "")
 
-    fix = f"Mend the line, or pass --{reporter.draft.options.role}-units px if the whole set is in pixels."
+    fix = f"Fix the line, or pass --{reporter.draft.options.role}-units px if the whole dataset is in pixels."
     reporter.report("coordinate-range", rows[far], describe, fix)
     near = rows[outside & ~far]
     summary = f"{pluralise(len(near), 'box leaves its image', 'boxes leave their images')}; kept as written"

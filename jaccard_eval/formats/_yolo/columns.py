@@ -132,7 +132,7 @@ def named_columns(name: str) -> Columns:
     """Return the layout of a name."""
     if name not in COLUMNS:
         if "=" in name:
-            raise UsageError(f"columns by name, {quoted_value(name)}, are for tables; text files have none")
+            raise UsageError(f"column names ({quoted_value(name)}) work only for tables; text files have no header")
         known = ", ".join(COLUMNS)
         raise UsageError(
             f"unknown column layout {quoted_value(name)}; choose from {known}.{did_you_mean(name, COLUMNS)}"
@@ -188,13 +188,13 @@ def _choose_six(six: FloatArray, sizes: FloatArray, options: ReadOptions) -> Col
     units = options.units or ("norm" if is_mostly_normalised(six[:, :4]) else "px")
     if units == "norm":
         if _are_track_ids(last):
-            assumption = "column 6 holds whole numbers above 1: taken for track ids, not for confidences"
+            assumption = "column 6 holds whole numbers above 1: read as track ids, not confidences"
             return ColumnChoice(COLUMNS["box-track"], assumption)
         if outside_last * 2 > len(six):
             return ColumnChoice(COLUMNS["box-conf"])
     elif min(outside_second, outside_last) * 2 > len(six):
         if _are_track_ids(last):
-            assumption = "column 2 is no confidence in 0..1, and the whole numbers in column 6 are taken for track ids"
+            assumption = "column 2 is not a confidence in 0..1; the whole numbers in column 6 are read as track ids"
             return ColumnChoice(COLUMNS["box-track"], assumption)
         assumption = "neither column 2 nor column 6 is a confidence in 0..1"
         return ColumnChoice(COLUMNS["box-conf"], assumption, is_undecided=True)
@@ -247,7 +247,7 @@ def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnC
 def _choose_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice:
     seven, _ = _block(lines, numbers, 6)
     if len(seven) * 2 > len(numbers) and _has_score_and_track(seven):
-        assumption = "7 columns: the sixth is taken for the confidence, the seventh for a track id"
+        assumption = "7 columns: the sixth is read as the confidence, the seventh as a track id"
         return ColumnChoice(COLUMNS["box-conf-track"], assumption)
     long = numbers[numbers >= MIN_POINTS]
     ends = (lines.first + lines.count - 1)[numbers >= MIN_POINTS + 2]

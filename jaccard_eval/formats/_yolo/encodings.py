@@ -173,8 +173,9 @@ def _minority(best: str, against: dict[str, int], n: int, units: str) -> str:
     fewest = min(USUAL, key=lambda encoding: against[encoding])
     if against[fewest] < against[best] <= (1 - _LEAST_GOOD) * n:
         return (
-            f"{against[best]:,} of {n:,} boxes are inside out or leave their image as {spelled(best)}, "
-            f"{against[fewest]:,} as {spelled(fewest)}; the others are clearly {spelled(best)}, so all are read so"
+            f"{against[best]:,} of {n:,} boxes are inverted or leave their image as {spelled(best)}, "
+            f"{against[fewest]:,} as {spelled(fewest)}; the others are clearly {spelled(best)}, so all are"
+            " read that way"
         )
     if best != usual and (units == "norm" or best == "cxcywh"):
         return (

@@ -76,7 +76,7 @@ def _folder_beside(source: LabelSource, draft: Draft) -> ImageFolder | None:
     keys, where = list(source.files), Where(str(source.root))
     fix = "Pass the folder of images with --images."
     if len(source.beside) > 1:
-        detail = f"images lie in {' and '.join(map(str, source.beside))}; none of them is used"
+        detail = f"found images in {' and '.join(map(str, source.beside))}; none of them is used"
         draft.findings.note("images-beside", where, detail, fix=fix)
         return None
     # Labels that lie in folders of splits must not bring along the images of other splits.
@@ -97,7 +97,7 @@ def _pair(labels: list[str], folder: ImageFolder, role: str, findings: FindingLo
     found = zip(labels, folder.match(labels), strict=True)
     paired: dict[str, str | None] = {key: name for key, name in found if name is not None}
     if labels and not paired:
-        detail = f"none of the {len(labels):,} label files has a picture here; first: {quoted_value(labels[0])}"
+        detail = f"none of the {len(labels):,} label files has an image here; first: {quoted_value(labels[0])}"
         findings.error("images-mismatch", Where(str(folder.root)), detail, fix="Pass the images of these labels.")
     claimed = {without_suffix(name) for name in paired.values() if name}
     free = [name for name in folder.names if without_suffix(name) not in claimed]
@@ -107,6 +107,6 @@ def _pair(labels: list[str], folder: ImageFolder, role: str, findings: FindingLo
             "image-without-label",
             range(len(free)),
             lambda row: (Where(str(folder.root / free[row])), "has no label file"),
-            summary=f"{len(free):,} images without label file, taken for images without objects",
+            summary=f"{len(free):,} images without a label file, counted as images without objects",
         )
     return paired | {without_suffix(name): name for name in reversed(free)}  # of two suffixes the first stays

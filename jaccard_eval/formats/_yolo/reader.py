@@ -251,7 +251,7 @@ def _settle_encoding(label_set: _Set, coords: FloatArray, sizes: FloatArray) -> 
         what = "oriented boxes" if columns.shape == "obb" else "polygons"
         findings.note("outline", where, f"{len(coords):,} {what} are read as the boxes around them")
         if options.box is not None:
-            fix = f"Leave out --{options.role}-box."
+            fix = f"Remove --{options.role}-box."
             findings.error("outline-encoding", where, f"{what} have no box encoding", fix=fix)
         draft.details.append(f"{columns.fields()}, {_UNITS[units]}")
         return units, "xyxy"

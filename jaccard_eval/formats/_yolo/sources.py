@@ -126,8 +126,8 @@ def _of_split(source: LabelSource, split: str, findings: FindingLog) -> LabelSou
     files = {key: path for key, path in source.files.items() if split_of(splits[key]) == chosen}
     n_others = len(source.files) - len(files)
     what = f"split {quoted_value(chosen)} is read: {len(files):,} label files"
-    detail = f"{what}; {n_others:,} of other splits are passed over"
-    findings.note("split-chosen", Where(str(source.root)), detail, fix="Name another with --split.")
+    detail = f"{what}; {n_others:,} of other splits are ignored"
+    findings.note("split-chosen", Where(str(source.root)), detail, fix="Choose another with --split.")
     return replace(source, files=files)
 
 
@@ -262,10 +262,12 @@ def _places(description: _Description, split: str, findings: FindingLog) -> list
         return splits[split]
     where = Where(str(description.path), field=split)
     if description.path.suffix.lower() == ".data" and list(splits) == ["train"]:
-        findings.note("split-train", where, f"there is no split {quoted_value(split)}; 'train', the only one, is read")
+        findings.note(
+            "split-train", where, f"there is no split {quoted_value(split)}; 'train', the only one, is read instead"
+        )
         return splits["train"]
     detail = f"there is no split {quoted_value(split)}; there are: {', '.join(splits) or 'none'}"
-    raise DataError.single("split-missing", where, detail, fix="Name one with --split.")
+    raise DataError.single("split-missing", where, detail, fix="Choose one with --split.")
 
 
 def _locate(description: _Description, places: list[str], findings: FindingLog) -> LabelSource:
@@ -277,7 +279,7 @@ def _locate(description: _Description, places: list[str], findings: FindingLog) 
             description.base, str(twin_folder(Path(*_inner_parts(places[0]))))
         )
         if folder is not None:
-            detail = f"there is no {quoted_value(places[0])}; {folder}, which its path ends in, is read"
+            detail = f"there is no {quoted_value(places[0])}; {folder}, where its path ends, is read instead"
             findings.note("path-moved", Where(str(description.path)), detail)
     if folder is not None and folder.is_dir():
         labels = twin_folder(folder)
@@ -359,7 +361,7 @@ def _source_of_list(description: _Description, listed: list[str], findings: Find
     shared = os.path.commonpath([os.path.dirname(path) for path in paths]) if paths else ""  # noqa: PTH120
     keys = [without_suffix(path[len(shared) :].lstrip("/")) for path in paths]
     if len(set(keys)) < len(keys):
-        findings.warning("image-ambiguous", where, "images that differ in their suffix only share a label file")
+        findings.warning("image-ambiguous", where, "images that differ only in their suffix share a label file")
     found: dict[str, Path | None] = {}
     for key, path in zip(keys, paths, strict=True):  # in "labels" for "images", or beside it as darknet has it
         beside = without_suffix(path) + ".txt"

@@ -92,7 +92,7 @@ def _classes(dataset: Dataset, path: Path, findings: FindingLog) -> tuple[list[i
             Where(dataset.path, field="class"),
             f"{quoted_value(broken[row])} cannot be the name of a class in {DESCRIPTION}",
         ),
-        fix="Rename the class: one line, no blanks at its ends.",
+        fix="Rename the class: one line, no spaces at the ends.",
     )
     return list(range(len(labels))), labels.names
 

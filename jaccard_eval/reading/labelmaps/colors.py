@@ -28,7 +28,7 @@ _HEX = re.compile(
     rf"#(?P<red>{_TWO_DIGITS})(?P<green>{_TWO_DIGITS})(?P<blue>{_TWO_DIGITS})(?:[\s,]+(?P<name>\S.*))?", re.IGNORECASE
 )
 _HEADER = re.compile(r"[a-z_ \t]+(?:,[a-z_ \t]+)+", re.IGNORECASE)  # name,r,g,b
-_FIX = "Write one class a line, such as '128 64 128 road', 'road,128,64,128' or '#804080 road'."
+_FIX = "Write one class per line, such as '128 64 128 road', 'road,128,64,128' or '#804080 road'."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,11 +74,11 @@ def read_color_table(path: Path) -> ColorTable:
             continue
         code, name = parsed
         if codes.setdefault(code, number) != number:
-            detail = f"the colour {color_text(code)} stands on line {codes[code]} already"
+            detail = f"the colour {color_text(code)} is already on line {codes[code]}"
             findings.error("color-table", where, detail, fix=_FIX)
         names.append(name)
     if not names:
-        findings.error("color-table", Where(str(path)), "there is no colour in the table", fix=_FIX)
+        findings.error("color-table", Where(str(path)), "the table has no colours", fix=_FIX)
     findings.raise_errors()
     return ColorTable(np.array(list(codes), dtype=np.int64), tuple(names))
 

@@ -128,7 +128,7 @@ class EncodedImage:
 def _foreign(path: Path, data: bytes) -> DataError:
     where = Where(str(path))
     if data.startswith(_JPEG):
-        fix = "Export it as PNG or .npy from the source: what JPEG changed cannot be restored."
+        fix = "Export it as PNG or .npy from the source: JPEG compression cannot be undone."
         return DataError.single("map-lossy", where, "is a JPEG image, which does not keep label values", fix=fix)
     files.read_bytes(path)  # knows what else it could be, and says so
     detail = "is neither a PNG image nor a NumPy array (.npy)"
@@ -173,8 +173,8 @@ def _decode_png(data: bytes, where: Where, *, by_color: bool) -> LabelImage:
     header = _read_png_header(data, where)
     is_rgb = header.color_type in (_RGB, _RGBA)
     if is_rgb and not by_color:
-        fix = "Say which colour is which class with --colors FILE, or save the classes as one channel."
-        raise _mode(where, "holds colours (RGB), not the numbers of classes", fix)
+        fix = "Map colours to classes with --colors FILE, or save the classes as one channel."
+        raise _mode(where, "holds colours (RGB), not class numbers", fix)
     if is_rgb and header.depth > 8:
         raise _mode(where, "has 16 bits per colour channel", "Save it with 8 bits per channel.")
     if header.color_type == _GREY_ALPHA and header.depth > 8:
@@ -185,7 +185,7 @@ def _decode_png(data: bytes, where: Where, *, by_color: bool) -> LabelImage:
         if alpha.min() != _OPAQUE:
             y, x = np.unravel_index(int((alpha != _OPAQUE).argmax()), alpha.shape)
             detail = f"has an alpha channel that is not opaque: {int(alpha[y, x])} of 255 at ({x}, {y})"
-            raise _mode(where, detail, "Say which class transparent pixels are, and save the map without alpha.")
+            raise _mode(where, detail, "Choose a class for transparent pixels, and save the map without alpha.")
     if is_rgb or (header.color_type == _PALETTE and by_color):
         image.info.pop("transparency", None)  # of a palette; it says how to draw, and Pillow warns when it is dropped
         return LabelImage((header.height, header.width), partial(_color_rows, image), is_colored=True)
@@ -218,7 +218,7 @@ def _load(data: bytes, where: Where) -> PngImageFile:
         detail = f"cannot be decoded: {' '.join(str(error).split())}"
         raise DataError.single("image-unreadable", where, detail, fix=_REPLACE) from None
     if image.is_animated:
-        raise _mode(where, f"is an animation of {image.n_frames} pictures", "Save the one that is the label map.")
+        raise _mode(where, f"is an animation of {image.n_frames} frames", "Save the frame that is the label map.")
     return image
 
 

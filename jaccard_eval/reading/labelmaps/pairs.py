@@ -97,7 +97,7 @@ def _bare(name: str) -> str:
 
 
 _SEPARATOR = re.compile(r"\s*[\t,;]\s*")
-_FIX = "Write a name that both sides know, or the two paths below GT and PRED with a tab between."
+_FIX = "Write a name that both sides have, or the two paths below GT and PRED, separated by a tab."
 
 
 def read_pairs(path: Path, gt: MapSide, pred: MapSide, findings: FindingLog) -> list[MapPair]:
@@ -112,10 +112,10 @@ def read_pairs(path: Path, gt: MapSide, pred: MapSide, findings: FindingLog) -> 
         names = _names_of(line, gt, pred)
         pair = _find_pair(names, gt, pred, Where(str(path), line=number), findings) if line else None
         if pair is not None and pairs.setdefault(pair, number) != number:
-            detail = f"{quoted_value(names[0])} is listed on line {pairs[pair]} already"
+            detail = f"{quoted_value(names[0])} is already listed on line {pairs[pair]}"
             findings.error("map-list", Where(str(path), line=number), detail, fix="List each label map once.")
     if not any(lines):
-        findings.error("map-list", Where(str(path)), "the list is empty", fix="Name one label map a line.")
+        findings.error("map-list", Where(str(path)), "the list is empty", fix="Write one label map per line.")
     return list(pairs)
 
 
@@ -140,7 +140,7 @@ def _find_pair(
             rows.append(found[0])
             continue
         several = " and ".join(quoted_value(side.names[row]) for row in found[:2])
-        what = f"can mean {several} in {side.root}" if found else f"is no label map in {side.root}"
+        what = f"can mean {several} in {side.root}" if found else f"is not a label map in {side.root}"
         findings.error("map-list", where, f"{quoted_value(name)} {what}", fix=_FIX)
     return make_pair(gt, pred, rows[0], rows[1]) if len(rows) == 2 else None
 

@@ -25,7 +25,7 @@ from jaccard_eval.reading.tabular.arrow_tables import EXTRA, ArrowColumn, Batch,
 from jaccard_eval.reading.tabular.columns import count_known, outdone_names, read_naming
 from jaccard_eval.reading.tabular.objects import OBJECTS, SINGULAR, add_table
 from jaccard_eval.reading.tabular.table import Column, Table
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import pluralise, quoted_value
 
 OWN_KEY = b"jaccard_eval"
 HUGGING_FACE_KEY = b"huggingface"
@@ -113,7 +113,7 @@ def read_content(path: Path, findings: FindingLog, named: frozenset[str] = froze
         # A damaged file of a few bytes may ask for terabytes; a large one is just too large for the machine.
         if path.stat().st_size > files.UNPACKED_FLOOR:
             raise
-        reason = "it asks for more memory than there is"
+        reason = "it needs more memory than there is"
     except (arrow.ArrowException, OSError, ValueError, LookupError, ArithmeticError, NotImplementedError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
     fix = "Copy or export the file again."
@@ -124,7 +124,7 @@ def _read(path: Path, file: BinaryIO, findings: FindingLog, content: Content) ->
     start = file.read(files.SNIFF_BYTES)
     if not (is_parquet(start) or is_arrow(start)):
         files.read_bytes(path)  # which knows what else is passed by mistake
-        detail = "holds neither Parquet nor Arrow by its first bytes"
+        detail = "is neither Parquet nor Arrow by its first bytes"
         raise DataError.single("wrong-content", Where(str(path)), detail, fix="Check the path, or name the format.")
     file.seek(0)
     budget = _Budget(max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * os.fstat(file.fileno()).st_size))
@@ -151,7 +151,7 @@ class _Budget:
     def require(self, n_bytes: int) -> None:
         """Raise a ValueError when more is claimed than is left."""
         if n_bytes > self.left:
-            raise ValueError("it unpacks to far more than its size gives; write it again without compression")
+            raise ValueError("it unpacks to far more than its size allows; write it without compression")
 
 
 def _parquet(file: BinaryIO, content: Content, budget: _Budget) -> Iterator[Any]:
@@ -239,7 +239,9 @@ def find_parts(path: Path, suffixes: Collection[str], draft: Draft) -> list[Part
     others = len(names) - len(parts)
     if others:
         draft.ignored["other-files"] += others
-        draft.findings.warning("other-files", Where(str(path)), f"{others:,} files that are no tables were left out")
+        draft.findings.warning(
+            "other-files", Where(str(path)), f"ignored {pluralise(others, 'file')} other than tables"
+        )
     return _of_split(path, parts, draft)
 
 
@@ -310,7 +312,7 @@ def _merged(parts: list[Part], contents: list[Content], draft: Draft) -> Table |
     except (arrow.ArrowException, ValueError) as error:
         reason = str(error).splitlines()[0]
         fix = "Write all files with the same types."
-        draft.findings.error("arrow-damaged", Where(draft.path), f"its parts do not go together: {reason}", fix=fix)
+        draft.findings.error("arrow-damaged", Where(draft.path), f"its parts do not fit together: {reason}", fix=fix)
         return None
     inner = frozenset(name for batch in batches for name in batch.inner)
     rows = np.concatenate([batch.rows for batch in batches])
@@ -347,8 +349,10 @@ def _check_alike(parts: list[Part], contents: list[Content], draft: Draft) -> No
     for part, own in zip(parts, names, strict=True):
         missing = ", ".join(map(quoted_value, sorted(every - own)))
         if missing:
-            detail = f"no column {missing}, which other files of the folder have"
-            draft.findings.error("csv-column-missing", Where(str(part.path)), detail, fix="Write all files alike.")
+            detail = f"no column {missing}, but other files of the folder have it"
+            draft.findings.error(
+                "csv-column-missing", Where(str(part.path)), detail, fix=("Write all files with the same columns.")
+            )
 
 
 def _mergeable(values: Any) -> Any:

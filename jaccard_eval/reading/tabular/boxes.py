@@ -45,8 +45,8 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
             lambda row: (table.where(row), "all box cells are empty"),
             summary=pluralise(
                 n_without,
-                "row names an image and no box: an image without boxes",
-                "rows name an image and no box: images without boxes",
+                "row names an image but has no box; counted as an image without objects",
+                "rows name an image but have no box; counted as images without objects",
             ),
         )
     if draft.options.role == "gt" and not table.listed:
@@ -110,7 +110,7 @@ def _explain_no_score(table: Table, columns: Columns, cells: BoxCells, options: 
     naming = propose_naming(options, {"score": like})
     if like:
         return why, f"Pass {naming}: every box has a number within 0..1 there."
-    return why, f"Say which column has the scores: {naming}; without any pass --assume-score 1.0 to rank all alike."
+    return why, f"Name the column of the scores: {naming}. Without scores, pass --assume-score 1.0 to rank all equally."
 
 
 def _looks_like_score(column: Column, rows: RowIndices) -> bool:
@@ -135,7 +135,7 @@ def _drop_zero_rows(table: Table, cells: BoxCells, codes: RowIndices, draft: Dra
         "csv-row-zero",
         rows,
         lambda row: (table.where(row), "0, 0, 0, 0"),
-        summary=f"{len(rows):,} rows with a box of four zeros were read as images without boxes",
+        summary=f"{len(rows):,} rows with a box of four zeros are read as images without objects",
     )
     if len(rows):
         draft.ignored["csv-row-zero"] += len(rows)
@@ -159,7 +159,9 @@ def _image_sizes(table: Table, cells: BoxCells, codes: RowIndices, n_images: int
         "image-size-conflict",
         cells.used[other],
         lambda row: (table.where(row), "width and height differ from an earlier row of the same image"),
-        summary=f"{len(other):,} rows give another size of their image; the first size counts",
+        summary=(
+            f"{pluralise(len(other), 'row gives', 'rows give')} another size of the same image; the first size is used"
+        ),
     )
     return sizes
 
@@ -174,7 +176,7 @@ def _decide_units(table: Table, coords: FloatArray, draft: Draft) -> str:
     draft.findings.note(
         "csv-normalised",
         Where(draft.path),
-        "coordinates are read as normalised: fractions of the image's width and height, as none exceeds 1",
+        "coordinates are read as normalised (fractions of image width and height), as none exceeds 1",
         fix=f"Pass {_flag(draft, 'units')} px if they are pixels.",
     )
     return "norm"
@@ -200,7 +202,7 @@ def _decide_encoding(table: Table, columns: Columns, coords: FloatArray, box_siz
     draft.findings.warning(
         "csv-centres",
         Where(draft.path),
-        f"x and y are read as centres of boxes: as corners they take {len(outside):,} boxes out of their images",
+        f"x and y are read as box centres: read as corners, {len(outside):,} boxes leave their images",
         fix=f"Pass {_flag(draft, 'box')} xywh if they are corners.",
     )
     return "cxcywh"
@@ -223,7 +225,7 @@ def _set_classes(classes: Named, draft: Draft) -> Keys:
         draft.set_classes(range(len(names)), names)
     elif classes.names or not numbered:
         if names is not None:
-            detail = f"classes are {'texts' if classes.beside is None else 'named'}: the list of names is not used"
+            detail = f"classes are {'texts' if classes.beside is None else 'named'}: the list of names is ignored"
             draft.findings.note("csv-names-unused", Where(draft.path), detail)
         # Names of the file go before a list of the user, who is told so.
         given = classes.names or {key: str(key) for key in distinct}
@@ -242,8 +244,11 @@ def _warn_alike_images(images: list[str], draft: Draft) -> None:
         Severity.WARNING,
         "image-names-alike",
         range(len(alike)),
-        lambda group: (Where(draft.path), f"image names {', '.join(map(quoted_value, alike[group]))} are kept apart"),
-        fix="If they are one image, write its name in one way (spreadsheets turn 001 into 1).",
+        lambda group: (
+            Where(draft.path),
+            f"image names {', '.join(map(quoted_value, alike[group]))} are different images",
+        ),
+        fix="If they are the same image, write its name the same way (spreadsheets turn 001 into 1).",
     )
 
 
@@ -264,7 +269,7 @@ def _note_reading(table: Table, columns: Columns, cells: BoxCells, draft: Draft)
         draft.findings.note("csv-decimal-commas", where, "numbers are read with decimal commas: 10,5 is 10.5")
     if columns.unused:
         names = listed_names([table.titles[column] for column in columns.unused])
-        draft.findings.note("csv-columns-unused", where, f"columns passed over: {names}")
+        draft.findings.note("csv-columns-unused", where, f"columns ignored: {names}")
 
 
 def _flag(draft: Draft, option: str) -> str:

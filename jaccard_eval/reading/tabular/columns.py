@@ -217,8 +217,8 @@ def read_naming(text: str | None) -> dict[str, str]:
         if not equals or not column:
             raise UsageError(f"columns: expected MEANING=COLUMN, got {quoted_value(part)} in {quoted_value(text)}")
         if name is None:
-            hint = did_you_mean(meaning, _COMMON) or f" Known are {', '.join(_COMMON)} and the usual names of columns."
-            raise UsageError(f"columns: {quoted_value(meaning)} is not what a column can mean.{hint}")
+            hint = did_you_mean(meaning, _COMMON) or f"Choose from {', '.join(_COMMON)} and the usual column names."
+            raise UsageError(f"columns: {quoted_value(meaning)} is not a column meaning.{hint}")
         if name in naming or column in naming.values():
             raise UsageError(f"columns: {quoted_value(part)} repeats a meaning or a column of {quoted_value(text)}")
         naming[name] = column

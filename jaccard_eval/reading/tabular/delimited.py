@@ -35,6 +35,7 @@ from jaccard_eval.reading.tabular.columns import (
 from jaccard_eval.reading.tabular.prediction_strings import one_row_per_box
 from jaccard_eval.reading.tabular.rows import Sheet, TextFile, is_rectangular, open_table, read_sheet
 from jaccard_eval.reading.tabular.table import BoxCells, Column, NumberColumn, Table, TextColumn, read_cells
+from jaccard_eval.text import pluralise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -224,7 +225,7 @@ def _without_blank_rows(sheet: Sheet, columns: Columns, draft: Draft) -> Sheet:
         "csv-row-blank",
         blank,
         lambda row: (sheet.where(row), "the row is empty"),
-        summary=f"{len(blank):,} empty rows (delimiters only) set aside",
+        summary=f"ignored {pluralise(len(blank), 'empty row')} (delimiters only)",
     )
     return sheet.take(np.delete(np.arange(len(sheet)), blank))
 

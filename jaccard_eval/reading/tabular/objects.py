@@ -112,7 +112,7 @@ class _Flat:
             return self._fault(row, f"the lists differ in length: {told}")
         if isinstance(objects, list | tuple) and all(isinstance(box, Mapping) for box in objects):
             return list(objects)
-        return self._fault(row, f"is {described_json(objects)} that holds something else than lists or objects")
+        return self._fault(row, f"is {described_json(objects)} that holds other things than lists or objects")
 
     def _fault(self, row: int, detail: str) -> list[Mapping[str, Any]]:
         self.draft.findings.error("objects-type", replace(self.place(row), field=OBJECTS), detail, fix=OBJECTS_FIX)

@@ -21,7 +21,7 @@ from jaccard_eval.reading.tabular.columns import (
     position_of_strings,
 )
 from jaccard_eval.reading.tabular.rows import Sheet
-from jaccard_eval.text import is_numeral, quoted_value
+from jaccard_eval.text import is_numeral, pluralise, quoted_value
 
 GROUPS = {
     6: ("class", "confidence", "xmin", "ymin", "xmax", "ymax"),  # VinBigData, SIIM-COVID-19, Open Images
@@ -109,10 +109,10 @@ def _report_uneven(sheet: Sheet, at: int, strings: list[list[str]], size: int, d
         uneven,
         lambda row: (
             sheet.where(row, at),
-            f"has {len(strings[row])} fields, no multiple of {size} ({' '.join(GROUPS[size])}):"
+            f"has {len(strings[row])} fields, not a multiple of {size} ({' '.join(GROUPS[size])}):"
             f" {quoted_value(' '.join(strings[row]))}",
         ),
-        fix="Write groups of class confidence x1 y1 x2 y2, or of confidence x y width height, separated by blanks.",
+        fix="Write groups of class confidence x1 y1 x2 y2, or of confidence x y width height, separated by spaces.",
     )
 
 
@@ -131,7 +131,7 @@ def _note_nothing(sheet: Sheet, rows: RowIndices, draft: Draft) -> None:
         "csv-nothing-found",
         rows,
         lambda row: (sheet.where(row), "0 0 1 1"),
-        summary=f"{len(rows):,} groups with the box 0 0 1 1 say that nothing was found, and are no boxes",
+        summary=f"{pluralise(len(rows), 'group')} with the box 0 0 1 1 read as an image without detections",
     )
     if len(rows):
         draft.ignored["csv-nothing-found"] += len(rows)

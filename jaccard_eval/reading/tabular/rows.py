@@ -27,7 +27,7 @@ from jaccard_eval.reading.tabular.columns import (
     meant_header,
     read_naming,
 )
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import pluralise, quoted_value
 
 DELIMITERS = ",;\t|"
 QUOTE_FIX = 'Close each quoted field; double a quote inside one ("").'
@@ -132,7 +132,7 @@ def _without_comments(text: str, where: Where, naming: Mapping[str, str], findin
         "csv-comment",
         comments,
         lambda row: (Where(where.path, line=row + 1), quoted_value(lines[row])),
-        summary=f"lines that start with # were passed over as comments: {len(comments):,}",
+        summary=f"ignored {pluralise(len(comments), 'line')} starting with # (comments)",
     )
     left = {*comments}
     return "\n".join("" if row in left else line for row, line in enumerate(lines))

@@ -49,7 +49,7 @@ class Column:
     """
 
     values: Any  # n of them, by position
-    number_fix: ClassVar[str] = "Write numbers; convert text before it is written."
+    number_fix: ClassVar[str] = "Write numbers; convert text before writing."
     box_fix: ClassVar[str] = "Give each box a list of four numbers."
 
     @cached_property
@@ -143,7 +143,7 @@ class TextColumn(Column):
     def why_no_number(self, row: int) -> str:
         """Say of a cell that it is no number."""
         text = str(self.values[row])
-        comma = " (a decimal comma? read where half of all numbers have one)" if "," in text else ""
+        comma = " (a decimal comma? these are read if half of all numbers have one)" if "," in text else ""
         return f"{self.shown(row)} is not a plain finite number{comma}" if text.strip() else "the cell is empty"
 
     @cached_property
@@ -345,7 +345,7 @@ def read_cells(table: Table, columns: Columns, findings: FindingLog) -> BoxCells
     """Read every cell that matters; those that cannot be used are findings, by row, column and what they hold."""
     cells = _CellReader(table, findings)
     named = table.columns[columns.image].filled
-    cells.report_empty(columns.image, np.flatnonzero(~named), "the row names no image")
+    cells.report_empty(columns.image, np.flatnonzero(~named), "the row has no image")
     # A row of text without an image keeps its other faults; a typed one has no key that could be read.
     used = np.flatnonzero(named) if table.typed else np.arange(len(table))
     filled = np.stack([table.columns[column].filled[used] for column in columns.box]).T  # (m, 1 or 4)
@@ -357,7 +357,7 @@ def read_cells(table: Table, columns: Columns, findings: FindingLog) -> BoxCells
     cells.report_empty(columns.label, rows[~labelled], "the box has no class")
     for column, keyed in ((columns.image, used), (columns.label, rows[labelled])):
         _, bad = table.columns[column].keys(keyed)
-        fix = "Call images and classes by texts or by whole numbers."
+        fix = "Name images and classes by strings or whole numbers."
         cells.refuse(column, keyed[bad], "id-type", "is neither text nor a whole number", fix=fix)
     # Findings come in the order of reading: typed tables tell of images before boxes, as their rows are images.
     sizes = cells.sizes(columns, used) if table.typed else None

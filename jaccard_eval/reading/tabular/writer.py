@@ -19,7 +19,7 @@ from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.reading.tabular.boxes import looks_normalised
 from jaccard_eval.reading.tabular.columns import parse_integers
 from jaccard_eval.reading.writing import encodable, exact_coords, number_rows, report_escaped, report_losses
-from jaccard_eval.text import inert, is_formula, quoted, quoted_value
+from jaccard_eval.text import inert, is_formula, pluralise, quoted, quoted_value
 
 BOX_COLUMNS = {
     "xywh": ("left", "top", "width", "height"),
@@ -117,7 +117,7 @@ def report_texts(images: Sequence[str], classes: Sequence[str], path: Path, find
         Severity.ERROR,
         "write-name",
         range(len(broken)),
-        lambda row: (Where(str(path)), f"{quoted_value(broken[row])} holds a NUL, which no table can have"),
+        lambda row: (Where(str(path)), f"{quoted_value(broken[row])} holds a NUL character, which tables cannot hold"),
         fix="Rename the image or class.",
     )
     changed = [text for text in (*images, *classes) if is_formula(text)]
@@ -126,7 +126,9 @@ def report_texts(images: Sequence[str], classes: Sequence[str], path: Path, find
         "write-formula",
         range(len(changed)),
         lambda row: (Where(str(path)), quoted_value(changed[row])),
-        summary=f"names that a spreadsheet would run, now led by an apostrophe: {len(changed):,}",
+        summary=(
+            f"prefixed {pluralise(len(changed), 'name')} with an apostrophe: spreadsheets would run them as formulas"
+        ),
     )
 
 
@@ -137,16 +139,16 @@ def _report_readings(
     labels, keys = dataset.labels, dataset.images.keys
     # Reading back is guessing by values once more: what would be guessed otherwise is told now.
     if labels.named and classes and parse_integers(classes) is not None:
-        detail = "all class names are whole numbers, and will be read as indices"
+        detail = "all class names are whole numbers: read back, they become class indices"
         findings.warning("write-loss", Where(str(path), field="class"), detail)
     elif labels.named and any(isinstance(key, int) for key in labels.keys):
-        detail = "classes are written by name; their ids are not carried"
+        detail = "classes are written by name, without their ids"
         findings.note("write-loss", Where(str(path), field="class"), detail)
     if any(isinstance(key, int) for key in keys):
-        detail = "images are written by file name, else by id as text"
+        detail = "images are written by file name, or by id if they have none"
         findings.note("write-loss", Where(str(path), field="image"), detail)
     if len(coords) and dataset.units != ("norm" if looks_normalised(coords) else "px"):
-        detail = f"by their values the boxes will not be taken for {dataset.units}"
+        detail = f"reading the file back, the boxes will not be recognised as {dataset.units}"
         fix = f"Read the file with --{dataset.role}-units {dataset.units}."
         findings.warning("write-loss", Where(str(path), field="units"), detail, fix=fix)
 
@@ -179,7 +181,9 @@ def _make_table(dataset: Dataset, path: Path, findings: FindingLog) -> Any:
     report_escaped([text for text in texts if isinstance(text, str)], path, findings)
     for field, keys in keyed.items():
         if len({type(key) for key in keys}) > 1:
-            findings.warning("write-loss", Where(str(path), field=field), "numbers among texts are written as texts")
+            findings.warning(
+                "write-loss", Where(str(path), field=field), "numbers among strings are written as strings"
+            )
     bare = np.setdiff1d(np.arange(len(dataset.images)), dataset.boxes.image)
     labels = dataset.labels
     class_columns = _class_columns(arrow, labels, dataset.boxes.label.astype(np.int64), len(bare))

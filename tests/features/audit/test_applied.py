@@ -44,7 +44,7 @@ def test_classes_counted_from_another_number_are_read_so_and_it_is_said_and_sign
     outcome = pair.evaluate()
     assert (outcome.code, outcome.ap) == (0, true.ap)
     (note,) = _notes(outcome, "class-counting")
-    assert f"; read by {rule}. --class-map id takes them as they are." in note
+    assert f"; read by {rule}. To keep them unchanged, pass --class-map id." in note
     assert f"|class_map={rule}|" in outcome.result["signature"]
     assert pair.evaluate("--class-map", rule).result["signature"] == outcome.result["signature"]
     assert pair.evaluate("--class-map", "id").ap < 0.2 * true.ap
@@ -107,7 +107,7 @@ def test_numbers_of_files_that_are_ids_of_others_are_matched_by_number(good_pair
     assert outcome.ap == pytest.approx(true.ap, rel=0, abs=5e-3)  # the ids order equal scores
     assert "|match_images=number|" in outcome.result["signature"]
     (note,) = _notes(outcome, "image-number")
-    assert note.endswith("images are matched by number. --match-images id takes them for ids.")
+    assert note.endswith("images are matched by number. To read them as ids, pass --match-images id.")
     assert pair.evaluate("--match-images", "id").ap < 0.1 * true.ap
 
 

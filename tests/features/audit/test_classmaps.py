@@ -52,7 +52,7 @@ def test_nothing_in_one_place_counts_as_no_pair() -> None:
 
 
 def test_the_rule_that_most_pairs_agree_with_is_suggested() -> None:
-    # Ids 0, 1, 2 are found on classes 1, 2, 3; one object of class 2 is taken for class 3.
+    # Ids 0, 1, 2 are found on classes 1, 2, 3; one object of class 2 is found as class 3.
     confusion = _confusion((0, 0, 6), (1, 1, 5), (2, 2, 4), (2, 1, 1))
     assert _judge(_names("a", "b", "c"), _ids(0, 1, 2), confusion) == (0.0625, "id+1")  # 1 of 16 agrees as given
 

@@ -69,7 +69,7 @@ def test_difficult_objects_are_counted_and_said_so_by_protocols_that_take_no_not
     pred.write_text("filename,class,score,xmin,ymin,xmax,ymax\n1.jpg,dog,0.9,11,11,60,60\n2.jpg,dog,0.9,11,11,60,60\n")
     outcome = run_evaluate(capsys, str(gt), str(pred), "--iou", "0.5")
     (note,) = (one for one in outcome.result["warnings"] if one["code"] == "difficult-counted")
-    assert "1 of 4 objects are marked difficult and count like all others by protocol coco" in note["message"]
+    assert "1 of 4 objects are marked difficult, but protocol coco counts them like all others" in note["message"]
     assert outcome.result["metrics"]["AR100"] == 0.5  # 2 of 4
     voc = run_evaluate(capsys, str(gt), str(pred), "--protocol", "voc2012")
     assert voc.result["per_class"][0]["gt"] == 3

@@ -133,7 +133,7 @@ def test_names_that_differ_in_their_suffix_only_are_noted() -> None:
     sides = [_side(role, _one_each(4), n_images=4, names=names) for role in ("gt", "pred")]
     notes = _findings(*sides)
     assert [(one.severity, one.code, one.count) for one in notes] == [(Severity.NOTE, "image-name-shared", 1)] * 2
-    assert "gt.json: 1 name is shared by images that differ in their suffix only" in notes[0].message
+    assert "gt.json: 1 name is shared by images that differ only in their suffix" in notes[0].message
     assert "'a.png' and 'a.jpg'" in notes[0].message
 
 
@@ -142,7 +142,7 @@ def test_sizes_that_the_other_side_reverses_are_named() -> None:
     pred = _side("pred", _one_each(3), n_images=3, sizes=[(480, 640), (640, 480), (500, 500)])
     (warning,) = _findings(gt, pred)
     assert (warning.severity, warning.code, warning.count) == (Severity.WARNING, "image-size-transposed", 1)
-    assert "'0' is 640 x 480, the predictions say the opposite" in warning.message
+    assert "'0' is 640 x 480, the predictions have it the other way round" in warning.message
 
 
 @pytest.mark.parametrize(
@@ -159,4 +159,4 @@ def test_objects_that_fit_only_the_opposite_size_are_named(box: Box, is_told: bo
     found = _findings(gt, _side("pred", [(0, box)], n_images=1))
     assert [one.code for one in found] == ["image-size-transposed"] * is_told
     if is_told:
-        assert "'0' is 640 x 480, its objects fit only the opposite" in found[0].message
+        assert "'0' is 640 x 480, its objects fit only the other way round" in found[0].message

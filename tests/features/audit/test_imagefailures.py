@@ -57,5 +57,5 @@ def test_a_way_that_was_asked_for_in_vain_is_answered_with_one_that_matches(tmp_
 
 def test_nothing_in_common_is_left_as_it_is(tmp_path: Path) -> None:
     message = _error(tmp_path, {1: "a.png", 2: "b.png"}, [{"image_id": "x.png"}])
-    assert "Check that both belong to one split" in message
+    assert "Check that both are of the same split" in message
     assert "Rerun" not in message

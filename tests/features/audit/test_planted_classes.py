@@ -52,7 +52,7 @@ def test_renumbered_classes_are_named_with_the_rule_that_undoes_it(mistake: str,
     wrong = pair.evaluate("--class-map", "id")
     assert (wrong.code, wrong.ap < 0.2 * true.ap) == (0, True)
     (warning,) = wrong.warnings("class-mapping")
-    assert "objects in one place, classes agree for" in warning["message"]
+    assert "overlapping pairs," in warning["message"]
     best = warning["table"][2]
     assert (best[0], float(best[1]) > 0.7) == (rule, True)
     assert suggested_flags(warning["message"]) == ["--class-map", rule]
@@ -157,9 +157,7 @@ def test_auto_leaves_classes_that_agree_as_they_are(good_pair: Loader) -> None:
     assert auto.ap == plain.ap
     assert auto.result["correspondence"]["class_strategy"] == "id"
     (note,) = (one for one in auto.result["warnings"] if one["code"] == "class-map-auto")
-    assert (
-        "classes are taken as given: of 731 objects in one place, classes agree for 88.5% as given" in note["message"]
-    )
+    assert "classes are read as given: of 731 overlapping pairs, 88.5% have the same class as given" in note["message"]
 
 
 def test_pooled_classes_need_no_map(good_pair: Loader) -> None:

@@ -120,7 +120,7 @@ def test_ids_that_do_not_correspond_are_an_error_with_the_flag_that_mends_it(
     n = len({record["image_id"] for record in pair.pred})
     assert error.code == "image-unknown"
     assert difference in error.examples[0].detail
-    assert error.fix.startswith(f"Rerun with {flag}: {n} of {n} prediction images; predictions then lie on ")
+    assert error.fix.startswith(f"Rerun with {flag}: {n} of {n} prediction images; predictions then overlap ")
     assert pair.evaluate(**_options_of(error))["AP"] == truth
 
 
@@ -188,7 +188,7 @@ def test_base_names_shared_by_folders_are_named(pair: Pair) -> None:
         pair.evaluate()
     (error,) = caught.value.findings
     assert "'right/0.jpg' and 'left/0.jpg'; 'right/1.jpg' and 'left/1.jpg'" in error.examples[0].detail
-    assert error.fix == "Write the folders into the names of both sides, as far as they tell images apart."
+    assert error.fix == "Include in the names of both sides the folders that distinguish images."
 
 
 def _shifted_behind(pair: Pair) -> None:
@@ -215,9 +215,9 @@ def _numbers_of_other_images(pair: Pair) -> None:
 @pytest.mark.parametrize(
     ("mistake", "code", "evidence", "flag"),
     [
-        (_shifted_behind, "image-shifted", r"off by one: .* by id \(as matched\), on \d\d\.\d% by id-1", "id-1"),
-        (_shifted_before, "image-shifted", r"off by one: .* by id \(as matched\), on \d\d\.\d% by id\+1", "id+1"),
-        (_numbers_of_other_images, "image-number", r"numbers in file names are confused: .*% by number", "number"),
+        (_shifted_behind, "image-shifted", r"off by one: .* by id \(as matched\), \d\d\.\d% by id-1", "id-1"),
+        (_shifted_before, "image-shifted", r"off by one: .* by id \(as matched\), \d\d\.\d% by id\+1", "id+1"),
+        (_numbers_of_other_images, "image-number", r"mixed up with the numbers in file names: .*% by number", "number"),
     ],
 )
 def test_ids_that_exist_on_both_sides_and_mean_other_images_are_a_warning_with_the_flag_that_mends_it(
@@ -278,14 +278,14 @@ def test_sizes_that_changed_places_are_named_and_the_pictures_restore_them(sampl
     doubted = evaluate(path, fractions, pred_options=ReadOptions(names=names))
     assert doubted["AP"] < truth / 2
     (warning,) = (one for one in doubted.findings if one.code == "image-size-transposed")
-    assert "its objects fit only the opposite" in warning.message
+    assert "its objects fit only the other way round" in warning.message
     assert "--pred-images DIR" in warning.fix
 
     mended = evaluate(path, fractions, pred_options=ReadOptions(names=names, images=ImageFolder(tmp_path)))
     assert mended["AP"] == truth
     (warning,) = (one for one in mended.findings if one.code == "image-size-transposed")
     assert warning.severity == Severity.WARNING
-    assert "12 images seem to have changed places" in warning.message
+    assert "12 images seem swapped" in warning.message
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,11 @@ def test_unknown_sizes_are_an_error_that_a_factor_does_without(
     pred.write_text("filename,class,score,xmin,ymin,xmax,ymax\na.jpg,dog,0.9,50,50,150,150\n")
     outcome = run_evaluate(capsys, str(gt), str(pred), "--pred-resized", "stretch:640")
     assert outcome.code == 3
-    assert re.search(r"sizes of these, but .* of 1 image are not known: 'a.jpg'", outcome.errors["size-unknown"])
+    assert re.search(
+        r"image sizes to be mapped back, but .* of 1 image are not known:"
+        r" 'a.jpg'",
+        outcome.errors["size-unknown"],
+    )
     assert outcome.errors["size-unknown"].endswith("Pass the image folder with --images DIR.")
     assert run_evaluate(capsys, str(gt), str(pred), "--pred-resized", "scale:0.5").ap == pytest.approx(1.0, abs=1e-12)
     with pytest.raises(DataError, match="size-unknown"):

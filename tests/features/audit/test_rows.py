@@ -64,7 +64,7 @@ def test_a_whole_file_appended_to_itself_is_called_so(copies: int, words: str) -
     detections = [det(DOG, 0.9, "a"), det(CAT, 0.8, "a"), det(DOG, 0.7, "b")] * copies
     (finding,) = _said(evaluate([gt(DOG, "a"), gt(DOG, "b")], detections), "pred-duplicate")
     assert finding.count == 3 * (copies - 1)
-    assert f"{words}, as if the whole file had been appended to itself" in finding.message
+    assert f"{words}, as if the file had been appended to itself" in finding.message
 
 
 def test_repeats_that_change_nothing_are_a_note() -> None:

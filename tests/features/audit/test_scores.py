@@ -69,7 +69,7 @@ def test_a_score_that_the_user_assumes_is_noted_and_not_warned_of(tmp_path: Path
     result = evaluate_files(tmp_path / "gt.csv", pred)
     (note,) = (one for one in result.findings if one.code.startswith("score"))
     assert (note.severity, note.code) == (Severity.NOTE, "score-assumed")
-    assert "none of the 5 predictions has one; all rank alike with 1" in note.message
+    assert "none of the 5 predictions has one; all rank equally with 1" in note.message
 
 
 def test_a_cut_is_told_with_the_most_that_it_can_cost() -> None:
@@ -80,7 +80,7 @@ def test_a_cut_is_told_with_the_most_that_it_can_cost() -> None:
     now, most = 84 / 101, 84 / 101 + 17 / 101 * 6 / 11
     assert warning.severity is Severity.WARNING
     assert "no score is below 0.25: what lies below" in warning.message
-    assert f"{now:.4f} as given, at most {most:.4f} if every further detection were a hit" in warning.message
+    assert f"{now:.4f} as given, at most {most:.4f} if every further detection were correct" in warning.message
 
 
 @pytest.mark.parametrize("protocol", [COCO, VOC2007, VOC2012], ids=lambda protocol: protocol.name)
@@ -158,7 +158,7 @@ def test_scores_with_few_decimals_are_noted_with_their_decimals() -> None:
     (note,) = _said(result, "score-ties")
     assert note.severity is Severity.NOTE
     assert "100% of the detections share their score" in note.message
-    assert "(scores have 2 decimals); among equal scores the order of images decides" in note.message
+    assert "(scores have 2 decimals); the order of images breaks ties" in note.message
 
 
 def test_ties_across_classes_are_no_ties() -> None:
@@ -178,10 +178,10 @@ def test_the_cap_names_how_many_images_it_cuts() -> None:
     ]
     truth = [gt(BOX, "a"), gt("cat 0 0 10 10", "b")]
     (note,) = _said(evaluate(truth, detections, images=["a", "b", "c"], max_dets=[2]), "max-dets")
-    assert "4 detections beyond the cap of 2 per image and class left out, in 2 images" in note.message
+    assert "ignored 4 detections beyond the cap of 2 per image and class, in 2 images" in note.message
     assert re.search(r"--max-dets none\b", note.fix)
     pooled = evaluate(truth, detections, images=["a", "b", "c"], max_dets=[2], class_agnostic=True)
-    assert "8 detections beyond the cap of 2 per image and class left out, in 3 images" in (  # 4 - 2, 6 - 2, 4 - 2
+    assert "ignored 8 detections beyond the cap of 2 per image and class, in 3 images" in (  # 4 - 2, 6 - 2, 4 - 2
         _said(pooled, "max-dets")[0].message
     )
     assert _said(evaluate(truth, detections, max_dets=[]), "max-dets") == []

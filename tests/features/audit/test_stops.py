@@ -280,8 +280,8 @@ def test_images_of_which_nearly_all_are_unknown_stop(
         message = outcome.errors["image-extra"]
         assert f"{40 - known} of 40 prediction images are not in the ground truth {gt}" in message
         assert message.endswith(
-            "predictions lie on 0 of the 2 objects of the others. Check that both belong to one split. "
-            "If they do, rerun with --extra-images empty."
+            "predictions overlap 0 of the 2 objects of the others. Check that both are of the same split. "
+            "If so, rerun with --extra-images empty."
         )
         assert "image-extra" not in outcome.said.replace("error[image-extra]", "")
         for flags in (["--extra-images", "empty"], ["--extra-images", "ignore"], ["--allow", "image-extra"]):

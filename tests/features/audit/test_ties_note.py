@@ -18,7 +18,7 @@ def test_bounds_are_noted_where_equal_scores_can_be_ordered_otherwise() -> None:
     result = evaluate(*halves(1))
     notes = [one for one in result.findings if one.code == "score-ties-interval"]
     assert len(notes) == 1
-    assert "AP lies between 0.500000 and 1.000000" in notes[0].message
+    assert "tied scores: AP is between 0.5000 and 1.0000" in notes[0].message
 
 
 def test_different_scores_are_not_noted() -> None:

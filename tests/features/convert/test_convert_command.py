@@ -20,7 +20,7 @@ def test_a_loss_ends_the_run_and_nothing_is_written(
     argv = ["convert", str(sample_data / "coco/gt.json"), str(out), "--to", "yolo"]
     assert run.run(argv) == 3
     assert "error[write-loss]: " in (said := capsys.readouterr().err)
-    assert "boxes with crowd set: 1; the output does not carry that" in said
+    assert "boxes with crowd set: 1; the output format cannot hold that" in said
     assert not out.exists()
     assert run.run([*argv, "--lossy", "--strict"]) == 0
     assert "warning[write-loss]: " in capsys.readouterr().err

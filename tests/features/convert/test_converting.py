@@ -139,7 +139,7 @@ def test_scores_tell_predictions_from_ground_truth(tmp_path: Path) -> None:
     ("target", "to", "message"),
     [
         ("out", None, "does not tell the format to write; name it with --to"),
-        ("out.npz", "npz", "cannot be written; those that can are arrow, coco"),
+        ("out.npz", "npz", "cannot be written; choose from arrow, coco"),
         ("out.json", "cocoo", "unknown format 'cocoo'"),
         ("missing/out.json", None, "create the folder first"),
     ],

@@ -249,7 +249,7 @@ def test_no_output_may_replace_the_baseline_and_no_baseline_another_file(bench: 
 
 def test_a_baseline_that_is_no_result_ends_with_2(bench: Bench) -> None:
     assert bench.evaluate("--fail-drop", "AP=0.1", "--baseline", "pred.json") == 2
-    assert "error[result-invalid]: pred.json: is not a result of this tool" in bench.err
+    assert "error[result-invalid]: pred.json: is not a result of jaccard-eval" in bench.err
 
 
 def test_the_path_of_a_configured_baseline_starts_at_the_configuration(
@@ -342,7 +342,7 @@ def test_a_saved_result_is_compared_with_a_baseline(bench: Bench) -> None:
     [
         (["gate"], 2, "Missing argument 'RESULT'"),
         (["gate", "result.json"], 2, "no rules"),
-        (["gate", "gt.json", "--fail-under", "AP=0.1"], 3, "is not a result of this tool: it has no 'kind'"),
+        (["gate", "gt.json", "--fail-under", "AP=0.1"], 3, "is not a result of jaccard-eval: it has no 'kind'"),
         (["gate", "missing.json", "--fail-under", "AP=0.1"], 3, "no such file"),
         (["gate", "result.json", "--update-baseline"], 2, "No such option"),
     ],

@@ -153,7 +153,7 @@ def test_options_that_were_not_given_are_not_in_the_document(pair: tuple[Path, P
                     "slices": [{"name": "a", "patterns": ["*"], "exact": False, "odd": 3}],
                 }
             },
-            r"'options.new', 'options.gt_options.newer', 'options.slices\[0\].odd' is of another",
+            r"'options.new', 'options.gt_options.newer', 'options.slices\[0\].odd' belongs to another",
         ),
     ],
 )
@@ -198,7 +198,7 @@ def test_what_is_no_result_ends_with_3(pair: tuple[Path, Path], text: str, code:
 def test_a_result_of_another_kind_is_a_wrong_call(pair: tuple[Path, Path], tmp_path: Path) -> None:
     done = run_here("verify", write_json(tmp_path / "r.json", {"kind": "pixels"}), *pair)
     assert done.returncode == 2
-    assert "is a result of the kind 'pixels'; only evaluations are run again" in done.stderr
+    assert "is a result of kind 'pixels'; verify can only repeat evaluations" in done.stderr
 
 
 def test_no_output_may_overwrite_the_result(pair: tuple[Path, Path]) -> None:
