@@ -137,7 +137,7 @@ def _no_correspondence(gt: Dataset, pred: Dataset, used: BoolArray, best: ImageM
     if not best.one_to_one:
         reason = f"not one to one: several images share one {best.strategy}"
         detail += f", but {'the file names of equal ids differ' if best.strategy == 'id' else reason}"
-    detail += f"; prediction images are {example_keys(unknown or pred.images.keys)}{_kind(pred.images)}"
+    detail += f"; prediction image ids are {example_keys(unknown or pred.images.keys)}{_kind(pred.images)}"
     named = (f"{key} ({name})" if name else key for key, name in zip(gt.images.keys, gt.images.file_names, strict=True))
     gt_keys = f"those of the ground truth {example_keys(named)}{_kind(gt.images)}"
     detail += f", {gt_keys if len(gt.images) else 'the ground truth has none'}"

@@ -89,5 +89,5 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     )
     if ignore.any():
         detail = f"{int(ignore.sum()):,} regions of {_UNLABELLED} are boxes of a class of that name, marked ignore"
-        fix = f"Leave the class out with --exclude-classes {_UNLABELLED}."
+        fix = f"Exclude the class with --exclude-classes {_UNLABELLED}."
         draft.findings.warning("kitti-dontcare", Where(draft.path), detail, fix=fix)

@@ -129,5 +129,5 @@ def mention_other_files(folder: Path, others: Sequence[str], draft: Draft) -> No
         "other-files",
         range(len(others)),
         lambda row: (Where(str(folder / others[row])), "is not one of the labels"),
-        summary=f"{pluralise(len(others), 'file')} beside the labels passed over",
+        summary=f"ignored {pluralise(len(others), 'file')} other than labels",
     )

@@ -58,7 +58,7 @@ def test_predictions_of_unknown_classes_are_set_aside_and_counted() -> None:
     (warning,) = aligned.findings
     assert len(aligned.pred) == 1
     assert (warning.severity, warning.code) == (Severity.WARNING, "class-unknown")
-    assert "pred.file: class: 3 predictions of 2 classes that are no category of the ground truth" in warning.message
+    assert "pred.file: class: 3 predictions of 2 classes not in the ground truth" in warning.message
     assert "'zebra', 'gnu'" in warning.message
 
 
@@ -73,7 +73,7 @@ def test_no_class_in_common_is_an_error_with_both_sides_and_the_fix() -> None:
     with pytest.raises(DataError) as caught:
         _align(ours, theirs)
     assert str(caught.value) == (
-        "error[class-none]: pred.file: class: no prediction class is a category of the ground truth: predictions "
+        "error[class-none]: pred.file: class: no prediction class is in the ground truth: predictions "
         "have '0', '1', ground truth has 'cat', 'dog' (ids 17, 18). "
         "Name the classes by index with --pred-names or --gt-names, or map them with --class-map."
     )
@@ -83,7 +83,7 @@ def test_category_ids_counted_from_0_lose_the_first_class_with_a_warning() -> No
     ours = gt(["1 1 0 0 9 9", "1 2 0 0 9 9"], classes=classes("1=cat 2=dog"))
     theirs = pred(["1 0 0 0 9 9", "1 1 0 0 9 9"], classes=classes("0 1", named=False))
     (warning,) = _align(ours, theirs).findings
-    assert "category" in warning.message
+    assert "not in the ground truth ignored" in warning.message
     assert "'0'" in warning.message
 
 

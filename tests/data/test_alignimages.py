@@ -145,7 +145,7 @@ def test_nothing_in_common_shows_examples_of_both_sides_and_how_to_go_on() -> No
     message = _error(gt([], images=images("1=a.png 2=b.png")), pred(_on("x.png y.png")))
     assert message == (
         "error[image-unknown]: pred.file: image: 0 of 2 prediction images match a ground-truth image of gt.file; "
-        "prediction images are 'x.png', 'y.png' (string ids), those of the ground truth '1 (a.png)', '2 (b.png)' "
+        "prediction image ids are 'x.png', 'y.png' (string ids), those of the ground truth '1 (a.png)', '2 (b.png)' "
         "(integer ids). Check that both are of the same split. To choose how images match, "
         "pass --match-images id|name|path|basename|stem|case|decorated|number|id+1|id-1; "
         "to drop the rest, --extra-images ignore."
@@ -184,7 +184,7 @@ def test_extra_images_can_be_left_out() -> None:
     assert _names(common) == ["1", "2"]
     assert (warning.severity, warning.code) == (Severity.WARNING, "image-extra")
     assert "1 predictions on 1 image" in warning.message
-    assert warning.message.endswith("('3'): left out")
+    assert warning.message.endswith("('3'): ignored")
 
 
 def test_extra_images_can_count_as_images_without_objects() -> None:

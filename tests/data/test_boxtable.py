@@ -91,7 +91,7 @@ def test_rows_are_taken_by_index_or_mask_in_their_order() -> None:
         # left 50, top 60, width 20, height 30, taken for two corners: 20 - 50 and 30 - 60
         (
             {"boxes": [[50, 60, 20, 30]]},
-            r"row 0: taken for xyxy, .* is -30 wide and -30 high; .* 1 of 1.*encoding='xywh'",
+            r"row 0: read as xyxy, .* is -30 wide and -30 high; .* 1 of 1.*encoding='xywh'",
         ),
         ({"colour": [1]}, r"unknown columns \['colour'\]; choose from \['area', 'crowd'"),
     ],

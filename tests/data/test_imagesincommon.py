@@ -31,7 +31,7 @@ def test_images_of_one_side_are_left_out_with_their_boxes() -> None:
 def test_what_either_side_loses_is_counted_in_a_warning() -> None:
     (warning,) = _align(OURS, THEIRS).findings
     assert str(warning) == (
-        "warning[images-in-common]: pred.file: image: 3 images are on both sides. Left out: 1 image of gt.file with 1"
+        "warning[images-in-common]: pred.file: image: 3 images are on both sides. Ignored: 1 image of gt.file with 1"
         " object ('a'); 2 images of pred.file with 1 prediction ('e', 'f')"
     )
 
@@ -67,7 +67,7 @@ def test_a_side_that_does_not_list_its_images_is_refused(side: str) -> None:
 
 def test_arrays_beside_a_file_end_with_the_last_image_that_has_a_box() -> None:
     arrays = replace(THEIRS, format="arrays")
-    with pytest.raises(UsageError, match="only those with boxes are named here"):
+    with pytest.raises(UsageError, match="lists only images with boxes"):
         _align(OURS, arrays)
     assert _align(replace(OURS, format="arrays"), arrays).image_names == ("b", "c", "d")
 
@@ -81,5 +81,5 @@ def test_no_image_in_common_is_an_error() -> None:
 
 
 def test_to_count_extra_images_and_to_leave_them_out_is_refused() -> None:
-    with pytest.raises(UsageError, match="give one"):
+    with pytest.raises(UsageError, match="pass one of them"):
         SideOptions(images_in_common=True, extra_images="empty")

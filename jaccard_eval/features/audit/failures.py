@@ -88,7 +88,7 @@ def _with_repair(
     proof = f"{best.matched:,} of {best.total:,} prediction images"
     if best.agreement.found:
         before = "" if present is None else f", on {present.agreement.share:.0%} as matched by {present.name}"
-        proof += f"; predictions then lie on {best.agreement.share:.0%} of the objects they could find{before}"
+        proof += f"; predictions then overlap {best.agreement.share:.0%} of the objects they could find{before}"
     return _extended(finding, f"{why}: {pair}" if why else pair, f"Rerun with {best.flag}: {proof}.")
 
 

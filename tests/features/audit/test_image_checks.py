@@ -108,7 +108,7 @@ def test_predictions_beside_every_object_seem_made_on_other_pictures() -> None:
     gt = _side("gt", _one_each(30), n_images=30)
     (warning,) = _findings(gt, _side("pred", _one_each(30, left=1000), n_images=30))
     assert (warning.severity, warning.code) == (Severity.WARNING, "image-mismatch")
-    assert "lie on 0 of the 30 objects that they could find (0.0%" in warning.message
+    assert "no prediction overlaps any of the 30 objects" in warning.message
     assert "on 0.0% when moved to other images" in warning.message
 
 

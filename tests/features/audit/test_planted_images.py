@@ -240,7 +240,7 @@ def test_predictions_of_another_split_whose_ids_exist_are_told_from_weak_ones(pa
     pair.call(lambda key, _: other[key])
     (warning,) = _about_images(pair.evaluate())
     assert (warning.severity, warning.code) == (Severity.WARNING, "image-mismatch")
-    assert "they seem made on other pictures" in warning.message
+    assert "probably for a different set of images" in warning.message
 
 
 def test_the_published_wrong_split_is_named(shared_data: Path) -> None:
@@ -249,7 +249,7 @@ def test_the_published_wrong_split_is_named(shared_data: Path) -> None:
     coverage, mismatch = _about_images(result)
     assert (coverage.code, mismatch.code) == ("image-coverage", "image-mismatch")
     assert "25 of 50 images with objects of predicted classes (50%) have no prediction at all" in coverage.message
-    assert "predictions lie on 3 of the 70 objects that they could find (4.3%" in mismatch.message
+    assert "predictions overlap 3 of 70 objects (4.3%" in mismatch.message
 
 
 def test_a_partial_run_is_named_with_its_share(pair: Pair) -> None:
