@@ -29,7 +29,7 @@ from jaccard_eval.text import quoted_value
 
 DESCRIPTION = "data.yaml"
 _REMARK = (
-    "# Paths start from the folder of this file. Labels are looked for beside the images, in labels/ for images/.\n"
+    "# Paths start from the folder of this file. Labels are looked for next to the images, in labels/ for images/.\n"
 )
 # Whose indices are those of the lines: others may count from 1 or leave gaps, as the ids of COCO do.
 _INDEXED = ("yolo", "arrays")

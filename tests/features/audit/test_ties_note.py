@@ -36,4 +36,4 @@ def test_bounds_of_less_than_a_ten_thousandth_are_not_worth_a_line(objects: int,
     said = [one for one in evaluate(truth, [*hits, *misses]).findings if one.code == "score-ties-interval"]
     assert len(said) == is_told
     if is_told:
-        assert f"between {1 - 2 / 101 / 51:.6f} and 1.000000" in said[0].message
+        assert f"between {1 - 2 / 101 / 51:.4f} and 1.0000" in said[0].message
