@@ -198,7 +198,7 @@ def _known_codes(_: click.Context, __: click.Parameter, codes: tuple[str, ...]) 
     for code in codes:
         if code not in CODES:
             hint = did_you_mean(code, CODES) or " 'jaccard-eval help findings' lists all."
-            raise click.BadParameter(f"{quoted_value(code)} is no code of a finding.{hint}")
+            raise click.BadParameter(f"{quoted_value(code)} is not the code of a finding.{hint}")
     return codes
 
 
@@ -522,7 +522,7 @@ def require_resamples(options: RunOptions) -> None:
     """Raise a usage error when settings are given and nothing asks for resamples."""
     idle = [name for name in FIELDS if getattr(options, name) is not None]
     if idle and options.bootstrap is None:
-        raise UsageError(f"--{idle[0].replace('_', '-')} is of no use without --bootstrap N")
+        raise UsageError(f"--{idle[0].replace('_', '-')} needs --bootstrap N")
 
 
 TABLE = "slices"

@@ -78,7 +78,7 @@ def test_allowing_one_warning_lets_no_other_pass(tmp_path: Path) -> None:
 def test_an_unknown_code_is_a_usage_error_that_suggests_the_known_one(tmp_path: Path) -> None:
     done = run_here("evaluate", *write_pair(tmp_path), "--allow", "box-emtpy")
     assert done.returncode == 2
-    assert "'box-emtpy' is no code of a finding. Did you mean 'box-empty'" in done.stderr
+    assert "'box-emtpy' is not the code of a finding. Did you mean 'box-empty'" in done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")

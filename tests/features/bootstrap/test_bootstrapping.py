@@ -201,4 +201,4 @@ def test_the_command_gives_intervals_with_the_settings_asked_for(
 
 def test_settings_without_bootstrap_are_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.run([*map(str, write_pair(tmp_path)), "--seed", "4"]) == 2
-    assert "--seed is of no use without --bootstrap N" in capsys.readouterr().err
+    assert "--seed needs --bootstrap N" in capsys.readouterr().err

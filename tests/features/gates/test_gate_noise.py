@@ -197,7 +197,7 @@ def test_settings_alone_say_how_a_significance_is_found(bench: Bench) -> None:
 
 def test_settings_that_nothing_is_drawn_by_end_with_2(bench: Bench) -> None:
     assert bench.evaluate("worse.json", "--fail-under", "AP50=0.02", "--seed", "4") == 2
-    assert "--seed is of no use without --bootstrap N" in bench.err
+    assert "--seed needs --bootstrap N" in bench.err
 
 
 def test_gate_judges_saved_runs_by_their_match_tables(bench: Bench) -> None:
