@@ -189,9 +189,8 @@ def _with_noise(
                 of_slices[i] = replace(of_slices[i], deltas=weighed)
     path, names = results[0].pred.path, runs[0].image_names
     warn_of_few([images.name for images in slices], n_units, findings, path)
-    level = settings.confidence_level
     weighed_others = [
-        replace(beside, deltas=of_all, slices=tuple(of_slices), verdict=verdict(of_all[0], level))
+        replace(beside, deltas=of_all, slices=tuple(of_slices), verdict=verdict(of_all[0], settings))
         for beside, of_all, of_slices in zip(others, deltas, parts, strict=True)
     ]
     return weighed_others, base, (*remarks(base, names, path), *findings.findings())

@@ -31,7 +31,7 @@ from jaccard_eval.matching.order import Blocks, IntArray, detection_rows, stable
 from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.metrics.slices import measure_slices
-from jaccard_eval.options import BEST_F1, Slice
+from jaccard_eval.options import BEST_F1, Bootstrap, Slice
 from jaccard_eval.progress import staged
 from jaccard_eval.text import quoted_value
 
@@ -262,13 +262,15 @@ def with_intervals(deltas: Iterable[Delta], paired: Iterable[PairedDelta]) -> tu
     return tuple(weighed)
 
 
-def verdict(delta: Delta, confidence_level: float) -> Verdict | None:
-    """Judge a difference by its interval and p-value; both have to exclude chance. None where it has neither."""
-    if delta.interval is None or math.isnan(delta.delta):
+def verdict(delta: Delta, settings: Bootstrap) -> Verdict | None:
+    """Judge a difference by its interval and p-value; both have to exclude chance. None where they cannot tell."""
+    chance = 1 - settings.confidence_level
+    # With 20 resamples p is at least 2 / 21: nothing would ever be significant at 95 %.
+    if delta.interval is None or math.isnan(delta.delta) or 2 / (settings.n_resamples + 1) > chance:
         return None
     # Interval and p-value count the same resamples, but round differently at the edge: the stricter one decides. And a
     # percentile interval need not hold the difference itself.
-    if delta.p_value <= 1 - confidence_level:
+    if delta.p_value <= chance:
         if delta.delta > 0 and delta.interval[0] > 0:
             return Verdict.BETTER
         if delta.delta < 0 and delta.interval[1] < 0:

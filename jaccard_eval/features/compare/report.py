@@ -107,7 +107,8 @@ def _headline(result: ComparisonResult) -> Headline:
     if best.verdict is None or bootstrap is None:
         how = "higher than" if delta.delta > 0 else "lower than" if delta.delta < 0 else "the same as"
         claim = Span(f"{best.contender.name} scores {how} {baseline}")
-        evidence = "significance not tested"
+        too_few = f": {bootstrap.settings.n_resamples} resamples are too few" if bootstrap is not None else ""
+        evidence = f"significance not tested{too_few}"
     else:
         claim = Span(f"{best.contender.name} is {_VERDICTS[best.verdict]} {baseline}", LOOKS[best.verdict])
         evidence = _evidence(delta, bootstrap)

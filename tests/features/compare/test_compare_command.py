@@ -167,16 +167,23 @@ def test_a_data_set_that_takes_long_says_how_to_ask_for_intervals(
     assert "intervals" not in captured.out + captured.err
 
 
+def test_too_few_resamples_to_tell_are_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    # 2 / 21 is above 0.05, whatever the resamples are.
+    assert run(*(SAMPLE / f"{name}.json" for name in ("gt", "better", "worse")), "--bootstrap", "20", "-q") == 0
+    line = "B scores lower than A: AP -0.315 (significance not tested: 20 resamples are too few)\n"
+    assert capsys.readouterr().out == line
+
+
 def test_sides_are_named(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
     names = ("--name", "A=yolo11n", "--name", "B=big one=")
-    assert run(*three, *names, "--bootstrap", "20", "-q") == 0
+    assert run(*three, *names, "--bootstrap", "50", "-q") == 0
     assert capsys.readouterr().out.startswith("big one= is no different from yolo11n: AP +0.248 (")
     gt, *preds = three
     runs = [gt.parent / f"{pred.stem}.npz" for pred in preds]
     for pred, saved in zip(preds, runs, strict=True):
         assert _run.run(["evaluate", str(gt), str(pred), "-q", "-o", str(saved)]) == 0
     capsys.readouterr()
-    assert run(*runs, *names, "--bootstrap", "20", "-q") == 0
+    assert run(*runs, *names, "--bootstrap", "50", "-q") == 0
     assert capsys.readouterr().out.startswith("big one= is no different from yolo11n: AP +0.248 (")
 
 

@@ -230,23 +230,23 @@ def paired(deltas: list[float]) -> Delta:
         # 2 (tail + 1) / (resamples + 1), the sample itself being one more resample.
         ([0.1] * 39, 2 / 40, "better"),
         ([-0.1] * 39, 2 / 40, "worse"),
-        ([0.1] * 38, 2 / 39, "no different"),  # all 38 are above 0, and too few to be sure at 95 %
+        ([0.1] * 38, 2 / 39, None),  # all 38 are above 0, and too few to be sure at 95 %
         ([0.1] * 99, 2 / 100, "better"),
         ([0.1] * 98 + [-0.1], 4 / 100, "better"),  # the 2.5 % quantile stands at place 2.45 of 99
         ([0.1] * 97 + [-0.1] * 2, 6 / 100, "no different"),
         ([0.1] * 50 + [-0.1] * 49, 1.0, "no different"),  # 2 * 50 / 100
-        ([0.0] * 9, 1.0, "no different"),  # 2 * 10 / 10, and no probability is above 1
+        ([0.0] * 99, 1.0, "no different"),  # 2 * 100 / 100, and no probability is above 1
     ],
 )
-def test_a_verdict_is_that_of_hand_arithmetic(deltas: list[float], p_value: float, expected: str) -> None:
+def test_a_verdict_is_that_of_hand_arithmetic(deltas: list[float], p_value: float, expected: str | None) -> None:
     delta = paired(deltas)
     assert delta.p_value == pytest.approx(p_value, abs=1e-12)
-    assert verdict(delta, 0.95) == expected
+    assert verdict(delta, Bootstrap(n_resamples=len(deltas))) == expected
 
 
 def test_a_difference_that_its_interval_does_not_hold_is_none() -> None:
     # Percentiles need not: here every resample is above 0, and the difference itself is not.
-    assert verdict(replace(paired([0.1] * 99), value=-0.01), 0.95) == "no different"
+    assert verdict(replace(paired([0.1] * 99), value=-0.01), Bootstrap(n_resamples=99)) == "no different"
 
 
 def test_names_stand_in_place_of_letters() -> None:
