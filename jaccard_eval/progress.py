@@ -99,9 +99,12 @@ def listening(listener: Listener) -> Iterator[None]:
 
 def tracked(items: Iterable[Item], name: str, total: int | None = None) -> Iterator[Item]:
     """Yield `items` as a stage that advances by one with each; without a `total`, there are as many as they have."""
-    if _LISTENER.get() is None:  # hot loops pay for nothing
+    if total is None and isinstance(items, Sized):
+        total = len(items)
+    # Hot loops pay for nothing, and nothing to do is no stage.
+    if _LISTENER.get() is None or total == 0:
         return iter(items)
-    return _advancing(items, Stage(name, len(items) if total is None and isinstance(items, Sized) else total))
+    return _advancing(items, Stage(name, total))
 
 
 def _advancing(items: Iterable[Item], stage: Stage) -> Iterator[Item]:

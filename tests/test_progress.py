@@ -77,6 +77,7 @@ def test_items_without_a_length_have_no_total_unless_one_is_given() -> None:
     with listening(lambda stage: totals.append(stage.total)):
         list(tracked(iter("abc"), "letters"))
         list(tracked(iter("abc"), "letters", 3))
+        list(tracked([], "nothing"))  # no stage at all
     assert totals == [None, None, 3, 3]
 
 

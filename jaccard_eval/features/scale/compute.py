@@ -229,6 +229,7 @@ def noise_ceiling(sized: SizedSides, sigmas: Sequence[float], n_rounds: int, rng
     return ceiling
 
 
+@staged("measuring")
 def loss_rows(
     sized: SizedSides, found: DetectionMetrics, options: ScaleOptions, ceiling: FloatArray
 ) -> tuple[LossRow, ...]:
@@ -292,6 +293,7 @@ def _reach(found: DetectionMetrics, area: int) -> float:
     return float(reached[positives > 0].mean()) if positives.any() else math.nan
 
 
+@staged("measuring")
 def tolerance_rows(sized: SizedSides, pixels: Sequence[float], ious: Sequence[float]) -> tuple[ToleranceRow, ...]:
     """Return what displacements leave of the ground truth that counts, by size; all sizes first."""
     boxes = sized.gt.take(sized.counted)
@@ -316,6 +318,7 @@ def tolerance_rows(sized: SizedSides, pixels: Sequence[float], ious: Sequence[fl
     return tuple(rows)
 
 
+@staged("measuring")
 def placement_rows(sized: SizedSides, table: MatchTable, threshold: int) -> tuple[PlacementRow, ...]:
     """Return the errors of matched pairs: over all, by size, by class, and by class and size where there are any."""
     # True positives over all sizes; matches of ignored objects say nothing of boxes that count.
