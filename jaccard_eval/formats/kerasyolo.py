@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.findings import Severity
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
@@ -30,11 +29,10 @@ FORMAT = Format(
 )
 
 _NUMBERS = ("x1", "y1", "x2", "y2", "class", "score")
-_CLASS, _SCORE = 4, 5
+_CLASS = 4
 _COUNTS = (len(_NUMBERS) - 1, len(_NUMBERS))  # of numbers, without and with a score
 _BOX = re.compile(r"-?[0-9.]+(?:e-?[0-9]+)?(?:,-?[0-9.]+(?:e-?[0-9]+)?){4,5}", re.IGNORECASE)
 _PACKED = re.compile(r"[^,/\\]*(?:,[^,/\\]*)+")  # a box, whole or damaged, rather than a part of a path
-_MAX_CLASS = 2**31 - 1  # more than any data set has, and exact as a float
 _FIX = "Write the path of the image, then each box as x1,y1,x2,y2,class without blanks."
 
 
@@ -61,7 +59,7 @@ def _split(line: str) -> tuple[str, list[str]]:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a list to the draft."""
-    from jaccard_eval.reading.lines import TextBoxes  # not needed to look for a format
+    from jaccard_eval.reading.lines import MAX_CLASS, TextBoxes  # not needed to look for a format
 
     lines = TextBoxes(_NUMBERS)
     images: list[str] = []
@@ -80,22 +78,10 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
                 )
     table = lines.read(draft.findings, fix=_FIX)
     label = table[:, _CLASS]
-    draft.findings.add_rows(
-        Severity.ERROR,
-        "class-index",
-        np.flatnonzero((label != np.floor(label)) | (label < 0) | (label > _MAX_CLASS)),
-        lambda row: (lines.where(row, "class"), f"is {label[row]:g}; expected a whole number from 0"),
-        fix=_FIX,
-    )
-    unscored = np.isnan(table[:, _SCORE])
-    if options.role == "pred" and unscored.any() and not unscored.all():
-        draft.findings.add_rows(
-            Severity.ERROR,
-            "columns",
-            np.flatnonzero(unscored),
-            lambda row: (lines.where(row), "a box has no score, though others have one"),
-            fix="Write the score of every prediction.",
-        )
+    classes = range(MAX_CLASS + 1)
+    lines.require_whole("class", label, classes, draft.findings, expected="expected a whole number from 0", fix=_FIX)
+    detail = "a box has no score, though others have one"
+    scores = lines.scores(table, draft, detail=detail, fix="Write the score of every prediction.")
     draft.findings.raise_errors()
     keys = sorted(set(label.astype(np.int64).tolist()))
     draft.set_images(images, listed=True)
@@ -105,7 +91,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             image=lines.images,
             label=label.astype(np.int64),
             coords=table[:, :_CLASS],
-            score=None if unscored.any() else table[:, _SCORE],
+            score=scores,
             encoding="xyxy",
             units="px",
             place=lines.where,

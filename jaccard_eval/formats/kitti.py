@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.findings import Severity, Where
+from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
@@ -32,7 +32,7 @@ _NUMBERS = (
     *("height", "width", "length", "x", "y", "z", "rotation_y", "score"),
 )
 _COLUMNS = (15, 16)  # without and with a score
-_BOX, _SCORE = slice(3, 7), 14  # among the numbers
+_BOX = slice(3, 7)  # among the numbers
 _UNLABELLED = "DontCare"
 _FIX = "Write type, truncated, occluded, alpha, four corners, seven 3D properties and perhaps a score."
 
@@ -44,10 +44,7 @@ def looks_like(peek: Peek) -> Likeness | None:
         kind, *numbers = line.split()
         return 1 + len(numbers) in _COLUMNS and not is_numeral(kind) and all(map(is_numeral, numbers))
 
-    folder = peek.at(files.inner_folder(peek.path, _LABELS))
-    found = folder.first_files(lambda name: name.lower().endswith(".txt"))
-    lines = [file.lines[0] for file in found if file.lines]
-    return Likeness.STRUCTURE if lines and sum(map(is_object, lines)) * 2 > len(lines) else None
+    return peek.at(files.inner_folder(peek.path, _LABELS)).rate_label_files(is_object)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -63,15 +60,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         else:
             lines.refuse(place, f"expected 15 columns, or 16 with a score, got {len(fields)}")
     table = lines.read(draft.findings, fix=_FIX)
-    unscored = [row for row, score in enumerate(lines.numbers[_SCORE :: len(_NUMBERS)]) if not score]
-    if options.role == "pred" and 0 < len(unscored) < len(lines):
-        draft.findings.add_rows(
-            Severity.ERROR,
-            "columns",
-            unscored,
-            lambda row: (lines.where(row), "expected 16 columns with a score as in other lines, got 15"),
-            fix="Write the score of every prediction.",
-        )
+    detail = "expected 16 columns with a score as in other lines, got 15"
+    scores = lines.scores(table, draft, detail=detail, fix="Write the score of every prediction.")
     names = sorted(set(lines.labels))
     draft.set_classes(names, names)
     ignore = np.array([kind == _UNLABELLED for kind in lines.labels], dtype=np.bool_)
@@ -80,7 +70,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             image=lines.images,
             label=lines.labels,
             coords=table[:, _BOX],
-            score=table[:, _SCORE] if len(lines) and not unscored else None,
+            score=scores if len(lines) else None,
             ignore=ignore,
             encoding="xyxy",
             units="px",

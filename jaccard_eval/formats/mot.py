@@ -9,13 +9,14 @@ out, as in TrackEval.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.findings import DataError, Severity, Where
+from jaccard_eval.findings import DataError, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
@@ -50,19 +51,18 @@ _COUNTS = range(7, 11)  # the class, the visibility or three world coordinates m
 _FOLDERS = ("gt", "det")  # of a sequence, which hold a file of the same name
 _INFO = "seqinfo.ini"
 _MAX_FRAMES = 10_000_000
-_MAX_CLASS = 2**31 - 1  # more than any data set has, and exact as a float
 _FIX = "Write frame,id,left,top,width,height,confidence and perhaps class and visibility."
 
 
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate the first lines of a file, or of the first sequences in a folder."""
-    sequences = _sequences(peek, "gt") if peek.is_folder else {"": peek.path}
+    sequences = _sequences(peek, "gt", peek.first_folders(), _lists) if peek.is_folder else {"": peek.path}
     # One sequence among folders of other things does not make sequences of them.
     n_inner = sum(name in peek.folders for name in sequences)
-    if 0 < n_inner * 2 < len(peek.folders):
+    if 0 < n_inner * 2 < len(peek.first_folders()):
         return None
-    found = [peek.at(file) for file in sequences.values()]
-    lines = [file.lines[0] for file in found[:FIRST] if file.lines]
+    found = [peek.at(file) for file in [*sequences.values()][:FIRST]]
+    lines = [file.lines[0] for file in found if file.lines]
     if not lines or not all(map(_is_row, lines)):
         return None
     # Eight numbers in each of many files may be anything; so few other formats have this many and no name among them.
@@ -83,15 +83,26 @@ def _split(line: str) -> list[str]:
     return [field.strip() for field in line.split(",")] if line.strip() else []
 
 
-def _sequences(peek: Peek, role: str) -> dict[str, Path]:
-    """Return the file of each sequence in a folder by name: those of the role where a sequence has both."""
+def _lists(folder: Peek, name: str) -> bool:
+    """Whether a folder of a sequence lists its file; what cannot be looked into lists nothing."""
+    return f"{name}.txt" in folder.at(folder.path / name).files
+
+
+def _holds(folder: Peek, name: str) -> bool:
+    """Whether a folder of a sequence has its file; an error where that cannot be told."""
+    return files.is_there(folder.path / name / f"{name}.txt")
+
+
+def _sequences(
+    peek: Peek, role: str, folders: Sequence[Peek], has_file: Callable[[Peek, str], bool]
+) -> dict[str, Path]:
+    """Return the file of each sequence by name, in a folder and `folders`: of the role where a sequence has both."""
     wanted = _FOLDERS if role == "gt" else _FOLDERS[::-1]
     found: dict[str, Path] = {}
-    for folder in (peek, *(peek.at(peek.path / name) for name in peek.folders)):
+    for folder in (peek, *folders):
         for name in wanted:
-            file = folder.path / name / f"{name}.txt"
-            if name in folder.folders and files.is_there(file):
-                found.setdefault(folder.path.name, file)
+            if name in folder.folders and has_file(folder, name):
+                found.setdefault(folder.path.name, folder.path / name / f"{name}.txt")
     texts = [name for name in peek.files if name.lower().endswith(".txt")]
     return found or {name.rpartition(".")[0]: peek.path / name for name in texts}
 
@@ -102,7 +113,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
     found = {path.stem: path}
     if files.is_folder(path):
-        found = _sequences(Peek(path), options.role)
+        peek = Peek(path)
+        found = _sequences(peek, options.role, [peek.at(path / name) for name in peek.folders], _holds)
         if not found:
             raise DataError.single(
                 "labels-missing", Where(str(path)), "no .txt files of sequences", fix="Pass their folder."
@@ -118,13 +130,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             lines.refuse(place, f"expected 7 to 10 columns, got {len(fields)}")
     table = lines.read(draft.findings, fix=_FIX)
     frames = table[:, _FRAME]
-    draft.findings.add_rows(
-        Severity.ERROR,
-        "number-invalid",
-        np.flatnonzero((frames < 1) | (frames > _MAX_FRAMES) | (frames != np.floor(frames))),
-        lambda row: (lines.where(row, "frame"), f"is {frames[row]:g}; frames are counted from 1"),
-        fix=_FIX,
-    )
+    counted = range(1, _MAX_FRAMES + 1)
+    lines.require_whole("frame", frames, counted, draft.findings, expected="frames are counted from 1", fix=_FIX)
     draft.findings.raise_errors()
 
     def key(sequence: str, frame: int) -> str:
@@ -170,16 +177,13 @@ def _read_info(file: Path, draft: Draft) -> tuple[int, tuple[float, float]]:
 
 
 def _add_boxes(lines: TextBoxes, table: FloatArray, images: list[str], draft: Draft) -> None:
+    from jaccard_eval.reading.lines import MAX_CLASS
+
     confidence = table[:, _CONFIDENCE]
     # Detectors write -1 or nothing: the benchmark has one class.
     number = np.where(np.isnan(table[:, _CLASS]) | (table[:, _CLASS] == -1), PEDESTRIAN, table[:, _CLASS])
-    draft.findings.add_rows(
-        Severity.ERROR,
-        "class-index",
-        np.flatnonzero((number < 0) | (number > _MAX_CLASS) | (number != np.floor(number))),
-        lambda row: (lines.where(row, "class"), f"is {number[row]:g}; expected a whole number, or -1 for none"),
-        fix=_FIX,
-    )
+    expected = "expected a whole number, or -1 for none"
+    lines.require_whole("class", number, range(MAX_CLASS + 1), draft.findings, expected=expected, fix=_FIX)
     draft.findings.raise_errors()
     number = number.astype(np.int64)
     is_gt = draft.options.role == "gt"

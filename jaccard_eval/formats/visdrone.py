@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.findings import Severity
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
@@ -43,10 +42,7 @@ _FIX = "Write left,top,width,height,score,category,truncation,occlusion."
 
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate a folder by the first lines of its label files: eight numbers, the last three as VisDrone has them."""
-    folder = peek.at(files.inner_folder(peek.path, _LABELS))
-    found = folder.first_files(lambda name: name.lower().endswith(".txt"))
-    lines = [file.lines[0] for file in found if file.lines]
-    return Likeness.STRUCTURE if lines and sum(map(_is_object, lines)) * 2 > len(lines) else None
+    return peek.at(files.inner_folder(peek.path, _LABELS)).rate_label_files(_is_object)
 
 
 def _is_object(line: str) -> bool:
@@ -76,16 +72,11 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             lines.refuse(place, f"expected {len(_NUMBERS)} columns, got {len(fields)}")
     table = lines.read(draft.findings, fix=_FIX)
     category = table[:, _CATEGORY]
-    draft.findings.add_rows(
-        Severity.ERROR,
-        "class-index",
-        np.flatnonzero(~np.isin(category, range(len(NAMES))) & np.isfinite(category)),
-        lambda row: (
-            lines.where(row, "category"),
-            f"is {category[row]:g}; expected a whole number from 0 to {_OTHERS}",
-        ),
-        fix="Write the numbers of VisDrone's classes, or name another format.",
+    expected, fix = (
+        f"expected a whole number from 0 to {_OTHERS}",
+        "Write the numbers of VisDrone's classes, or name another format.",
     )
+    lines.require_whole("category", category, range(len(NAMES)), draft.findings, expected=expected, fix=fix)
     draft.findings.raise_errors()
     judged = range(_REGION + 1, _OTHERS)
     draft.set_classes([NAMES[number] for number in judged], [NAMES[number] for number in judged])
@@ -115,7 +106,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     draft.ignored["unjudged_class"] += n_others + (0 if is_gt else len(regions))
     draft.mention_uncounted(
         {
-            "regions that nobody labelled": len(regions),
+            f"unlabelled {'region' if len(regions) == 1 else 'regions'}": len(regions),
             f"of class {NAMES[_OTHERS]}": n_others,
             "with score 0": int((table[rows[0], _SCORE] == 0).sum()) if is_gt else 0,
         }

@@ -8,16 +8,15 @@ benchmark: they are read as crowds.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
-from jaccard_eval.findings import DataError, Severity, Where
+from jaccard_eval.findings import DataError, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.peek import FIRST, Likeness, Peek
 from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.text import is_numeral, quoted_value
 
@@ -33,7 +32,7 @@ FORMAT = Format(
 FACE = "face"
 _ATTRIBUTES = ("blur", "expression", "illumination", "invalid", "occlusion", "pose")
 _NUMBERS = ("left", "top", "width", "height", "score", "invalid")
-_SCORE, _INVALID = 4, 5
+_INVALID = 5
 _TRUTH = 4 + len(_ATTRIBUTES)  # numbers of a face in ground truth
 _COUNTS = (4, 5, _TRUTH)
 _FIX = "Write left top width height and the score, or in ground truth the six attributes."
@@ -43,7 +42,9 @@ def looks_like(peek: Peek) -> Likeness | None:
     """Rate a text, or the first texts of a folder or of the folders in it, by their first block."""
     if not peek.is_folder:
         return Likeness.STRUCTURE if _is_block(peek) else None
-    found = [file for folder in (peek, *peek.first_folders()) for file in folder.first_files(_is_text)]
+    # Folder by folder, and no further than the first files: each of them is opened.
+    inner = (file for folder in (peek, *peek.first_folders()) for file in folder.first_files(_is_text))
+    found = [*islice(inner, FIRST)]
     return Likeness.STRUCTURE if found and sum(map(_is_block, found)) * 2 > len(found) else None
 
 
@@ -95,15 +96,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
                 ]
                 lines.add((str(file), number), images[-1], FACE, numbers)
     table = lines.read(draft.findings, fix=_FIX)
-    unscored = np.isnan(table[:, _SCORE])
-    if options.role == "pred" and unscored.any() and not unscored.all():
-        draft.findings.add_rows(
-            Severity.ERROR,
-            "columns",
-            np.flatnonzero(unscored),
-            lambda row: (lines.where(row), "a face has no score, though others have one"),
-            fix=_FIX,
-        )
+    scores = lines.scores(table, draft, detail="a face has no score, though others have one", fix=_FIX)
     draft.findings.raise_errors()
     crowd = table[:, _INVALID] == 1
     draft.set_images(images, listed=True)
@@ -113,7 +106,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             image=lines.images,
             label=lines.labels,
             coords=table[:, :4],
-            score=None if unscored.any() else table[:, _SCORE],
+            score=scores,
             crowd=crowd,
             encoding="xywh",
             units="px",

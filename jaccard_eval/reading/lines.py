@@ -18,6 +18,8 @@ from jaccard_eval.reading.tabular.columns import parse_numbers
 from jaccard_eval.text import pluralise, quoted_value
 
 Place = tuple[str, int]  # file and line
+CLASS_COLUMNS = ("class", "category")
+MAX_CLASS = 2**31 - 1  # more than any data set has, and exact as a float
 
 
 @dataclass(slots=True)
@@ -66,6 +68,31 @@ class TextBoxes:
             fix="Write plain decimal numbers with a point.",
         )
         return numbers.reshape(-1, width)
+
+    def scores(self, table: FloatArray, draft: Draft, *, detail: str, fix: str) -> FloatArray | None:
+        """Return the scores in the table that was read; None where a line has none, an error in some predictions."""
+        column = self.columns.index("score")
+        # By the text: a score that is no number was reported, and is not missing.
+        unscored = [row for row, score in enumerate(self.numbers[column :: len(self.columns)]) if not score]
+        if draft.options.role == "pred" and 0 < len(unscored) < len(self):
+            draft.findings.add_rows(Severity.ERROR, "columns", unscored, lambda row: (self.where(row), detail), fix=fix)
+        return None if unscored else table[:, column]
+
+    def require_whole(
+        self, name: str, values: FloatArray, allowed: range, findings: FindingLog, *, expected: str, fix: str
+    ) -> None:
+        """Report the values of a column that are no whole numbers of a range, or missing."""
+        texts = self.numbers[self.columns.index(name) :: len(self.columns)]
+        # A text that is no number was reported, and has no value.
+        missing = np.isnan(values) & np.array([not text for text in texts], dtype=np.bool_)
+        odd = (values != np.floor(values)) & ~np.isnan(values)
+        findings.add_rows(
+            Severity.ERROR,
+            "class-index" if name in CLASS_COLUMNS else "number-invalid",
+            np.flatnonzero(missing | odd | (values < allowed.start) | (values >= allowed.stop)),
+            lambda row: (self.where(row, name), f"is {values[row]:g}; {expected}"),
+            fix=fix,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

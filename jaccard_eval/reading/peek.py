@@ -203,6 +203,12 @@ class Peek:
         n_texts = sum(map(files.is_label_name, self.files))
         return Likeness.CONTENT if n_texts and min(n_texts, FIRST) >= len(found) else Likeness.STRUCTURE
 
+    def rate_label_files(self, is_label: Callable[[str], bool]) -> Likeness | None:
+        """Rate a folder by the first lines of its first text files: most of them have to be labels."""
+        found = self.first_files(lambda name: name.lower().endswith(".txt"))
+        lines = [file.lines[0] for file in found if file.lines]
+        return Likeness.STRUCTURE if lines and sum(map(is_label, lines)) * 2 > len(lines) else None
+
     def rate_class_files(self, name: re.Pattern[str]) -> Likeness | None:
         """Rate a folder by the names of its files, where a format prescribes these: a file for each class.
 
