@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,22 +24,20 @@ from jaccard_eval.cli.parse import (
     parse_number,
     parse_score,
     parse_sort,
-    parse_toml,
     parse_whole,
     parsed_by,
-    read_settings,
 )
 from jaccard_eval.cli.progress import CHOICES, shown_progress
 from jaccard_eval.data.known_protocols import RULES
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.findings import CODES
 from jaccard_eval.options import BEST_F1, BY_FOLDER, SideOptions
-from jaccard_eval.text import did_you_mean, quoted_value, shown_json
+from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from jaccard_eval.options import Bootstrap, Slice
+    from jaccard_eval.options import Bootstrap
 
 PATH = AnyPath()
 BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
@@ -523,40 +521,6 @@ def require_resamples(options: RunOptions) -> None:
     idle = [name for name in FIELDS if getattr(options, name) is not None]
     if idle and options.bootstrap is None:
         raise UsageError(f"--{idle[0].replace('_', '-')} needs --bootstrap N")
-
-
-TABLE = "slices"
-
-
-def read_slices(options: RunOptions) -> tuple[Slice, ...]:
-    """Return the slices of the options, then those of the file; globs of one name in the options are one slice."""
-    path = options.slices
-    if path is None and not options.slice:
-        return ()
-    from jaccard_eval.metrics.slices import require_names
-    from jaccard_eval.options import Slice
-
-    named: dict[str, list[str]] = {}
-    for name, glob in options.slice:
-        named.setdefault(name, []).append(glob)
-    tables = [named]
-    if path is not None:
-        content = parse_toml(path, read_settings(path))
-        table = content.get(TABLE)
-        if set(content) != {TABLE} or not isinstance(table, Mapping):
-            raise UsageError(f'{path}: expected one table [{TABLE}] with lines such as night = ["img/night/**"]')
-        wrong = [
-            f"{path}: {TABLE}.{name}: expected a list of names and globs, got {shown_json(globs)}"
-            for name, globs in table.items()
-            if not (isinstance(globs, list) and globs and all(isinstance(glob, str) for glob in globs))
-        ]
-        if wrong:
-            raise UsageError("\n".join(wrong))
-        tables.append(dict(table))
-    slices = tuple(Slice(name=name, patterns=tuple(globs)) for table in tables for name, globs in table.items())
-    # A name in the options and in the file would be two rows that nobody can tell apart.
-    require_names(slices)
-    return slices
 
 
 def _named_globs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

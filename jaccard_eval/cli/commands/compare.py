@@ -29,13 +29,13 @@ from jaccard_eval.cli.options import (
     SectionedCommand,
     adjusted,
     given_settings,
-    read_slices,
     rule_arguments,
     section,
 )
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import refuse_options_of_sides, run_on_sides
 from jaccard_eval.cli.run import report_findings
+from jaccard_eval.cli.slices import read_slices
 from jaccard_eval.errors import UsageError
 from jaccard_eval.text import quoted_value
 

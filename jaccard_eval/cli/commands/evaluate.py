@@ -22,13 +22,13 @@ from jaccard_eval.cli.options import (
     SLICE_OPTIONS,
     SectionedCommand,
     read_bootstrap,
-    read_slices,
     rule_arguments,
     section,
 )
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import run_on_sides, two_sides
 from jaccard_eval.cli.run import report_findings
+from jaccard_eval.cli.slices import read_slices
 from jaccard_eval.errors import ExitCode
 
 EPILOG = """\b
