@@ -59,9 +59,12 @@ def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
         cleanup.callback(shutil.rmtree, scratch, ignore_errors=True)
         new, old = scratch / "new", scratch / "old"
         new.mkdir(_NEW_FOLDER_MODE)
+        for folder in {name.rpartition("/")[0] for name in files}:
+            (new / folder).mkdir(parents=True, exist_ok=True)
         for name, data in tracked(files.items(), "files"):
-            (new / name).parent.mkdir(parents=True, exist_ok=True)
-            (new / name).write_bytes(data)
+            # No path objects: of a hundred thousand label files they take seconds.
+            with open(f"{new}/{name}", "wb") as file:  # noqa: PTH123
+                file.write(data)
         _swap(new, target, old)
 
 

@@ -47,35 +47,54 @@ class _Axis:
     def solve(cls, start: FloatArray, length: FloatArray, unit: FloatArray, encoding: str) -> _Axis:
         """Try the nearest numbers, then their neighbours for the boxes that are left; else keep the nearest."""
         axis = cls(len(start))
-        left = np.arange(len(start))
+        lows, sides = _Neighbours(start, unit), _Neighbours(length, unit)
         # Steps away from the nearest start, length and sum; the nearest of all come first.
         trials = product(REACH, REACH, (0,) if encoding == "xywh" else REACH)
-        for trial, steps in enumerate(sorted(trials, key=lambda steps: sum(map(abs, steps)))):
-            first, second, good = _try(start[left], length[left], unit[left], encoding, steps)
-            chosen = left[good] if trial else left
-            taken = good if trial else slice(None)
-            axis.first[chosen], axis.second[chosen] = first[taken], second[taken]
-            axis.found[left[good]] = True
-            left = left[~good]
-            if not len(left):
+        for trial, (low_step, side_step, sum_step) in enumerate(sorted(trials, key=lambda steps: sum(map(abs, steps)))):
+            # Few neighbours of a start or a length lead back to it: only where both do is there anything to try.
+            leads_back = ~axis.found & lows.lead_back(low_step) & sides.lead_back(side_step)
+            rows = np.flatnonzero(leads_back) if trial else np.arange(len(start))
+            low, side = lows.at(low_step)[rows], sides.at(side_step)[rows]
+            first, second, good = _combine(low, side, encoding, sum_step)
+            good &= leads_back[rows]
+            chosen = good if trial else np.ones(len(start), dtype=np.bool_)
+            axis.first[rows[chosen]], axis.second[rows[chosen]] = first[chosen], second[chosen]
+            axis.found[rows[good]] = True
+            if axis.found.all():
                 break
         return axis
 
 
-def _try(
-    start: FloatArray, length: FloatArray, unit: FloatArray, encoding: str, steps: tuple[int, int, int]
-) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Return the two numbers that are so many steps beside the nearest, and whether they are read back exactly."""
+class _Neighbours:
+    """Numbers (n,) that are some steps beside those which, times a unit, are nearest to targets."""
+
+    def __init__(self, targets: FloatArray, unit: FloatArray) -> None:
+        self._targets, self._unit, self._known = targets, unit, {0: targets / unit}
+        self._leading: dict[int, BoolArray] = {}
+
+    def at(self, steps: int) -> FloatArray:
+        """Return the numbers that are so many steps away."""
+        if steps not in self._known:
+            self._known[steps] = _beside(self._known[0], steps)
+        return self._known[steps]
+
+    def lead_back(self, steps: int) -> BoolArray:
+        """Return for which of them the target is read: equal in every bit."""
+        if steps not in self._leading:
+            self._leading[steps] = self.at(steps) * self._unit == self._targets
+        return self._leading[steps]
+
+
+def _combine(low: FloatArray, side: FloatArray, encoding: str, steps: int) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return the two numbers of an encoding, the sum so many steps beside the nearest, and whether they lead back."""
     # Read back as the reader does it, operation by operation: only equal bits count.
-    low, side = _beside(start / unit, steps[0]), _beside(length / unit, steps[1])
-    good = (low * unit == start) & (side * unit == length)
     if encoding == "xywh":
-        return low, side, good
+        return low, side, np.ones(len(low), dtype=np.bool_)
     if encoding == "xyxy":
-        high = _beside(low + side, steps[2])
-        return low, high, good & (high - low == side)
-    centre = _beside(low + side / 2, steps[2])
-    return centre, side, good & (centre - side / 2 == low)
+        high = _beside(low + side, steps)
+        return low, high, high - low == side
+    centre = _beside(low + side / 2, steps)
+    return centre, side, centre - side / 2 == low
 
 
 def _beside(values: FloatArray, steps: int) -> FloatArray:
@@ -86,26 +105,31 @@ def _beside(values: FloatArray, steps: int) -> FloatArray:
 
 def json_rows(values: FloatArray) -> list[str]:
     """Return rows of finite numbers (n, k) as JSON has them between brackets: all digits of a float, and no more."""
-    # The whole array at once: `repr` of one number after the other takes three times as long.
-    return (
-        msgspec.json.encode(values.tolist())[2:-2].decode("ascii").split("],[") if values.size else [""] * len(values)
-    )
+    return _json_text(values)[1:-1].split("],[") if len(values) else []
 
 
 def number_rows(values: FloatArray, mark: str, *, with_point: bool = True) -> list[str]:
     """Return rows of finite numbers (n, k) as `repr` writes them, a mark between; whole ones without point if asked."""
-    text, size = "\n".join(json_rows(values)), np.abs(values)
-    # JSON has the same digits, but small and large numbers in another spelling: 0.00001 is 1e-05.
-    if ((size < _FIXED[0]) & (size > 0)).any() or (size >= _FIXED[1]).any():
-        text = _SCIENTIFIC.sub(lambda found: repr(float(found[0])), text)
+    text = _json_text(values)
     if not with_point:
-        text = _POINT.sub("", text)
-    return text.replace(",", mark).split("\n") if len(values) else []
+        text = text.replace(".0,", ",").replace(".0]", "]")
+    rows = text[1:-1].replace("],[", "\n").replace(",", mark).split("\n") if len(values) else []
+    # JSON has the same digits, but small and large numbers in another spelling: 0.00001 is 1e-05.
+    size, (low, high) = np.abs(values), _FIXED
+    odd = (((size < low) & (size > 0)) | (size >= high)).any(axis=1)
+    for row in np.flatnonzero(odd).tolist():
+        texts = map(repr, values[row].tolist())
+        rows[row] = mark.join(texts if with_point else (text.removesuffix(".0") for text in texts))
+    return rows
 
 
 _FIXED = 1e-4, 1e16  # between them, `repr` writes no exponent
-_SCIENTIFIC = re.compile(r"0\.0000[0-9]+|[0-9.]+e-?[0-9]+")
-_POINT = re.compile(r"\.0(?![0-9])")
+
+
+def _json_text(values: FloatArray) -> str:
+    """Return rows of numbers as JSON: one bracket a row, a comma between rows."""
+    # The whole array at once: `repr` of one number after the other takes three times as long.
+    return msgspec.json.encode(values.tolist())[1:-1].decode("ascii")
 
 
 UNIVERSE = ("sizes", "images", "names")
