@@ -119,8 +119,8 @@ def test_classes_that_are_numbers_are_named_by_the_one_names_file_above(place: s
     if not place.startswith("dets/"):  # what lies two levels above labels is found by their reader
         (note,) = (finding for finding in pred.findings if finding.code == "names-found")
         assert note.message == (
-            f"{tmp_path}/r/dets/run/abs: class ids have no names here; read 2 names from {tmp_path}/r/{place}."
-            " Pass other names with --pred-names."
+            f"{tmp_path}/r/dets/run/abs: its classes are numbers; named by the 2 names in {tmp_path}/r/{place}."
+            " For other names, pass --pred-names."
         )
 
 

@@ -195,7 +195,7 @@ def _upright(tree: _Tree, corners: FloatArray, draft: Draft) -> FloatArray:
     turned = np.flatnonzero(degrees % 360 != 0)
     if not len(turned):
         return corners
-    detail = f"{len(turned):,} rotated boxes are read as the boxes around them"
+    detail = f"{len(turned):,} rotated boxes are read as their bounding boxes"
     draft.findings.note("outline", Where(draft.path), detail)
     angle = np.radians(degrees[turned])
     cos, sin = np.abs(np.cos(angle)), np.abs(np.sin(angle))

@@ -401,7 +401,7 @@ def test_megadetector_names_every_problem_and_refuses_frames_of_videos(tmp_path:
         "images[0].file: is missing",
         "images[1].detections: is missing",
         "images[2].detections[0].bbox: has 3 values; expected 4 numbers",
-        "images[2].detections[1].conf: is 'high' (a text), not a number",
+        "images[2].detections[1].conf: is 'high' (a string), not a number",
         "images[3].detections[0].frame_number: detections in video frames cannot be read",
     ):
         assert told in message

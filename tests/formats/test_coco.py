@@ -117,7 +117,7 @@ def test_annotation_ids_are_never_keys(load: Load) -> None:
     data = load(truth(box(id=0, area=1), box("1 2 3 4", id=7, area=1), box("5 6 7 8", id=7, area=1)))
     assert len(data.boxes) == 3
     assert said(data, Severity.WARNING)[0].startswith("annotation-id-duplicate")
-    assert "repeated by 1 of 3 records" in said(data, Severity.WARNING)[0]
+    assert "1 of 3 records repeat the id" in said(data, Severity.WARNING)[0]
 
 
 def test_ids_above_two_to_the_53_stay_apart(load: Load) -> None:
@@ -335,7 +335,7 @@ def test_an_assumed_score_stands_in_when_no_record_has_one(load: Load, refuse: R
 def test_a_number_written_as_text_among_numbers_is_refused(refuse: Refuse) -> None:
     message = refuse([result(), result(image_id="1"), result(category_id="1")], "pred")
     assert "[1].image_id: is '1', a string, but other records have numbers" in message
-    assert "[2].category_id: is '1', a text" in message
+    assert "[2].category_id: is '1', a string" in message
 
 
 # Refusals
@@ -353,7 +353,7 @@ def test_all_problems_of_a_file_are_named_in_one_pass(refuse: Refuse) -> None:
     for problem in (
         "annotations[0].bbox: has 3 values [1, 2, 3]; expected 4 numbers",
         "annotations[1].bbox: is missing",
-        "annotations[2].area: is '12' (a text), not a number",
+        "annotations[2].area: is '12' (a string), not a number",
         "annotations[2].iscrowd: is 2 (a number); expected 0 or 1",
         "annotations[3].image_id: is 1.5 (a number); expected an integer",
         "annotations[3].category_id: is [1] (an array); expected an integer",
@@ -369,7 +369,7 @@ def test_all_problems_of_a_file_are_named_in_one_pass(refuse: Refuse) -> None:
 def test_a_message_has_code_place_and_remedy(refuse: Refuse) -> None:
     message = refuse([result(score="0.5")], "pred")
     assert message == (
-        "error[number-type]: pred.json: [0].score: is '0.5' (a text), not a number. Write numbers without quotes."
+        "error[number-type]: pred.json: [0].score: is '0.5' (a string), not a number. Write numbers without quotes."
     )
 
 
@@ -452,7 +452,7 @@ def test_ground_truth_without_images_or_categories_is_refused(refuse: Refuse, se
     assert f"{section}: is empty" in refuse(truth(box()) | {section: []})
 
 
-@pytest.mark.parametrize(("text", "found"), [("42", "42 (a number)"), ("null", "null"), ('"x"', "'x' (a text)")])
+@pytest.mark.parametrize(("text", "found"), [("42", "42 (a number)"), ("null", "null"), ('"x"', "'x' (a string)")])
 def test_a_document_that_is_no_object_is_refused(refuse: Refuse, text: str, found: str) -> None:
     for role in ("gt", "pred"):
         assert f"the top level is {found}; expected" in refuse(text, role)

@@ -154,7 +154,7 @@ def test_a_missing_score_names_the_columns_that_were_not_used_and_assumes_none_w
 def test_scores_under_a_rarer_name_tell_that_a_lone_file_is_predictions(load: Load) -> None:
     data = load("image,class,det_score,xmin,ymin,xmax,ymax\na.png,dog,0.25,1,2,3,4\n")
     assert data.ignored["score"] == 1
-    assert "scores of ground truth are not used" in message(data, "gt-scores")
+    assert "scores of ground truth are ignored" in message(data, "gt-scores")
 
 
 def test_parquet_files_of_one_folder_may_differ_in_a_name_that_does_not_count(tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         load(path, role="pred", format_name="darknet")
     for told in (
-        "[0].filename: is '' (a text)",
-        "[0].objects[0].relative_coordinates.center_x: is 'x' (a text), not a number",
+        "[0].filename: is '' (a string)",
+        "[0].objects[0].relative_coordinates.center_x: is 'x' (a string), not a number",
         "[0].objects[0].relative_coordinates.height: is missing",
         "[1].objects: is 3 (a number); expected an array",
     ):

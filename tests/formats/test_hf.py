@@ -43,8 +43,8 @@ def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         load(path, role="pred", format_name="hf")
     for told in (
-        "a.jpg[0].label: is '' (a text)",
-        "a.jpg[0].box.ymin: is '2' (a text), not a number",
+        "a.jpg[0].label: is '' (a string)",
+        "a.jpg[0].box.ymin: is '2' (a string), not a number",
         "a.jpg[0].box.ymax: is missing",
         "a.jpg[1]: is 7 (a number); expected an object",
         "b.jpg: is 3 (a number); expected an array",

@@ -60,10 +60,10 @@ def test_every_problem_of_a_folder_is_told_with_its_place(tmp_path: Path) -> Non
     message = error(tmp_path)
     for told in (
         "a.json: shapes[0].points: has 1 points",
-        "a.json: shapes[1].label: is '' (a text)",
-        "a.json: shapes[1].points[1][1]: is '4' (a text), not a number",
+        "a.json: shapes[1].label: is '' (a string)",
+        "a.json: shapes[1].points[1][1]: is '4' (a string), not a number",
         "b.json: shapes[0].points[1][1]: is NaN",
-        "b.json: imageWidth: is 'wide' (a text), not a number",
+        "b.json: imageWidth: is 'wide' (a string), not a number",
         "c.json:2: not valid JSON, column 13",
         "d.json: shapes: duplicate key 'shapes'",
         "d.json: shapes[0]: is 3 (a number); expected an object",

@@ -107,7 +107,7 @@ def test_every_problem_is_told_with_its_task(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         load(path, format_name="labelstudio")
     for told in (
-        "[0].annotations[0].result[0].value.x: is '1' (a text), not a number",
+        "[0].annotations[0].result[0].value.x: is '1' (a string), not a number",
         "[0].annotations[0].result[1].value.rectanglelabels: is empty",
         "[1].data.image: is missing",
     ):

@@ -127,7 +127,7 @@ def test_raw_output_can_be_evaluated(save: Save, tmp_path: Path) -> None:
         ({"scores": [0.9, math.inf]}, ["boxes[1].score: is inf"]),
         ({"scores": None}, ["predictions have no score"]),
         ({"labels": [0.0, 1.0]}, ["labels: holds float64, expected whole numbers or strings"]),
-        ({"labels": None, "image": None}, ["labels: there is no such array", "image: there is no such array"]),
+        ({"labels": None, "image": None}, ["labels: the array is missing", "image: there is no such array"]),
         ({"image": [1, 2, 3]}, ["image: has shape (3,), expected (2,), one per box"]),
         ({"image": [0, 2], "images": ["a", "b"]}, ["image[1]: is 2, but 2 images are listed"]),
         ({"images": ["a", "a"]}, ["duplicate image id 'a'"]),
@@ -148,7 +148,7 @@ def test_arrays_that_do_not_fit_are_named_in_one_pass(changes: dict[str, Any], m
         ({"raw": raw_output()[0]}, "raw: has shape (1, 2, 3, 7)"),
         ({"raw": np.full_like(raw_output(), np.nan)}, "raw: cannot be decoded: raw[0, 0, 0, 0, 0] is nan"),
         ({"anchors": [[1, 1], [2, 2]]}, "raw: cannot be decoded: anchors have shape (2, 2)"),
-        ({"anchors": None}, "anchors: there is no such array"),
+        ({"anchors": None}, "anchors: the array is missing"),
         ({"stride": [8]}, "stride: has shape (1,), expected ()"),
         ({"images": ["a", "b"]}, "raw: has shape (1, 1, 2, 3, 7), expected (2, n, n, n, n)"),
         ({"formula": "yolov4"}, "formula: is 'yolov4'; choose from yolov3, yolov5"),
@@ -161,7 +161,7 @@ def test_raw_output_that_does_not_fit_is_named(changes: dict[str, Any], message:
 
 def test_raw_output_is_no_ground_truth(save: Save) -> None:
     path = save(raw=raw_output(), anchors=[[10, 4]], stride=8, images=["a"])
-    assert "no ground truth" in error(path, role="gt")
+    assert "not ground truth" in error(path, role="gt")
 
 
 def test_pickles_are_never_loaded(tmp_path: Path) -> None:

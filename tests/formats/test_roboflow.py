@@ -33,8 +33,8 @@ def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         load(path, role="pred")
     for told in (
-        "predictions[0].class: is '' (a text)",
-        "predictions[0].x: is '1' (a text), not a number",
+        "predictions[0].class: is '' (a string)",
+        "predictions[0].x: is '1' (a string), not a number",
         "predictions[1].confidence: is missing",
     ):
         assert told in str(caught.value)

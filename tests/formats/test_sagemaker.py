@@ -69,7 +69,7 @@ def test_every_problem_is_told_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         load(path)
     for told in (
-        "output.manifest:1: street-job.annotations[0].width: is '3' (a text), not a number",
+        "output.manifest:1: street-job.annotations[0].width: is '3' (a string), not a number",
         "output.manifest:2: not valid JSON, column 17",
         "output.manifest:3: source-ref: is 3 (a number)",
         "output.manifest:4: is [1] (an array); expected an object",

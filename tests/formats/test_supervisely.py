@@ -60,7 +60,7 @@ def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         load(path)
     for told in (
-        "size.width: is 'x' (a text)",
+        "size.width: is 'x' (a string)",
         "objects[0].geometryType: is missing",
         "objects[1].points.exterior: has 1 points",
     ):

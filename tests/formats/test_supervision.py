@@ -48,10 +48,10 @@ def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         load(path)
     for told in (
-        "[0].y_min: is '2' (a text), not a number",
+        "[0].y_min: is '2' (a string), not a number",
         "[0].y_max: is missing",
         "[1].file_name: no field names the image",
-        "[2].class_id: is '' (a text)",
+        "[2].class_id: is '' (a string)",
     ):
         assert told in str(caught.value)
 

@@ -43,8 +43,8 @@ def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         load(path, role="pred", format_name="ultralytics")
     for told in (
-        "a.jpg[0].name: is '' (a text)",
-        "a.jpg[0].box.y1: is '2' (a text), not a number",
+        "a.jpg[0].name: is '' (a string)",
+        "a.jpg[0].box.y1: is '2' (a string), not a number",
         "a.jpg[0].box.y2: is missing",
         "a.jpg[1]: is 7 (a number); expected an object",
         "b.jpg: is 3 (a number); expected an array",
@@ -99,8 +99,8 @@ def test_every_problem_of_a_data_set_is_told_with_its_line(tmp_path: Path) -> No
         "pets.ndjson:1: class_names.x: is not a class index",
         "pets.ndjson:2: annotations.boxes[0]: has 4 values; expected 5 numbers",
         "pets.ndjson:2: annotations.boxes[1]: has class 0.5; expected a whole number",
-        "pets.ndjson:2: annotations.boxes[2][0]: is '0' (a text), not a number",
-        "pets.ndjson:3: file: is '' (a text)",
+        "pets.ndjson:2: annotations.boxes[2][0]: is '0' (a string), not a number",
+        "pets.ndjson:3: file: is '' (a string)",
     ):
         assert told in str(caught.value)
 

@@ -62,7 +62,7 @@ def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         load(path)
     for told in (
-        "a.jpg9.regions[0].shape_attributes.y: is '2' (a text), not a number",
+        "a.jpg9.regions[0].shape_attributes.y: is '2' (a string), not a number",
         "a.jpg9.regions[0].shape_attributes.height: is missing",
         "a.jpg9.regions[1].region_attributes.fruit: has 2 options that are true",
         "a.jpg9.regions[2].region_attributes.fruit: is missing",
@@ -116,7 +116,7 @@ def test_problems_of_a_project_of_version_three_are_told_with_their_region(tmp_p
     with pytest.raises(DataError) as caught:
         load(path)
     assert "metadata.1_0.xy: has 4 values; expected 2 and 4 numbers" in str(caught.value)
-    assert "metadata.1_1.shape_attributes.y: is '2' (a text), not a number" in str(caught.value)
+    assert "metadata.1_1.shape_attributes.y: is '2' (a string), not a number" in str(caught.value)
     path.write_text(text.replace('"fid_list": ["1"]', '"fid_list": ["9"]'))
     with pytest.raises(DataError, match=r"metadata\.1_0\.vid: does not lead to a file"):
         load(path)

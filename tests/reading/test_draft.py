@@ -296,7 +296,7 @@ def test_empty_boxes_are_kept_with_a_warning() -> None:
     (warning,) = dataset.findings
     assert len(dataset.boxes) == 2
     assert (warning.code, warning.count) == ("box-empty", 2)
-    assert "2 degenerate boxes have zero width or height and can match nothing" in warning.message
+    assert "2 degenerate boxes have zero width or height and cannot match" in warning.message
 
 
 def test_a_size_whose_area_overflows_is_an_error() -> None:

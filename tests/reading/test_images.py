@@ -95,7 +95,7 @@ def test_sizes_of_unknown_pictures_are_nan_and_said_by_name(tmp_path: Path) -> N
     np.testing.assert_array_equal(sizes, [[8, 4], *[[np.nan, np.nan]] * 4])
     text = "\n".join(map(str, log.findings()))
     assert "empty.png: is empty (0 bytes)" in text
-    assert "text.png: is not a picture" in text
+    assert "text.png: is not a readable image" in text
     assert "gone.png: no such file" in text
     assert {finding.severity for finding in log.findings()} == {Severity.ERROR}
 

@@ -122,7 +122,7 @@ def test_16_bits_per_colour_are_refused_because_they_would_be_cut_to_8(
 def test_an_animation_is_refused(tmp_path: Path) -> None:
     frames = [Image.fromarray(label_map(picture)) for picture in ("01", "10")]
     frames[0].save(tmp_path / "a.png", save_all=True, append_images=frames[1:])
-    assert "animation of 2 pictures" in refusal(tmp_path / "a.png")
+    assert "animation of 2 frames" in refusal(tmp_path / "a.png")
 
 
 @pytest.mark.parametrize("dtype", ["bool", "u1", "i1", "<u2", ">u2", "<i4", ">i8"])

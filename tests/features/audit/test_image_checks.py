@@ -109,7 +109,6 @@ def test_predictions_beside_every_object_seem_made_on_other_pictures() -> None:
     (warning,) = _findings(gt, _side("pred", _one_each(30, left=1000), n_images=30))
     assert (warning.severity, warning.code) == (Severity.WARNING, "image-mismatch")
     assert "no prediction overlaps any of the 30 objects" in warning.message
-    assert "on 0.0% when moved to other images" in warning.message
 
 
 def test_few_objects_prove_nothing() -> None:

@@ -57,7 +57,7 @@ def test_swapped_sides_get_the_order_to_pass(tmp_path: Path) -> None:
     gt, pred = write_pair(tmp_path)
     done = run_here("inspect", pred, gt)
     assert done.returncode == 3
-    assert f"the sides are swapped. Pass --gt {gt} --pred {pred}." in done.stderr
+    assert f"the two sides are swapped. Pass --gt {gt} --pred {pred}." in done.stderr
     assert run_here("inspect", "--gt", gt, "--pred", pred).returncode == 0
 
 

@@ -136,7 +136,7 @@ def test_options_that_were_not_given_are_not_in_the_document(pair: tuple[Path, P
     ("changes", "detail"),
     [
         ({"schema": 2}, "has schema 2; expected 1"),
-        ({"options": {"nms": "much"}}, "cannot be run again: options.nms: expected a number or null, got a text"),
+        ({"options": {"nms": "much"}}, "cannot be run again: options.nms: expected a number or null, got a string"),
         (
             {"options": {"bootstrap": {"n_resamples": 1, "confidence_level": 0.9, "rng": 0}}},
             "cannot be run again: n_resamples must be a whole number >= 2",
@@ -153,7 +153,7 @@ def test_options_that_were_not_given_are_not_in_the_document(pair: tuple[Path, P
                     "slices": [{"name": "a", "patterns": ["*"], "exact": False, "odd": 3}],
                 }
             },
-            r"'options.new', 'options.gt_options.newer', 'options.slices\[0\].odd' belongs to another",
+            r"'options.new', 'options.gt_options.newer', 'options.slices\[0\].odd' belongs to a different version",
         ),
     ],
 )
