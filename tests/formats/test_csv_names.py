@@ -268,7 +268,7 @@ def test_missing_columns_are_answered_with_an_option_ready_to_paste(load: Load) 
 
 def test_a_naming_is_for_tables_and_a_layout_for_text(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
-    with pytest.raises(UsageError, match="'class=a', are for tables"):
+    with pytest.raises(UsageError, match=r"column names \('class=a'\) work only for tables"):
         read_dataset(tmp_path, ReadOptions(columns="class=a"), "yolo")
 
 
