@@ -115,7 +115,7 @@ def read_both(gt: Input, pred: Input) -> Readings:
     if are_files and any(error.code == "score-missing" for error in pred_errors):
         truth, results = pred.attempt("gt")[0], gt.attempt("pred")[0]
         if truth is not None and results is not None:
-            detail = f"has no scores, but {results.path}, given as ground truth, has: the sides are swapped"
+            detail = f"has no scores, but {results.path}, given as ground truth, has: the two sides are swapped"
             fix = f"Pass --gt {truth.path} --pred {results.path}."
             swapped = DataError.single("sides-swapped", Where(truth.path), detail, fix=fix)
             return Readings(truth, results, swapped.findings)
