@@ -254,7 +254,7 @@ def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message:
 
 @pytest.mark.parametrize("source", [np.zeros((1, 6)), [[0, 0, 10, 10]], {"boxes": []}, None])
 def test_what_is_neither_a_path_nor_loaded_is_refused_with_what_will_do(source: Any) -> None:
-    with pytest.raises(UsageError, match=rf"cannot read a {type(source).__name__}: .* BoxTable\.from_arrays"):
+    with pytest.raises(UsageError, match=rf"cannot read a {type(source).__name__}\. Pass .*BoxTable\.from_arrays"):
         evaluate(source, _table(BOX, score=[0.9]))
 
 

@@ -127,7 +127,7 @@ def test_raw_output_can_be_evaluated(save: Save, tmp_path: Path) -> None:
         ({"scores": [0.9, math.inf]}, ["boxes[1].score: is inf"]),
         ({"scores": None}, ["predictions have no score"]),
         ({"labels": [0.0, 1.0]}, ["labels: holds float64, expected whole numbers or strings"]),
-        ({"labels": None, "image": None}, ["labels: the array is missing", "image: there is no such array"]),
+        ({"labels": None, "image": None}, ["labels: the array is missing", "image: the array is missing"]),
         ({"image": [1, 2, 3]}, ["image: has shape (3,), expected (2,), one per box"]),
         ({"image": [0, 2], "images": ["a", "b"]}, ["image[1]: is 2, but 2 images are listed"]),
         ({"images": ["a", "a"]}, ["duplicate image id 'a'"]),
