@@ -12,7 +12,13 @@ import pytest
 from planting import SETS, Pair
 
 ROOT = Path(__file__).parents[1]
-OPTIONAL = {"pyarrow": ("arrow", "parquet", "feather"), "matplotlib": (".png", ".svg")}  # package -> names that need it
+# Package -> names that need it.
+OPTIONAL: dict[str, tuple[str, ...]] = {
+    "pyarrow": ("arrow", "parquet", "feather"),
+    "matplotlib": (".png", ".svg"),
+    "globox": (),
+    "hotcoco": (),
+}
 
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)

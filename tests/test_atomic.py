@@ -45,7 +45,7 @@ def test_a_link_to_a_folder_inside_counts_as_another_file(tmp_path: Path) -> Non
     (tmp_path / "out").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "out/link").symlink_to("../elsewhere")
-    with pytest.raises(UsageError, match="anew: 'link'"):
+    with pytest.raises(UsageError, match="rewritten: 'link'"):
         replace_folder(tmp_path / "out", {})
 
 

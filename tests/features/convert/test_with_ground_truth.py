@@ -178,7 +178,7 @@ def test_options_that_do_not_go_together(
 
 
 def test_ground_truth_is_not_converted_with_ground_truth(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="gt is for predictions"):
+    with pytest.raises(UsageError, match="gt works with predictions only"):
         convert(COCO_GT, tmp_path / "out.csv", gt=COCO_GT, role="gt")
 
 
