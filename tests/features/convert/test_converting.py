@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaccard_eval import BoxTable, DataError, UsageError, convert, load
+from jaccard_eval import BoxTable, DataError, UsageError, convert, evaluate, load
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap
 from jaccard_eval.formats import Format, format_module, format_names, write_dataset, written_formats
 from jaccard_eval.options import ReadOptions
@@ -156,3 +156,34 @@ def test_an_input_is_never_its_own_target(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="must not contain each other"):
         convert(source, source, replace=True)
     assert source.read_bytes() == GT.read_bytes()
+
+
+@pytest.mark.parametrize("target", WRITTEN)
+@pytest.mark.parametrize("source", WRITTEN)
+def test_both_sides_converted_twice_give_the_numbers_that_they_gave(
+    source: str, target: str, tmp_path: Path, expected: dict[str, float]
+) -> None:
+    for folder in ("first", "second"):
+        for side in ("gt", "pred"):
+            (tmp_path / folder / side).mkdir(parents=True)
+    first, second = ({side: tmp_path / folder / side for side in ("gt", "pred")} for folder in ("first", "second"))
+    gt, pred = named(first["gt"], source), named(first["pred"], source)
+    convert(SAMPLE / "yolo/labels/val", gt, to=source, options=pictures())
+    convert(SAMPLE / "yolo/better", pred, to=source, gt=SAMPLE / "yolo/labels/val", gt_options=pictures())
+    images = {"gt_options": pictures(), "options": pictures(), "source_format": source}
+    convert(gt, named(second["gt"], target), to=target, options=pictures(), source_format=source, role="gt")
+    # Lossy: a table of ground truth knows no class without boxes, and one prediction is of such a class.
+    convert(pred, named(second["pred"], target), to=target, gt=gt, gt_format=source, lossy=True, **images)
+    again = evaluate(
+        named(second["gt"], target),
+        named(second["pred"], target),
+        **{"gt_format": target, "pred_format": target, "gt_options": pictures(), "pred_options": pictures()},
+    )
+    assert {name: value.value for name, value in again.metrics.items()} == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, float]:
+    sides = SAMPLE / "yolo/labels/val", SAMPLE / "yolo/better"
+    result = evaluate(*sides, gt_options=pictures(), pred_options=pictures())
+    return {name: value.value for name, value in result.metrics.items()}
