@@ -452,6 +452,7 @@ CODES = frozenset(
         "number-not-finite",
         "number-type",
         "objects-type",
+        "option-configured",
         "origin-unused",
         "other-files",
         "outline",

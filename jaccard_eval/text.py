@@ -57,7 +57,12 @@ def _shortened(value: object, write: Callable[[Any], str]) -> str:
         text = printable(write(value))
     except RecursionError:
         text = f"a {type(value).__name__}, nested too deeply to be shown"
-    return text if len(text) <= SHOWN_VALUE_LENGTH else f"{text[: SHOWN_VALUE_LENGTH - 1]}…"
+    if len(text) <= SHOWN_VALUE_LENGTH:
+        return text
+    # Of a path, the end says which file it is.
+    if isinstance(value, str) and value.startswith(("/", "./", "../")):
+        return f"{text[0]}…{text[2 - SHOWN_VALUE_LENGTH :]}"
+    return f"{text[: SHOWN_VALUE_LENGTH - 1]}…"
 
 
 def example_keys(keys: Iterable[object], limit: int = 3) -> str:

@@ -6,15 +6,19 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.ci import announce
+from jaccard_eval.cli.config import configured
 from jaccard_eval.cli.inputs import refuse_overwriting
 from jaccard_eval.progress import Stage
 
 if TYPE_CHECKING:
     from jaccard_eval.cli.parse import RunOptions
+    from jaccard_eval.findings import Finding
     from jaccard_eval.report import Reportable
     from jaccard_eval.report.write import Output
 
@@ -44,6 +48,8 @@ def deliver(
     from jaccard_eval.report import ReportOptions
 
     chosen = options.top is not None or options.worst is not None
+    notes = configured(click.get_current_context(silent=True))
+    result, shown = _with_notes(result, notes), shown and _with_notes(shown, notes)
     shape = ReportOptions(
         # Whoever asks for a few classes does not ask for the other tables that list them all.
         per_class=not chosen and (options.per_class or options.sort is not None),
@@ -74,3 +80,8 @@ def deliver(
         encoding=sys.stdout.encoding or "utf-8",
     )
     streams.write_result(render(shown or result, shape))
+
+
+def _with_notes(result: Any, notes: tuple[Finding, ...]) -> Any:
+    """Return a result with some notes before its own findings."""
+    return replace(result, findings=(*notes, *result.findings)) if notes else result

@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from jaccard_eval.cli import streams
+from jaccard_eval.cli.config import find_config, read_config
 from jaccard_eval.cli.inputs import InputPath, note_inputs
 from jaccard_eval.cli.options import (
     PATH,
@@ -25,9 +26,9 @@ from jaccard_eval.cli.options import (
     require_resamples,
     section,
 )
-from jaccard_eval.cli.parse import RunOptions, parse_number, parse_toml, read_settings
+from jaccard_eval.cli.parse import RunOptions, parse_number, read_settings
 from jaccard_eval.errors import ExitCode, UsageError
-from jaccard_eval.findings import DataError, as_settings
+from jaccard_eval.findings import as_settings
 from jaccard_eval.text import printable, quoted_value
 
 if TYPE_CHECKING:
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
 
     Judged = TypeVar("Judged", EvaluationResult, PixelsResult)
 
-OWN_NAMES = ("jaccard-eval.toml", "jaccard-eval.yaml", "jaccard-eval.yml")
-SHARED_NAME = "pyproject.toml"
-TOOL = "jaccard-eval"
 RULE_OPTIONS: dict[str, tuple[str, str | None]] = {  # the limit, and the significance
     "fail_under": ("min", None),
     "fail_over": ("max", None),
@@ -50,7 +48,6 @@ RULE_OPTIONS: dict[str, tuple[str, str | None]] = {  # the limit, and the signif
     "fail_inferior": ("max_drop", "non-inferior"),
 }
 SECTION = "Gates (see docs/gates.md)"
-_ANY_SPELLING = r"(?i)jaccard[-_. ]?eval"
 _WORDS = {"fail": "failed", "warn": "warning", "skip": "skipped"}
 
 
@@ -190,7 +187,7 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, str]:
             groups = path.parent / str(gates.bootstrap.group_by)
             note_inputs([groups])
             gates = replace(gates, bootstrap=replace(gates.bootstrap, group_by=str(groups)))
-    elif options.config is not None:
+    elif options.config is not None and not read_config(options.config).tables:
         raise UsageError(
             f"{quoted_value(str(path))} has no gates; add [[gates.rules]] or [[tool.jaccard-eval.gates.rules]]"
         )
@@ -212,61 +209,16 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, str]:
     return (replace(gates, bootstrap=drawn) if drawn else gates), source
 
 
-def find_config() -> Path | None:
-    """Return the configuration file in the nearest folder upward that has one, no further than the repository.
-
-    A UsageError is raised when one folder has several, or one cannot be read: its gates would be skipped.
-    """
-    try:
-        here = Path.cwd()
-    except OSError:  # the folder was deleted
-        return None
-    for folder in (here, *here.parents):
-        found = [folder / name for name in (*OWN_NAMES, SHARED_NAME) if _is_config(folder / name)]
-        if len(found) > 1:
-            names = ", ".join(path.name for path in found)
-            raise UsageError(
-                f"{quoted_value(str(folder))} has several configuration files: {names}. Keep one, or choose it"
-                " with --config"
-            )
-        if found:
-            return Path(os.path.relpath(found[0], here))
-        # Beyond the repository, a file would be somebody else's: the result must not depend on where it is cloned.
-        if os.path.lexists(folder / ".git"):
-            return None
-    return None
-
-
-def _is_config(path: Path) -> bool:
-    """Whether a file is a configuration; a pyproject.toml is when it has a table for this tool."""
-    from jaccard_eval.reading.files import is_there, read_text
-
-    try:
-        if not is_there(path):
-            return False
-        text = read_text(path, empty_ok=True)
-    except DataError as error:
-        problem = "\n".join(finding.statement for finding in error.findings)
-        fix = "fix it, choose another file with --config, or ignore it with --isolated"
-        raise UsageError(f"{problem}; {fix}") from None
-    # Most projects' files have no such table: to see that, they need not be parsed.
-    return path.name != SHARED_NAME or (
-        re.search(_ANY_SPELLING, text) is not None and bool(_own_table(path, parse_toml(path, text))[0])
-    )
-
-
 def load_gates(path: Path, *, further: Sequence[Rule] = ()) -> Gates | None:
     """Return the gates that a file configures, with `further` rules behind its own; None when it has none."""
     from jaccard_eval.features.gates.config import ConfigText, parse_config
 
-    text = read_settings(path)
-    is_yaml = path.suffix.lower() in (".yaml", ".yml")
-    own, table = _own_table(path, _read_yaml(path) if is_yaml else parse_toml(path, text))
-    gates = own.get("gates") if isinstance(own, Mapping) else None
+    config = read_config(path)
+    gates = config.tables.get("gates")
     rules = gates.get("rules") if isinstance(gates, Mapping) else None
     # TOML libraries give no lines: headers are counted in the text, and trusted where there are as many as rules.
     header = r"""(?m)^\s*\[\[\s*(?:tool\s*\.\s*["']?jaccard-eval["']?\s*\.\s*)?gates\s*\.\s*rules\s*\]\]"""
-    lines = [text.count("\n", 0, match.end()) + 1 for match in re.finditer(header, text)]
+    lines = [config.text.count("\n", 0, match.end()) + 1 for match in re.finditer(header, config.text)]
 
     def read_names(name: str) -> tuple[str, ...]:
         note_inputs([path.parent / name])
@@ -275,36 +227,12 @@ def load_gates(path: Path, *, further: Sequence[Rule] = ()) -> Gates | None:
 
     place = ConfigText(
         path=str(path),
-        table=table,
-        typed=not is_yaml,
+        table=config.prefix,
+        typed=config.typed,
         rule_lines=lines if len(lines) == len(rules if isinstance(rules, list) else ()) else (),
         read_names=read_names,
     )
-    return parse_config(own, place, further=further)
-
-
-def _own_table(path: Path, content: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return this tool's settings, and the name of their table."""
-    tools = content.get("tool")
-    tables = [*content, *(f"tool.{name}" for name in tools)] if isinstance(tools, Mapping) else [*content]
-    for name in tables:
-        # A table that is misspelt would configure nothing, and its gates would pass unnoticed.
-        if re.fullmatch(_ANY_SPELLING, name.removeprefix("tool.")) and name != f"tool.{TOOL}":
-            raise UsageError(f"{path}: table [{name}] is misspelt; rename it to [tool.{TOOL}]")
-    if path.name != SHARED_NAME and "tool" not in content:
-        return content, ""
-    return (tools.get(TOOL, {}) if isinstance(tools, Mapping) else {}), f"tool.{TOOL}."
-
-
-def _read_yaml(path: Path) -> Mapping[str, Any]:
-    from jaccard_eval.reading.yaml import read_yaml_mapping
-
-    try:
-        return read_yaml_mapping(path)
-    except DataError as error:
-        if error.findings[0].code == "yaml-content":
-            raise UsageError(f"{path}: expected a mapping that starts with 'gates:'") from None
-        raise UsageError("\n".join(finding.statement for finding in error.findings)) from None
+    return parse_config({} if gates is None else {"gates": gates}, place, further=further)
 
 
 def _parsed_rules(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Rule, ...]:
@@ -365,14 +293,6 @@ RULE_SOURCES: list[click.Parameter] = [
         "--fail-significant-drop", "Like --fail-drop, only if the drop is statistically significant (bootstrap)."
     ),
     _rule_option("--fail-inferior", "Fail unless the drop is significantly smaller (bootstrap)."),
-    _option(
-        "--config",
-        type=InputPath(),
-        metavar="FILE",
-        help="TOML or YAML file of rules. Default: jaccard-eval.toml, .yaml, or pyproject.toml with"
-        " [tool.jaccard-eval], in the nearest folder upward.",
-    ),
-    _option("--isolated", is_flag=True, help="Ignore configuration files."),
 ]
 BASELINE_OPTIONS: list[click.Parameter] = [
     _option(

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jaccard_eval.cli import streams
 from jaccard_eval.cli.ci import SYSTEMS, announce_failure
+from jaccard_eval.cli.config import apply_config, configured
 from jaccard_eval.cli.inputs import IMAGES, LABELS, AnyPath, InputPath, InputText
 from jaccard_eval.cli.parse import (
     SORT_KEYS,
@@ -128,7 +130,16 @@ def _visible_names(params: Iterable[click.Parameter]) -> Iterator[str]:
 
 
 class SectionedCommand(ListedCommand):
-    """A command with the shared options, whose failures the CI system is told."""
+    """A command with the shared options, which a configuration may set, and whose failures the CI system is told."""
+
+    def __init__(self, name: str, *, params: Sequence[click.Parameter], **settings: Any) -> None:
+        super().__init__(name, params=[*params, *CONFIG_OPTIONS], **settings)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words, with the options of the configuration behind them."""
+        if not ctx.resilient_parsing:
+            apply_config(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command: parameters that its function names are its own, all others are shared options."""
@@ -138,6 +149,8 @@ class SectionedCommand(ListedCommand):
         options = RunOptions(
             **{name: value for name, value in ctx.params.items() if name not in named and value is not None}
         )
+        for note in configured(ctx):  # with --quiet, too: nobody sees these options
+            streams.say(str(note))
         if options.verbose and options.quiet:
             raise click.UsageError("--verbose and --quiet exclude each other; give one of them", ctx)
         try:
@@ -155,6 +168,19 @@ def section(title: str) -> Callable[..., SectionOption]:
         return SectionOption(names, section=title, help=help, **settings)
 
     return option
+
+
+CONFIG_OPTIONS: list[click.Parameter] = [
+    SectionOption(
+        ["--config"],
+        section="Configuration",
+        type=InputPath(),
+        metavar="FILE",
+        help="TOML or YAML file of options and gates. Default: jaccard-eval.toml, .yaml, or pyproject.toml with"
+        " [tool.jaccard-eval], in the nearest folder upward.",
+    ),
+    SectionOption(["--isolated"], section="Configuration", is_flag=True, help="Ignore configuration files."),
+]
 
 
 def removed_option(name: str, instead: str) -> click.Option:

@@ -155,7 +155,11 @@ def test_the_options_that_are_named_in_place_of_conf_work(option: str, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_the_examples_of_the_help_are_command_lines_that_can_be_read(name: str) -> None:
+def test_the_examples_of_the_help_are_command_lines_that_can_be_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("gates.toml").write_text('[[gates.rules]]\nmetric = "AP"\nmin = 0.5\n')
     command = COMMANDS.get(name) or COMMAND_TABLE
     examples = re.findall(r"^  jaccard-eval (.+)$", command.epilog or "", re.MULTILINE)
     assert examples or name in ("formats", "help", "completion")

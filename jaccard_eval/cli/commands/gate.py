@@ -35,9 +35,9 @@ def gate(options: RunOptions, *, result: Path | None, schema: bool) -> ExitCode:
     if schema:
         import json
 
-        from jaccard_eval.features.gates.config import build_schema
+        from jaccard_eval.cli.config import config_schema
 
-        streams.write_result(json.dumps(build_schema(), indent=2) + "\n")
+        streams.write_result(json.dumps(config_schema(), indent=2) + "\n")
         return ExitCode.OK
     if result is None:
         raise click.UsageError("Missing argument 'RESULT'.", click.get_current_context())
