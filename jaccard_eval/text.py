@@ -123,7 +123,7 @@ def did_you_mean(word: str, known: Iterable[str], *, show: Callable[[str], str] 
     words = list(dict.fromkeys(known))
     close = difflib.get_close_matches(word, words, n=3, cutoff=NEAR)
     if not close and len(word) >= LEAST_BEGINNING:
-        close = [known_word for known_word in words if known_word.startswith(word)][:3]
+        close = [known_word for known_word in words if known_word.startswith(word) or word.startswith(known_word)][:3]
     return f" Did you mean {' or '.join(map(show, close))}?" if close else ""
 
 
