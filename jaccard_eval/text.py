@@ -36,6 +36,14 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 
+LOOKS = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "bold": "1"}  # ECMA-48, SGR
+
+
+def painted(text: str, look: str) -> str:
+    """Return text in a look, for streams that show colours; as it is in a look that has none."""
+    return f"\x1b[{LOOKS[look]}m{text}\x1b[0m" if text and look in LOOKS else text
+
+
 def quoted_value(value: object) -> str:
     """Return a user's value for a message: quoted if text, escaped, at most 80 characters."""
     return _shortened(value, repr if isinstance(value, str) else str)
@@ -109,6 +117,28 @@ def columns_of(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else not unicodedata.combining(c) for c in text)
+
+
+def broken(text: str, room: int, mark: str) -> list[str]:
+    """Break a text behind marks into lines of at most `room` columns; a piece that is longer stays whole.
+
+    Examples
+    --------
+    >>> broken("coco|iou=0.5|max_dets=100", 14, "|")
+    ['coco|iou=0.5|', 'max_dets=100']
+    """
+    first, *pieces = text.split(mark)
+    lines, used = [first], columns_of(first)
+    for piece in pieces:
+        lines[-1] += mark
+        wanted = columns_of(piece) + len(mark)
+        if used + wanted + len(mark.strip()) <= room:  # a blank at the end of a line is not there
+            lines[-1] += piece
+            used += wanted
+        else:
+            lines.append(piece)
+            used = wanted - len(mark)
+    return [line.rstrip(" ") for line in lines]
 
 
 NEAR = 0.65  # share of letters in the same order: "dgo" and "dog" have 0.67, "bogus" and "boxes" 0.6

@@ -75,6 +75,7 @@ def deliver(
     shape = replace(
         shape,
         quiet=options.quiet,
+        is_file=False,
         color=streams.wants_color(options.color, sys.stdout),
         width=streams.result_width(),
         encoding=sys.stdout.encoding or "utf-8",

@@ -55,7 +55,9 @@ class Gatekeeper:
     """What gates ask of a run: read before anything is computed, so that a run does not fail on it at its end."""
 
     def __init__(self, options: RunOptions) -> None:
-        gates, self.source = configured_gates(options)
+        gates, found = configured_gates(options)
+        if found and not options.quiet:
+            streams.say(printable(f"gates from {found}"))
         named = options.baseline or (gates and gates.baseline)
         self.baseline = Path(named) if named else None
         self.options = options
@@ -103,18 +105,21 @@ class Gatekeeper:
 
     def finish(self, gates: Sequence[GateVerdict], deliver: Callable[[], None]) -> ExitCode:
         """Write and show everything, report how the gates ended, and return the exit code."""
+        is_told = not self.options.as_json  # by the report, whose last line is the first requirement that failed
         try:
             deliver()
         except BrokenPipeError:  # a reader that has gone away does not turn a failed gate into a success
             streams.discard()
+            is_told = False
         quiet, updates = self.options.quiet, self.options.update_baseline
         lines: list[str] = []
-        if gates:
-            from jaccard_eval.report.checks import count_text, verdict_text
+        if gates and not is_told:
+            from jaccard_eval.report.checks import verdict_text
+            from jaccard_eval.report.headlines import LOOKS
 
-            loud = ("fail", "warn") if quiet else ("fail", "warn", "skip")
-            lines += [f"gate {_WORDS[gate.status]}: {verdict_text(gate)}" for gate in gates if gate.status in loud]
-            lines += [] if quiet else [f"gates from {self.source}: {count_text(gates)}"]
+            loud = [gate for gate in gates if gate.status in _WORDS and not (quiet and gate.status == "skip")]
+            tags = (streams.tagged(f"gate {_WORDS[gate.status]}", LOOKS[gate.status]) for gate in loud)
+            lines += [f"{tag}: {printable(verdict_text(gate))}" for tag, gate in zip(tags, loud, strict=True)]
         if self.options.exit_zero and any(verdict.failed for verdict in gates):
             lines.append("a gate failed; exit code 0 because of --exit-zero")
         if updates and self._fails(gates):
@@ -125,7 +130,7 @@ class Gatekeeper:
         elif updates and not quiet:
             lines.append(f"wrote baseline {' and '.join(quoted_value(str(path)) for path in self.files)}")
         for line in lines:
-            streams.say(printable(line))
+            streams.say(line)
         return ExitCode.GATE_FAILED if self._fails(gates) else ExitCode.OK
 
     def _fails(self, gates: Sequence[GateVerdict]) -> bool:
@@ -168,10 +173,10 @@ class Gatekeeper:
         return [baseline, table] if has_table else [baseline]
 
 
-def configured_gates(options: RunOptions) -> tuple[Gates | None, str]:
-    """Return the gates of the configuration and of the options, None when neither has any; and where they are from."""
+def configured_gates(options: RunOptions) -> tuple[Gates | None, Path | None]:
+    """Return the gates that are configured and given, None without any, and their file where nobody named it."""
     rules = tuple(rule for name in RULE_OPTIONS for rule in getattr(options, name))
-    path, source = options.config, "the command line"
+    path, found = options.config, None
     if path is not None and options.isolated:
         raise UsageError("--config and --isolated exclude each other; remove one of them")
     if path is None and not options.isolated:
@@ -179,7 +184,7 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, str]:
     gates = None if path is None else load_gates(path, further=rules)
     if path is not None and gates is not None:
         note_inputs([path], "the configuration")
-        source = str(path)
+        found = None if options.config else path
         # Paths in a configuration are relative to it, and from here on to where the command runs.
         if gates.baseline is not None:
             gates = replace(gates, baseline=str(path.parent / gates.baseline))
@@ -192,7 +197,7 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, str]:
             f"{quoted_value(str(path))} has no gates; add [[gates.rules]] or [[tool.jaccard-eval.gates.rules]]"
         )
     elif not rules:
-        return None, ""
+        return None, None
     else:
         from jaccard_eval.features.gates.rules import Gates
 
@@ -206,7 +211,7 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, str]:
         from jaccard_eval.options import Bootstrap
 
         drawn = adjusted(gates.bootstrap or Bootstrap(), options)
-    return (replace(gates, bootstrap=drawn) if drawn else gates), source
+    return (replace(gates, bootstrap=drawn) if drawn else gates), found
 
 
 def load_gates(path: Path, *, further: Sequence[Rule] = ()) -> Gates | None:

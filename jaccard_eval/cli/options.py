@@ -30,6 +30,7 @@ from jaccard_eval.cli.parse import (
     parsed_by,
 )
 from jaccard_eval.cli.progress import CHOICES, shown_progress
+from jaccard_eval.cli.streams import choose_color
 from jaccard_eval.data.known_protocols import RULES
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.findings import CODES
@@ -457,7 +458,14 @@ OUTPUT_OPTIONS: list[click.Parameter] = [
         help="Also write a file: see 'jaccard-eval help outputs'.",
     ),
     _show("--json", "as_json", is_flag=True, basic=True, help="Print only the JSON document."),
-    _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colour the report."),
+    _show(
+        "--color",
+        type=OneOf(("auto", "always", "never")),
+        default="auto",
+        is_eager=True,  # errors in other options are coloured, too
+        callback=lambda _, __, choice: choose_color(choice),
+        help="Colour the report and messages.",
+    ),
     _show(
         "--ci",
         type=OneOf(SYSTEMS),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TRACEBACK_VARIABLE = "JACCARD_EVAL_TRACEBACK"
 SIGNAL_EXIT_BASE = 128  # POSIX shells report 128 + the signal's number
+LOOKS = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "plain"}
 HANGING = "    "  # below the first line of a finding
 
 _IMPORTER = "<frozen importlib._bootstrap"
@@ -146,7 +147,8 @@ def _diagnose(error: BaseException) -> tuple[int, str]:
             f" {TRACEBACK_VARIABLE}=1 shows where it happened."
         )
     # Line by line: a message may have several, and what users wrote must not act on the terminal.
-    return code, "error: " + "\n".join(map(printable, message.split("\n"))) + ending
+    lines = "\n".join(map(printable, message.split("\n")))
+    return code, f"{streams.tagged('error', LOOKS[Severity.ERROR])}: {lines}{ending}"
 
 
 def report_findings(findings: Iterable[Finding], options: RunOptions, *, in_report: bool = True) -> None:
@@ -190,7 +192,13 @@ def findings_text(findings: Iterable[Finding], severities: Collection[Severity],
         (finding for finding in findings if finding.severity in severities),
         key=lambda finding: rank.index(finding.severity),
     )
-    return "\n".join(str(finding) if width is None else "\n".join(_wrapped(finding, width)) for finding in chosen)
+    texts = []
+    for finding in chosen:
+        tag = f"{finding.severity}[{finding.code}]"
+        text = str(finding) if width is None else "\n".join(_wrapped(finding, width))
+        # Coloured when all is laid out: escapes take no room.
+        texts.append(streams.tagged(tag, LOOKS[finding.severity]) + text.removeprefix(tag))
+    return "\n".join(texts)
 
 
 def _wrapped(finding: Finding, width: int) -> list[str]:

@@ -9,20 +9,25 @@ import re
 import sys
 import threading
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
 
 from jaccard_eval.errors import MachineError
 from jaccard_eval.findings import reason_of
+from jaccard_eval.text import painted
 
 DEFAULT_WIDTH = 80  # columns, where there is no terminal
 NARROWEST = 40  # columns that messages are wrapped at; a narrower terminal breaks lines itself
 _ERASE_REST = "\x1b[K"  # from the cursor to the end of the line (ECMA-48)
 NARROWEST_HELP, WIDEST_HELP = 50, 98  # columns, as click chooses them for lines of at most 100
 
+_color = ContextVar("color", default="auto")  # what --color says: messages come from places that know no options
+
 
 def prepare() -> None:
     """Make both streams exist and take any character."""
+    choose_color("auto")
     for name in ("stdout", "stderr"):
         # A process without a console, such as a service, has none.
         if getattr(sys, name) is None:
@@ -110,6 +115,17 @@ def discard() -> None:
         os.close(nowhere)
 
 
+def choose_color(choice: str) -> str:
+    """Take note of what --color says, and return it."""
+    _color.set(choice)
+    return choice
+
+
+def tagged(tag: str, look: str) -> str:
+    """Return the beginning of a message in its look, where the standard error shows colours."""
+    return painted(tag, look) if wants_color(_color.get(), sys.stderr) else tag
+
+
 def wants_color(choice: str, stream: TextIO) -> bool:
     """Return whether escapes may be written: as chosen, else as NO_COLOR, FORCE_COLOR, TERM and the stream say."""
     if choice != "auto":
@@ -122,9 +138,9 @@ def wants_color(choice: str, stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def result_width() -> int:
-    """Columns that a text report may use: the terminal's, at least 80 elsewhere."""
-    return _columns() if sys.stdout.isatty() else max(_columns(), DEFAULT_WIDTH)
+def result_width() -> int | None:
+    """Columns of the terminal behind the standard output; None where there is none, so that lines stay whole."""
+    return _columns() if sys.stdout.isatty() else None
 
 
 def help_width() -> int:

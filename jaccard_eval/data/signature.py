@@ -10,7 +10,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, Words
 from jaccard_eval.data.imagekeys import bare_names
-from jaccard_eval.data.protocol import BOXES, Protocol
+from jaccard_eval.data.protocol import BOXES, PROTOCOLS, Protocol
 from jaccard_eval.progress import staged
 
 # Hexadecimal digits shown: 64 bits.
@@ -19,6 +19,8 @@ FINGERPRINT_DIGITS = 16
 BESIDE_METRICS = ("score", "bootstrap", "slices")
 # Hexadecimal digits of the digest in a short signature.
 RULES_DIGITS = 8
+# Of the form for people: hexadecimal digits of a digest, and characters of a list of names.
+ABRIDGED_DIGITS, ABRIDGED_LIST = 8, 60
 
 
 @staged("fingerprinting")
@@ -158,6 +160,31 @@ def short_signature(text: str) -> str:
     digest = hashlib.sha256(rest.encode("utf-8", "surrogatepass")).hexdigest()[:RULES_DIGITS]
     kept = [f"{name}={fields[name]}" for name in _SHORT_FIELDS[1:] if name in fields]
     return "|".join([fields["protocol"], *kept, f"rules={digest}"])
+
+
+def abridged_signature(text: str) -> str:
+    """Return what people read of a signature: what its protocol alone does not say, and the first digits of digests.
+
+    Examples
+    --------
+    >>> abridged_signature("voc2012|iou=0.375|ap=area|max_dets=none|gt=sha256:3f7aefea73ab1429|v=0.1.0")
+    'voc2012|iou=0.375|gt=3f7aefea|v=0.1.0'
+    """
+    name, *parts = text.split("|")
+    usual = set()
+    if name in PROTOCOLS:
+        usual.update(signature(PROTOCOLS[name], selection=(), gt="", pred="", version="").split("|"))
+    shown = (
+        f"{key}{equals}{_abridged(value)}"
+        for key, equals, value in (part.partition("=") for part in parts if part not in usual)
+    )
+    return "|".join([name, *shown])
+
+
+def _abridged(value: str) -> str:
+    if value.startswith("sha256:"):
+        return value.removeprefix("sha256:")[:ABRIDGED_DIGITS]
+    return value if len(value) <= ABRIDGED_LIST else f"{value[:ABRIDGED_LIST]}..."
 
 
 _SHORT_FIELDS = ("protocol", "gt", "pred", "v")

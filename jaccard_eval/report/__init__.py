@@ -37,8 +37,10 @@ class ReportOptions:
     quiet: bool = False
     # Whether terminal escapes may be used
     color: bool = False
-    # Columns of a text report; wider when numbers need it
-    width: int = 80
+    # Columns of the terminal that a text report is for; None for pipes and files, where nothing is wrapped
+    width: int | None = None
+    # Whether it is for a file, which has the whole signature; screens and logs have a short form of it
+    is_file: bool = True
     # Of the stream that a text report is for; what it cannot hold is escaped
     encoding: str = "utf-8"
 

@@ -11,32 +11,46 @@ import importlib
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Literal
 
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.report.numbers import UNDEFINED, delta_text, metric_text, size_text, threshold_text
+from jaccard_eval.report.numbers import EXACT, UNDEFINED, delta_text, metric_text, size_text, threshold_text
 
 Interval = tuple[float, float]
-DataCell = str | int | float  # a float is NaN where undefined
-Cell = DataCell | Interval  # a text stands as it is in a column of any kind
-Rows = tuple[tuple[Cell, ...], ...]
 Look = Literal["plain", "good", "bad", "warn", "dim"]  # what a medium with colours shows in one of its own
-Kind = Literal["text", "word", "count", "metric", "ratio", "delta", "interval", "size", "threshold"]
+Kind = Literal["text", "name", "path", "word", "count", "metric", "ratio", "delta", "interval", "size", "threshold"]
+TEXT_KINDS = ("text", "name", "path", "word")  # aligned left, all others right
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A cell that looks as it says, whatever the kind of its column."""
+
+    cell: str | int | float | Interval
+    look: Look
+
+
+DataCell = str | int | float  # a float is NaN where undefined
+Cell = DataCell | Interval | Marked  # a text stands as it is in a column of any kind
+Rows = tuple[tuple[Cell, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column and the kind of its cells, which says how they read.
 
-    text : aligned left, may wrap
-    word : aligned left, stays whole, as numbers of all kinds do
+    text : may wrap where there is little room; in the first column of a table, a name
+    name : of a class or slice: wraps last
+    path : of a file or image: may lose its first folders
+    word : stays whole, as numbers of all kinds do
     count : a whole number, thousands parted
     metric : four decimals, 0 and 1 only when exact
     ratio : three decimals, 0 and 1 only when exact
-    delta : a difference of metrics, with its sign
-    interval : the bounds of a difference
+    delta : a difference of metrics, with its sign; more is better
+    interval : the bounds of such a difference
     size : px, one decimal
     threshold : an IoU or score, two decimals where these say it all
     """
@@ -52,17 +66,19 @@ def columns(kind: Kind, *titles: str) -> tuple[Column, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells below their columns."""
+    """Rows of cells below their columns; one that is foldable may stand on a screen in two halves side by side."""
 
     columns: tuple[Column, ...]
     rows: Rows
+    foldable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class KeyValues:
-    """Facts, each a term and its text."""
+    """Facts, each a term and its text; the look is that of the terms."""
 
     pairs: tuple[tuple[str, str], ...]
+    look: Look = "plain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +86,7 @@ class Note:
     """A remark about what stands above it."""
 
     text: str
+    look: Look = "dim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +180,16 @@ class Section:
     title: str
     blocks: tuple[Block, ...]
 
-    def in_text(self) -> Iterator[TextBlock]:
-        """Yield what media without pictures show: charts have their numbers in the tables beside them."""
+    def in_text(self, *, verbose: bool = True) -> Iterator[TextBlock]:
+        """Yield what media without pictures show: charts have their numbers in the tables beside them.
+
+        Columns in which nothing is defined are details.
+        """
         for block in self.blocks:
             if isinstance(block, Gallery):
                 yield block.counted()
+            elif isinstance(block, Table) and not verbose:
+                yield _without_undefined(block)
             elif not isinstance(block, Chart):
                 yield block
 
@@ -224,14 +246,47 @@ def build_data(result: Reportable, options: ReportOptions) -> DataTable:
     return table
 
 
+def _without_undefined(table: Table) -> Table:
+    columns = [[row[i] for row in table.rows] for i in range(len(table.columns))]
+    kept = [not cells or not all(isinstance(cell, float) and math.isnan(cell) for cell in cells) for cells in columns]
+    if all(kept):
+        return table
+    return replace(
+        table,
+        columns=tuple(compress(table.columns, kept)),
+        rows=tuple(tuple(compress(row, kept)) for row in table.rows),
+    )
+
+
 def cell_text(cell: Cell, kind: Kind = "metric") -> str:
     """Return a cell as people read it, a text as it is."""
+    if isinstance(cell, Marked):
+        cell = cell.cell
     if isinstance(cell, str):
         return cell
     if isinstance(cell, tuple):
         return UNDEFINED if math.isnan(cell[0]) else " to ".join(map(delta_text, cell))
     # A whole number stays one in any column: a metric that is a count, such as TP, has no decimals.
     return _FORMATS.get(kind, metric_text)(cell) if isinstance(cell, float) else f"{cell:,}"
+
+
+def look_of(cell: Cell, kind: Kind) -> Look:
+    """Return how a cell looks: what is undefined is dim, a difference says which way it goes."""
+    if isinstance(cell, Marked):
+        return cell.look
+    if isinstance(cell, str):  # one that happens to read as what is undefined is the feature's own
+        return "plain"
+    low, high = cell if isinstance(cell, tuple) else (cell, cell)
+    if math.isnan(low):
+        return "dim"
+    return delta_look(low if low > 0 else min(high, 0)) if kind in ("delta", "interval") else "plain"
+
+
+def delta_look(change: float, *, higher_is_better: bool = True) -> Look:
+    """Return how a difference looks; one that is a rounding error is none."""
+    if abs(change) <= EXACT or math.isnan(change):
+        return "plain"
+    return "good" if (change > 0) == higher_is_better else "bad"
 
 
 _FORMATS: Mapping[Kind, Callable[[float], str]] = {

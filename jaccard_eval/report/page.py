@@ -1,128 +1,253 @@
-"""The page of a text report, laid out: the only module that knows rich.
+"""The page of a text report: fitted to the width of a terminal, or with whole lines for pipes, logs and files.
 
-Numbers are never cut: a table is made as wide as its numbers need, and only columns of free text wrap.
+Numbers are never cut. On a terminal free texts wrap, paths lose their beginning, and a table that is still too wide
+goes on below itself. Elsewhere a table is as wide as its texts, and only prose breaks.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console, RenderableType
-from rich.padding import Padding
-from rich.table import Table as RichTable
-from rich.text import Text
+from functools import cached_property
+from typing import Literal
 
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Drawing, Headline, KeyValues, Look, Note, Report, Table, cell_text
-from jaccard_eval.report.numbers import UNDEFINED
-from jaccard_eval.text import printable
+from jaccard_eval.report.model import (
+    TEXT_KINDS,
+    Drawing,
+    Headline,
+    Kind,
+    Look,
+    Note,
+    Report,
+    Table,
+    TextBlock,
+    cell_text,
+    look_of,
+)
+from jaccard_eval.text import broken, columns_of, painted, printable
 
-MAX_WIDTH = 160  # columns; wider lines are hard to read across
-FREE_TEXT_WIDTH = 10  # columns that free text keeps at least
-INDENT = 2
-STYLES: Mapping[Look, str] = {"plain": "", "good": "green", "bad": "red", "warn": "yellow", "dim": "dim"}
-GAP = 2  # blanks between columns, the divider included
-_RULED = box.Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
-_RULED_ASCII = box.Box(str(_RULED).replace("─", "-"), ascii=True)
+MAX_LINE = 200  # characters of prose where there is no terminal; more are hard to read in a log
+MAX_WIDTH = 160  # columns of a terminal that prose takes
+INDENT = GAP = 2
+FOLDED_ROWS = 8  # from so many on, a table that may fold does
+# How far columns give way, one after the other, where a table is wider than the terminal.
+NARROWING: tuple[tuple[Kind, int], ...] = (("text", 20), ("path", 24), ("text", 10), ("path", 16), ("name", 10))
+LEAST: Mapping[Kind, int] = dict(NARROWING)  # the later ones count
+SIGNATURE = "signature  "
 
 
 def draw_page(report: Report, options: ReportOptions) -> str:
     """Return the lines of a report, the headline last; each fits `options.width` when its numbers do."""
-    medium = _Medium(options.encoding, options.encoding.lower().replace("_", "-") in ("utf-8", "utf8"))
-    usual = min(options.width, MAX_WIDTH)
-    parts: list[tuple[RenderableType, int]] = []
-    is_whole = report.headline is None or not options.quiet
-    parts += [(medium.text(report.title, "bold"), usual)] if is_whole else []
-    for section in report.sections if is_whole else ():
-        parts += [("", usual), (medium.text(section.title, "bold"), usual)]
-        for block in section.in_text():
-            shown, needed = medium.table(block) if isinstance(block, Table) else (medium.block(block), 0)
-            # A table whose numbers would be cut is wider than the page.
-            parts.append((Padding(shown, (0, 0, 0, INDENT)), max(usual, needed)))
-    text = io.StringIO()
-    console = Console(
-        file=text,
-        width=max((width for _, width in parts), default=usual),
-        force_terminal=options.color,
-        color_system="standard" if options.color else None,
-        no_color=not options.color,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    for part, width in parts:
-        console.print(part, width=width)
-    if report.signature and is_whole:
-        console.print()
-        # In one piece, to be copied and searched.
-        console.print(medium.text(f"signature  {report.signature}"), soft_wrap=True)
+    page = _Page(options.encoding, options.width, options.color)
+    if options.quiet and report.headline is not None:
+        return f"{page.headline(report.headline)}\n"
+    lines = [page.painted(report.title, "bold")]
+    for section in report.sections:
+        lines += ["", page.painted(section.title, "bold")]
+        for block in section.in_text(verbose=options.verbose):
+            lines += page.block(block)
+    if report.signature or report.headline:
+        lines.append("")
+    if report.signature:
+        lines += page.signature(report.signature if options.verbose or options.is_file else _abridged(report.signature))
     if report.headline is not None:
-        if is_whole:
-            console.print()
-        console.print(medium.headline(report.headline), soft_wrap=True)
-    # rich fills lines with blanks up to the width.
-    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().split("\n")[:-1])
+        lines.append(page.headline(report.headline))
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _abridged(signature: str) -> str:
+    from jaccard_eval.data.signature import abridged_signature  # brings NumPy along, and not every report has one
+
+    return abridged_signature(signature)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of a table, its cells as texts that are inert."""
+
+    title: str
+    kind: Kind
+    texts: list[str]
+    looks: list[Look]
+
+    @cached_property
+    def width(self) -> int:
+        """Columns of the terminal that the widest text takes."""
+        return max(map(columns_of, (self.title, *self.texts)))
+
+    @property
+    def least(self) -> int:
+        """Columns of the terminal below which something would be cut that must not be."""
+        return max(columns_of(self.title), min(self.width, LEAST.get(self.kind, self.width)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Medium:
-    """Turns blocks into what rich prints, in the characters that a stream of this encoding can hold."""
+class _Page:
+    """Turns blocks into lines, in the characters that a stream of this encoding can hold."""
 
     encoding: str
-    is_unicode: bool
+    width: int | None  # of the terminal; None where there is none
+    color: bool
 
-    def text(self, text: str, style: str = "") -> Text:
+    @property
+    def is_unicode(self) -> bool:
+        """Whether any character can be shown."""
+        return self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+
+    def inert(self, text: str) -> str:
         """Return text that cannot act on the terminal and that the stream can encode."""
-        encoded = printable(text).encode(self.encoding, "backslashreplace")
-        return Text(encoded.decode(self.encoding), style, overflow="fold")
+        return printable(text).encode(self.encoding, "backslashreplace").decode(self.encoding)
 
-    def headline(self, headline: Headline) -> Text:
-        """Return the spans of a headline in their colours."""
-        return Text("").join(self.text(span.text, STYLES[span.look]) for span in headline.spans)
+    def painted(self, text: str, look: Look | Literal["bold"]) -> str:
+        """Return text, made inert, in its look."""
+        return painted(self.inert(text), look) if self.color else self.inert(text)
 
-    def block(self, block: KeyValues | Note | Drawing) -> RenderableType:
-        """Return what is no table."""
+    def headline(self, headline: Headline) -> str:
+        """Return the spans of a headline in their looks."""
+        return "".join(self.painted(span.text, span.look) for span in headline.spans)
+
+    def signature(self, signature: str) -> list[str]:
+        """Return a signature in lines that end behind a part of it: without blanks they are the signature again."""
+        room = max(min(self.width or MAX_LINE, MAX_LINE) - len(SIGNATURE), LEAST["text"])
+        # A part may be a list of many names.
+        lines = [line for part in broken(self.inert(signature), room, "|") for line in broken(part, room, ",")]
+        return [self.painted(f"{'' if i else SIGNATURE:{len(SIGNATURE)}}{line}", "dim") for i, line in enumerate(lines)]
+
+    def block(self, block: TextBlock) -> list[str]:
+        """Return the lines of a block."""
+        if isinstance(block, Table):
+            return self._table(block)
         if isinstance(block, Note):
-            return self.text(block.text, "dim")
+            return self._prose(block.text, look=block.look)
         if isinstance(block, Drawing):
-            return Text("\n").join(map(self.text, block.lines if self.is_unicode else block.ascii_lines))
-        facts = RichTable.grid(padding=(0, GAP, 0, 0))
-        facts.add_column(no_wrap=True)
-        facts.add_column(overflow="fold")
-        for term, text in block.pairs:
-            facts.add_row(self.text(term), self.text(text))
-        return facts
+            drawn = block.lines if self.is_unicode else block.ascii_lines
+            return [" " * INDENT + self.inert(line) for line in drawn]
+        terms = [self.inert(term) for term, _ in block.pairs]
+        hanging = max(map(columns_of, terms), default=0) + GAP
+        lines = []
+        for term, (_, text) in zip(terms, block.pairs, strict=True):
+            head = self.painted(term, block.look) + " " * (hanging - columns_of(term))
+            lines += self._prose(text, head, hanging)
+        return lines
 
-    def table(self, table: Table) -> tuple[RichTable, int]:
-        """Return a table, and the columns below which a number would be cut."""
-        lines = _RULED if self.is_unicode else _RULED_ASCII
-        rich_table = RichTable(
-            box=lines, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0), header_style="bold"
-        )
-        needed = INDENT
-        shown = []
-        for row in table.rows:
-            texts = []
-            for cell, column in zip(row, table.columns, strict=True):
-                text = cell_text(cell, column.kind)
-                # What is undefined is dim; a text that happens to read so is the feature's own.
-                is_dim = text == UNDEFINED and not isinstance(cell, str)
-                texts.append(self.text(text, "dim" if is_dim else ""))
-            shown.append(texts)
+    def _prose(self, text: str, head: str = "", hanging: int = 0, look: Look = "plain") -> list[str]:
+        """Return text broken at blanks, a head of `hanging` columns before it and blanks below that."""
+        limit = MAX_LINE if self.width is None else min(self.width, MAX_WIDTH)
+        lines = broken(self.inert(text), max(limit - INDENT - hanging, LEAST["text"]), " ")
+        heads = [head, *[" " * hanging] * (len(lines) - 1)]
+        return [f"{'':{INDENT}}{head}{self.painted(line, look)}" for head, line in zip(heads, lines, strict=True)]
+
+    def _table(self, table: Table) -> list[str]:
+        """Return a table, its head above a rule; one that is too wide in parts, each with the first column."""
+        columns = []
         for i, column in enumerate(table.columns):
-            title = self.text(column.title)
-            if column.kind == "text":
-                rich_table.add_column(title, overflow="fold")
+            values = [row[i] for row in table.rows]
+            texts = [self.inert(cell_text(value, column.kind)) for value in values]
+            # The first column says whose row it is: it gives way last.
+            kind = "name" if i == 0 and column.kind == "text" else column.kind
+            looks = [look_of(value, column.kind) for value in values]
+            columns.append(_Column(self.inert(column.title), kind, texts, looks))
+        room = (MAX_LINE if self.width is None else self.width) - INDENT
+        if table.foldable and self.width is not None:
+            columns = _abreast(columns, room)
+        lines = []
+        for part in _parts(columns, room):
+            # Where there is no terminal, a text is no reason to break a line.
+            widths = [column.width for column in part] if self.width is None else _fitted(part, room)
+            titles = [self._aligned(of, of.title, "plain", width) for of, width in zip(part, widths, strict=True)]
+            lines.append(self.painted((" " * GAP).join(titles).rstrip(), "bold"))
+            lines.append(("─" if self.is_unicode else "-") * _total(widths))
+            for i in range(len(part[0].texts)):
+                cells = [self._cell(column, i, width) for column, width in zip(part, widths, strict=True)]
+                height = max(map(len, cells))
+                filled = [
+                    cell + [" " * width] * (height - len(cell)) for cell, width in zip(cells, widths, strict=True)
+                ]
+                lines += [(" " * GAP).join(line) for line in zip(*filled, strict=True)]
+        return [" " * INDENT + line for line in lines]
+
+    def _cell(self, column: _Column, i: int, width: int) -> list[str]:
+        """Return the lines of a cell."""
+        text, look = column.texts[i], column.looks[i]
+        if column.kind == "path":
+            return [self._aligned(column, self._shortened(text, width), look, width)]
+        lines = _folded(text, width) if column.kind in TEXT_KINDS else [text]
+        return [self._aligned(column, line, look, width) for line in lines]
+
+    def _aligned(self, column: _Column, text: str, look: Look, width: int) -> str:
+        """Return a text of a column with blanks to its width."""
+        blanks = " " * (width - columns_of(text))
+        shown = self.painted(text, look)
+        return shown + blanks if column.kind in TEXT_KINDS else blanks + shown
+
+    def _shortened(self, path: str, width: int) -> str:
+        """Return a path without as many of its first folders as it takes; its end tells it from its neighbours."""
+        if columns_of(path) <= width:
+            return path
+        dots = "…" if self.is_unicode else "..."
+        folders = path.split("/")
+        for i in range(1, len(folders)):
+            end = f"{dots}/{'/'.join(folders[i:])}"
+            if columns_of(end) <= width and any(folders[i:]):
+                return end
+        while path and columns_of(dots + path) > width:
+            path = path[1:]
+        return dots + path
+
+
+def _folded(text: str, room: int) -> list[str]:
+    """Break a text at blanks, and words that are longer than a line where it ends."""
+    lines = []
+    for line in broken(text, room, " "):
+        start, used = 0, 0
+        for i, character in enumerate(line):
+            used += columns_of(character)
+            if used > room and i > start:
+                lines.append(line[start:i])
+                start, used = i, columns_of(character)
+        lines.append(line[start:])
+    return lines
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _abreast(columns: list[_Column], room: int) -> list[_Column]:
+    """Return a long table with its second half beside the first, where both fit."""
+    n = len(columns[0].texts)
+    if n < FOLDED_ROWS or 2 * _total([column.width for column in columns]) + 2 * GAP > room:
+        return columns
+    half = (n + 1) // 2
+    left = [_Column(of.title, of.kind, of.texts[:half], of.looks[:half]) for of in columns]
+    rest: list[Look] = ["plain"] * (2 * half - n)
+    right = [_Column(of.title, of.kind, of.texts[half:] + [""] * len(rest), of.looks[half:] + rest) for of in columns]
+    return [*left, _Column("", "word", [""] * half, ["plain"] * half), *right]
+
+
+def _parts(columns: Sequence[_Column], room: int) -> list[list[_Column]]:
+    """Divide columns into tables that fit when their texts give way; each begins with the first column."""
+    first, *rest = columns
+    parts, used = [[first]], first.least
+    for column in rest:
+        used += GAP + column.least
+        if used > room and len(parts[-1]) > 1:
+            parts.append([first])
+            used = first.least + GAP + column.least
+        parts[-1].append(column)
+    return parts
+
+
+def _fitted(columns: Sequence[_Column], room: int) -> list[int]:
+    """Return widths with which columns fit, as far as they can give way."""
+    widths = [column.width for column in columns]
+    for kind, least in NARROWING:
+        flexible = [i for i, column in enumerate(columns) if column.kind == kind]
+        while flexible and _total(widths) > room:
+            widest = max(flexible, key=widths.__getitem__)
+            if widths[widest] <= max(least, columns[widest].least):
+                flexible.remove(widest)
             else:
-                rich_table.add_column(title, justify="left" if column.kind == "word" else "right", no_wrap=True)
-            # In cells of the terminal, not characters: a Chinese letter takes two.
-            widest = max(cell_len(column.title), *(cell_len(texts[i].plain) for texts in shown), 0)
-            needed += GAP + (min(widest, FREE_TEXT_WIDTH) if column.kind == "text" else widest)
-        for texts in shown:
-            rich_table.add_row(*texts)
-        return rich_table, needed
+                widths[widest] -= 1
+    return widths

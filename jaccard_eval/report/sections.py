@@ -11,7 +11,19 @@ from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, Severity
-from jaccard_eval.report.model import Column, KeyValues, Kind, Note, Section, Table, columns
+from jaccard_eval.report.model import (
+    Cell,
+    Column,
+    KeyValues,
+    Kind,
+    Look,
+    Marked,
+    Note,
+    Section,
+    Table,
+    columns,
+    delta_look,
+)
 from jaccard_eval.report.numbers import signed_text, value_text
 from jaccard_eval.text import did_you_mean, is_numeric, quoted_value
 
@@ -30,20 +42,26 @@ class SortableRow(Protocol):
 
 Row = TypeVar("Row", bound=SortableRow)
 
+SEVERITIES: Mapping[Severity, Look] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "plain"}
 SHOWN_PASSES = 5  # of one limit of one rule; with more classes than these, the ones nearest to the limit
 SHOWN_NAMES = 5  # names of a list that a text report repeats
 BY_ID = "id"
 
 
-def inputs_section(sides: Sequence[tuple[str, InputSummary]]) -> Section:
-    """Return what was read on each side, as (name of the side, summary)."""
-    heads = (*columns("text", "side", "format"), *columns("count", "images", "boxes", "classes"), Column("path"))
+def inputs_section(
+    sides: Sequence[tuple[str, InputSummary]], found: Correspondence | None = None, *, verbose: bool = False
+) -> Section:
+    """Return what was read on each side, as (name of the side, summary), and how the two sides correspond."""
+    counts = columns("count", "images", "boxes", "classes")
+    heads = (*columns("word", "side", "format"), *counts, Column("path", "path"))
     rows, notes = [], []
     for side, summary in sides:
         rows.append((side, summary.format, summary.images, summary.boxes, summary.classes, summary.path))
-        texts = [*summary.details, *([f"ignored: {ignored_text(summary.ignored)}"] if summary.ignored else [])]
+        texts = [*summary.details] if verbose else []
+        texts += [f"ignored: {ignored_text(summary.ignored)}"] if summary.ignored else []
         notes += [Note(f"{side}: {text}") for text in texts]
-    return Section("Inputs", (Table(heads, tuple(rows)), *notes))
+    matched = () if found is None else (correspondence_facts(found),)
+    return Section("Inputs", (Table(heads, tuple(rows)), *matched, *notes))
 
 
 def ignored_text(ignored: Mapping[str, int]) -> str:
@@ -51,7 +69,7 @@ def ignored_text(ignored: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {reason}" for reason, count in ignored.items())
 
 
-def correspondence_section(found: Correspondence) -> Section:
+def correspondence_facts(found: Correspondence) -> KeyValues:
     """Return how the two sides correspond."""
     images = [f"by {found.image_strategy}", f"{found.matched_images:,} on both sides"]
     images += _leftover(found.gt_only_images, found.n_gt_only_images, "ground truth")
@@ -62,7 +80,7 @@ def correspondence_section(found: Correspondence) -> Section:
         classes.append(f"predictions' {joined_names(renamed, len(renamed))}")
     classes += _leftover(found.gt_only_classes, len(found.gt_only_classes), "ground truth")
     classes += _leftover(found.pred_only_classes, len(found.pred_only_classes), "predictions")
-    return Section("Correspondence", (KeyValues((("images", "; ".join(images)), ("classes", "; ".join(classes)))),))
+    return KeyValues((("images", "; ".join(images)), ("classes", "; ".join(classes))))
 
 
 def _leftover(names: Sequence[str], count: int, side: str) -> list[str]:
@@ -109,6 +127,7 @@ def undefined_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:
 
 def findings_section(findings: Iterable[Finding], severity: Severity = Severity.WARNING) -> list[Section]:
     """Return the findings of a severity: lines by code, each followed by its table of evidence; none without any."""
+    look = SEVERITIES[severity]
     blocks: list[Table | KeyValues] = []
     pairs: list[tuple[str, str]] = []
     for finding in findings:
@@ -120,9 +139,9 @@ def findings_section(findings: Iterable[Finding], severity: Severity = Severity.
             numeric = [is_numeric(row[i] for row in rows) for i in range(len(header))]
             kinds: list[Kind] = ["count" if is_number else "text" for is_number in numeric]
             # The table stands below its own finding, and those that follow start anew.
-            blocks += [KeyValues(tuple(pairs)), Table(tuple(map(Column, header, kinds)), tuple(rows))]
+            blocks += [KeyValues(tuple(pairs), look), Table(tuple(map(Column, header, kinds)), tuple(rows))]
             pairs = []
-    blocks += [KeyValues(tuple(pairs))] if pairs else []
+    blocks += [KeyValues(tuple(pairs), look)] if pairs else []
     return [Section(f"{severity.capitalize()}s", tuple(blocks))] if blocks else []
 
 
@@ -131,26 +150,33 @@ def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
     if not gates:
         return []
     # Loaded where there are gates: most runs have none.
-    from jaccard_eval.report.checks import bare_limit, count_text, spread_texts, support_text
+    from jaccard_eval.report.checks import WORST, bare_limit, count_text, spread_texts, support_text
+    from jaccard_eval.report.headlines import LOOKS
 
     chosen, hidden = _nearest_passes(gates)
     compared = any(not math.isnan(verdict.baseline) for verdict in gates)
     titles = ("value", "limit", "margin", *(["delta"] if compared else []), "n")
-    heads = columns("text", "status", "rule") + columns("metric", *titles)
-    rows, notes = [], []
+    heads = (Column("status", "word"), Column("rule", "name"), *columns("metric", *titles))
+    rows: list[tuple[Cell, ...]] = []
+    notes = []
     for verdict in chosen:
         # The rule, and what it judged as far as that is not in its name.
         subject = verdict.rule if verdict.class_name is None else f"{verdict.rule}: {verdict.class_name}"
         if verdict.metric.partition("[")[0] not in verdict.rule:
             subject = f"{verdict.rule}: {verdict.metric}"
         numbers = [value_text(verdict.value, verdict.limit), bare_limit(verdict), signed_text(verdict.margin)]
-        numbers += [signed_text(verdict.delta)] if compared else []
-        rows.append((str(verdict.status), subject, *numbers, support_text(verdict)))
+        # A rule says which way is better.
+        look = delta_look(verdict.delta, higher_is_better=verdict.check.startswith(("min", "max-drop")))
+        delta = [Marked(signed_text(verdict.delta), look)] if compared else []
+        status = Marked(str(verdict.status), LOOKS[verdict.status])
+        rows.append((status, subject, *numbers, *delta, support_text(verdict)))
         # The limit in the table has no room for a significance; the name of the rule may have it.
         unnamed = verdict.significance if verdict.significance and verdict.significance not in verdict.rule else ""
         text = "; ".join(filter(None, [unnamed, *spread_texts(verdict), verdict.reason]))
         notes += [Note(f"{subject}: {text}")] if text else []
-    return [Section("Gates", (Note(count_text(gates)), Table(heads, tuple(rows)), *notes, *hidden))]
+    found = {verdict.status for verdict in gates}
+    worst: Look = next((LOOKS[status] for status in WORST if status in found), "good")
+    return [Section("Gates", (Note(count_text(gates), worst), Table(heads, tuple(rows)), *notes, *hidden))]
 
 
 def _nearest_passes(gates: Sequence[GateVerdict]) -> tuple[list[GateVerdict], list[Note]]:

@@ -83,7 +83,7 @@ def test_nothing_acts_on_a_terminal(
     assert run(command, *pair, "--per-class", "--color", color) == 0
     shown = capsys.readouterr()
     assert (COLOURS.search(shown.out) is not None) == (color == "always")
-    assert active_characters(COLOURS.sub("", shown.out) + shown.err) == set()
+    assert active_characters(COLOURS.sub("", shown.out + shown.err)) == set()
 
 
 def test_markup_of_the_terminal_library_stands_for_itself(

@@ -16,7 +16,7 @@ REPORT = Report("title", (Section("Gates", (Note("note"),)),), "coco|v=1", headl
 
 def test_the_headline_is_the_last_line() -> None:
     assert draw_page(REPORT, ReportOptions()).splitlines()[-1] == "FAILED  AP50 0.6915 < 0.80 (1 warning)"
-    assert render_report(REPORT).splitlines()[-1] == "**FAILED  AP50 0.6915 &lt; 0.80 (1 warning)**"
+    assert render_report(REPORT).splitlines()[-1] == "FAILED  AP50 0.6915 &lt; 0.80 (1 warning)"
 
 
 def test_quiet_leaves_the_headline_alone() -> None:

@@ -3,7 +3,8 @@ from result_builder import make_result
 
 from jaccard_eval.findings import Example, Finding, Severity, Where
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs.markdown import render
+from jaccard_eval.report.model import Report
+from jaccard_eval.report.outputs.markdown import render, render_report
 
 
 def class_cell(name: str) -> str:
@@ -13,7 +14,7 @@ def class_cell(name: str) -> str:
 
 
 def test_tables_align_numbers_right() -> None:
-    text = render(make_result(metrics={"AP": 0.5}), ReportOptions())
+    text = render(make_result(metrics={"AP": 0.5}), ReportOptions(verbose=True))
     assert (
         "| metric | value | IoU | area | max dets | gt |\n"
         "| --- | ---: | --- | --- | ---: | ---: |\n"
@@ -45,7 +46,14 @@ def test_warnings_are_part_of_the_report() -> None:
     assert "### Warnings\n\n- box-empty: gt.json: 3 boxes; first: gt.json: width 0\n" in text
 
 
-def test_the_signature_closes_the_report() -> None:
+def test_the_signature_and_the_headline_close_the_report() -> None:
     assert render(make_result(), ReportOptions()).endswith(
-        "\n\nSignature: jaccard-eval:0.1.0\\|protocol:coco\\|iou:0.5:0.95\n"
+        "\n\nSignature: jaccard-eval:0.1.0\\|protocol:coco\\|iou:0.5:0.95\n\nAP 0.5000  AP50 0.7500  AP_small n/a\n"
     )
+
+
+def test_a_long_signature_breaks_behind_its_parts() -> None:
+    parts = [f"part{i}={'x' * 40}" for i in range(20)]
+    lines = render_report(Report("title", (), "|".join(parts))).splitlines()[2:]
+    assert max(map(len, lines)) <= 200
+    assert "".join(lines) == "Signature: " + "\\|".join(parts)

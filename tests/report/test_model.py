@@ -11,6 +11,8 @@ from jaccard_eval.findings import Example, Finding, Severity, Where
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Column, KeyValues, Note, Report, Section, Table, build_report
 
+DETAILS = ReportOptions(verbose=True)
+
 
 def section(report: Report, title: str) -> Section:
     return next(one for one in report.sections if one.title == title)
@@ -35,7 +37,8 @@ def point(name: str | None, iou: float) -> OperatingPoint:
 
 
 def test_the_summary_says_which_setting_each_number_means() -> None:
-    report = build_report(make_result(metrics={"AP": 0.5, "AP75": 0.4, "AP_small": 0.3, "AR10": 0.2}), ReportOptions())
+    result = make_result(metrics={"AP": 0.5, "AP75": 0.4, "AP_small": 0.3, "AR10": 0.2})
+    report = build_report(result, DETAILS)
     assert [row[:1] + row[2:5] for row in table(report, "Summary").rows] == [
         ("AP", "0.50:0.95", "all", "100"),
         ("AP75", "0.75", "all", "100"),
@@ -45,7 +48,7 @@ def test_the_summary_says_which_setting_each_number_means() -> None:
 
 
 def test_a_protocol_without_cap_says_so() -> None:
-    report = build_report(make_result(protocol=VOC2012, metrics={"AP": 0.5}), ReportOptions())
+    report = build_report(make_result(protocol=VOC2012, metrics={"AP": 0.5}), DETAILS)
     assert table(report, "Summary").rows[0][2:5] == ("0.50", "all", "no cap")
 
 
@@ -55,12 +58,41 @@ def test_what_is_undefined_has_its_reason() -> None:
 
 
 def test_area_ranges_are_explained_and_open_above() -> None:
-    (text,) = [note for note in notes(build_report(make_result(), ReportOptions()), "Summary") if "areas" in note]
+    (text,) = [note for note in notes(build_report(make_result(), DETAILS), "Summary") if "areas" in note]
     assert text.endswith("small 0 to 1024, medium 1024 to 9216, large from 9216")
 
 
+def test_the_title_says_what_the_summary_is_taken_of() -> None:
+    titles = [build_report(make_result(protocol=protocol), ReportOptions()).title for protocol in (COCO, VOC2012)]
+    assert titles == [
+        "jaccard-eval 0.1.0, protocol coco (IoU 0.50:0.95, max dets 100)",
+        "jaccard-eval 0.1.0, protocol voc2012 (IoU 0.50, no cap)",
+    ]
+
+
+def test_details_are_shown_on_request_only() -> None:
+    result = make_result(metrics={"AP": 0.5, "AP_small": math.nan})
+    short, long = (build_report(result, options) for options in (ReportOptions(), DETAILS))
+    assert table(short, "Summary").rows == (("AP", 0.5, 10),)
+    assert [row[0] for row in table(long, "Summary").rows] == ["AP", "AP_small"]
+    # Why one is undefined is no detail.
+    assert "n/a: AP_small: no small ground truth" in notes(short, "Summary")
+    assert "ground truth: boxes are xywh in pixels" in notes(long, "Inputs")
+    assert "ground truth: boxes are xywh in pixels" not in notes(short, "Inputs")
+
+
+def test_columns_in_which_nothing_is_defined_are_details() -> None:
+    heads = (Column("class"), Column("AP", "metric"), Column("AP_small", "metric"), Column("none", "text"))
+    part = Section("Classes", (Table(heads, (("cat", 0.5, math.nan, "n/a"), ("dog", math.nan, math.nan, "n/a"))),))
+    (short,), (long,) = part.in_text(verbose=False), part.in_text()
+    assert isinstance(short, Table)
+    assert [column.title for column in short.columns] == ["class", "AP", "none"]
+    assert [row[0] for row in short.rows] == ["cat", "dog"]
+    assert long is part.blocks[0]
+
+
 def test_leftover_images_are_counted_and_the_first_named() -> None:
-    images = facts(build_report(make_result(), ReportOptions()), "Correspondence")["images"]
+    images = facts(build_report(make_result(), ReportOptions()), "Inputs")["images"]
     assert "2 only in the ground truth (a.jpg, b.jpg)" in images
     assert "7 only in the predictions (0.jpg, 1.jpg, 2.jpg, 3.jpg, 4.jpg, and 2 more)" in images
 
@@ -118,9 +150,9 @@ def test_evidence_follows_its_warning_as_a_table() -> None:
     without = Finding(Severity.WARNING, "box-empty", 1, (Example(Where("gt.json"), "width 0"),))
     report = build_report(make_result(findings=(with_table, without)), ReportOptions())
     assert section(report, "Warnings").blocks == (
-        KeyValues((("class-none", "p.json: differ"),)),
+        KeyValues((("class-none", "p.json: differ"),), "warn"),
         Table((Column("map"), Column("agreement", "count")), (("as given", ".012"),)),
-        KeyValues((("box-empty", "gt.json: width 0"),)),
+        KeyValues((("box-empty", "gt.json: width 0"),), "warn"),
     )
 
 
@@ -128,5 +160,5 @@ def test_warnings_are_part_of_the_report() -> None:
     examples = Example(Where("gt.json"), "width 0"), Example(Where("gt.json"), "height 0")
     report = build_report(make_result(findings=(Finding(Severity.WARNING, "box-empty", 5, examples),)), ReportOptions())
     lines = ("gt.json: width 0", "gt.json: height 0", "and 3 more")  # as many as on the standard error
-    assert section(report, "Warnings").blocks == (KeyValues(tuple(("box-empty", line) for line in lines)),)
+    assert section(report, "Warnings").blocks == (KeyValues(tuple(("box-empty", line) for line in lines), "warn"),)
     assert "Warnings" not in [one.title for one in build_report(make_result(), ReportOptions()).sections]

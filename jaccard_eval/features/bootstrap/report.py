@@ -7,19 +7,21 @@ from collections.abc import Iterable, Mapping
 
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.result import EvaluationResult, Resamples
-from jaccard_eval.report.model import Column, DataCell, Note, Section, Table, columns
+from jaccard_eval.report.model import DataCell, Section, Table, columns
 
 
-def intervals_section(result: EvaluationResult, drawn: Resamples, *, per_class: bool) -> Section:
-    """Return the section of the intervals, those of the classes too if asked for."""
-    heads = (Column("metric"), *columns("metric", "value", "low", "high"))
-    blocks = [Table(heads, tuple(_rows(result.metrics)))]
-    if per_class:
-        rows = [(row.name, *cells) for row in result.per_class for cells in _rows(row.values)]
-        blocks.append(Table((Column("class"), *heads), tuple(rows)))
+def intervals_section(result: EvaluationResult, drawn: Resamples) -> Section:
+    """Return the section of the intervals of the classes; those of all classes stand beside their metrics."""
+    heads = (*columns("name", "class", "metric"), *columns("metric", "value", "low", "high"))
+    rows = tuple((row.name, *cells) for row in result.per_class for cells in _rows(row.values))
+    return Section(f"Intervals ({100 * drawn.settings.confidence_level:g} %)", (Table(heads, rows),))
+
+
+def drawn_text(drawn: Resamples) -> str:
+    """Say what the bounds of a metric are."""
     settings = drawn.settings
     how = f"percentiles of {settings.n_resamples:,} resamples of {drawn.n_units:,} {drawn.unit}s, seed {settings.rng}"
-    return Section(f"Intervals ({100 * settings.confidence_level:g} %)", (*blocks, Note(how)))
+    return f"low, high: {100 * settings.confidence_level:g} % interval, {how}"
 
 
 def _rows(values: Mapping[str, MetricValue]) -> Iterable[tuple[str, float, float, float]]:

@@ -12,10 +12,10 @@ from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint, SliceRow
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import listed_rows
-from jaccard_eval.report.model import Cell, Column, DataCell, Note, Report, Rows, Section, Table, columns
+from jaccard_eval.report.headlines import gates_headline, metrics_headline
+from jaccard_eval.report.model import Cell, Column, DataCell, Headline, Note, Report, Rows, Section, Table, columns
 from jaccard_eval.report.numbers import thresholds_text
 from jaccard_eval.report.sections import (
-    correspondence_section,
     findings_section,
     gates_section,
     inputs_section,
@@ -32,12 +32,13 @@ SORT_COUNTS = {"gt": "gt", "pred": "pred"}
 def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
     """Return what a summary for people says about `result`."""
     sides = (("ground truth", result.gt), ("predictions", result.pred))
-    sections = [inputs_section(sides), correspondence_section(result.correspondence), _summary(result)]
+    inputs = inputs_section(sides, result.correspondence, verbose=options.verbose)
+    sections = [inputs, _summary(result, verbose=options.verbose)]
     # What most runs do not ask for is loaded when it is.
-    if result.bootstrap is not None:
+    if result.bootstrap is not None and options.per_class:
         from jaccard_eval.features.bootstrap.report import intervals_section
 
-        sections.append(intervals_section(result, result.bootstrap, per_class=options.per_class))
+        sections.append(intervals_section(result, result.bootstrap))
     sections += gates_section(result.gates)
     if options.lists_classes:
         sections += _per_class(result, options)
@@ -54,8 +55,25 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
 
         sections.append(images_section(result.worst_images))
     sections += findings_section(result.findings)
-    title = f"jaccard-eval {result.version}, protocol {result.protocol.name}"
-    return Report(title, tuple(sections), result.signature)
+    protocol = result.protocol
+    caps = f"max dets {protocol.max_dets[-1]}" if protocol.max_dets else "no cap"
+    rules = f"IoU {thresholds_text(protocol.iou_thresholds)}, {caps}"
+    title = f"jaccard-eval {result.version}, protocol {protocol.name} ({rules})"
+    return Report(title, tuple(sections), result.signature, headline=_headline(result))
+
+
+def _headline(result: EvaluationResult) -> Headline:
+    if result.gates:
+        return gates_headline(result.gates)
+    refs = {metric.ref for metric in result.metrics.values()}
+    # At a single threshold, AP is the number that AP50 is.
+    ious = result.protocol.iou_thresholds
+    shown = {
+        name: metric.value
+        for name, metric in result.metrics.items()
+        if len(ious) > 1 or metric.ref.iou is not None or replace(metric.ref, iou=ious[0]) not in refs
+    }
+    return metrics_headline(shown, result.findings)
 
 
 def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
@@ -118,24 +136,37 @@ def sorted_classes(result: EvaluationResult, sort: str | None) -> tuple[ClassRow
     return sorted_rows(classes, sort, SORT_COUNTS, class_metrics(classes))
 
 
-def _summary(result: EvaluationResult) -> Section:
-    protocol = result.protocol
-    heads = (Column("metric"), Column("value", "metric"), *columns("text", "IoU", "area"))
+def _summary(result: EvaluationResult, *, verbose: bool) -> Section:
+    """Return the metrics; details are what their names stand for, and those that are undefined."""
+    protocol, drawn = result.protocol, result.bootstrap
+    heads = (Column("metric", "name"), *columns("metric", "value", *(("low", "high") if drawn else ())))
+    heads += (*columns("word", "IoU", "area"), Column("max dets", "count")) if verbose else ()
     rows: list[tuple[Cell, ...]] = []
     for name, metric in result.metrics.items():
+        bounds = (metric.interval or (math.nan, math.nan)) if drawn else ()
         ref = metric.ref
-        iou = thresholds_text(protocol.iou_thresholds if ref.iou is None else (ref.iou,))
-        caps = (ref.max_dets,) if ref.max_dets is not None else protocol.max_dets[-1:]
-        area, cap = ref.area or protocol.areas[0].name, str(caps[0]) if caps else "no cap"
-        rows.append((name, metric.value, iou, area, cap, metric.n))
+        settings: tuple[str, ...] = ()
+        if verbose:
+            iou = thresholds_text(protocol.iou_thresholds if ref.iou is None else (ref.iou,))
+            caps = (ref.max_dets,) if ref.max_dets is not None else protocol.max_dets[-1:]
+            settings = (iou, ref.area or protocol.areas[0].name, str(caps[0]) if caps else "no cap")
+        if verbose or not math.isnan(metric.value):
+            rows.append((name, metric.value, *bounds, *settings, metric.n))
     notes = undefined_notes(result.metrics.items())
     # The first range holds all sizes and says nothing.
     ranges = [
         f"{area.name} {f'{area.low:g} to {area.high:g}' if area.high < LARGEST_AREA else f'from {area.low:g}'}"
         for area in protocol.areas[1:]
     ]
-    notes += [Note(f"areas in square pixels, both ends included: {', '.join(ranges)}")] if ranges else []
-    return Section("Summary", (Table((*heads, *columns("count", "max dets", "gt")), tuple(rows)), *notes))
+    if ranges and verbose:
+        notes.append(Note(f"areas in square pixels, both ends included: {', '.join(ranges)}"))
+    if drawn is not None:
+        from jaccard_eval.features.bootstrap.report import drawn_text
+
+        notes.append(Note(drawn_text(drawn)))
+    # Without a single number, what there would be is told by the notes alone.
+    tables = [Table((*heads, Column("gt", "count")), tuple(rows), foldable=True)] if rows else []
+    return Section("Summary", (*tables, *notes))
 
 
 def _per_class(result: EvaluationResult, options: ReportOptions) -> list[Section]:

@@ -7,6 +7,7 @@ import math
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.verdict import GateResult
 from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.headlines import gates_headline
 from jaccard_eval.report.model import DataCell, KeyValues, Report, Section
 from jaccard_eval.report.sections import findings_section, gates_section
 
@@ -22,7 +23,8 @@ def build_report(result: GateResult, options: ReportOptions) -> Report:
     inputs = (("result", result.path), *([("baseline", result.baseline)] if result.baseline else []))
     sections = [Section("Inputs", (KeyValues(inputs),)), *gates_section(result.gates)]
     sections += findings_section(result.findings)
-    return Report(f"jaccard-eval {result.version}, gates", tuple(sections), result.signature)
+    title = f"jaccard-eval {result.version}, gates"
+    return Report(title, tuple(sections), result.signature, headline=gates_headline(result.gates))
 
 
 def build_data(result: GateResult, options: ReportOptions) -> DataTable:

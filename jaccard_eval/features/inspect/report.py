@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from jaccard_eval.data.document import DataTable
@@ -10,9 +11,21 @@ from jaccard_eval.features.inspect.result import ClassCount, Description, Inspec
 from jaccard_eval.findings import Severity
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import Listed, list_classes
-from jaccard_eval.report.model import Column, DataCell, Note, Report, Rows, Section, Table, columns
+from jaccard_eval.report.model import (
+    Column,
+    DataCell,
+    Headline,
+    Look,
+    Note,
+    Report,
+    Rows,
+    Section,
+    Span,
+    Table,
+    columns,
+)
 from jaccard_eval.report.numbers import UNDEFINED
-from jaccard_eval.report.sections import correspondence_section, findings_section, inputs_section, joined_names
+from jaccard_eval.report.sections import findings_section, inputs_section, joined_names
 from jaccard_eval.text import pluralise
 
 SIDES = {"gt": "ground truth", "pred": "predictions"}
@@ -27,13 +40,30 @@ ClassRow = tuple[ClassCount | None, ...]  # one per side; None where a side lack
 def build_report(result: Inspection, options: ReportOptions) -> Report:
     """Return the summary for people."""
     sides = result.sides
-    sections = [inputs_section([(SIDES[side.role], side.summary) for side in sides])]
+    found = None if result.pairing is None else result.pairing.correspondence
+    sections = [inputs_section([(SIDES[side.role], side.summary) for side in sides], found, verbose=True)]
     sections += [_images(sides), _boxes(sides), _spreads(sides), *_classes(result, options)]
     if result.pairing is not None:
-        sections += [correspondence_section(result.pairing.correspondence), _agreement(result.pairing)]
+        sections.append(_agreement(result.pairing))
     for severity in Severity:
         sections += findings_section(result.findings, severity)
-    return Report(f"jaccard-eval {result.version}, inspection", tuple(sections))
+    return Report(f"jaccard-eval {result.version}, inspection", tuple(sections), headline=_headline(result))
+
+
+def _headline(result: Inspection) -> Headline:
+    """Return how much there is, or how far the two sides agree; and how much is odd."""
+    side = result.sides[0].summary
+    nouns = (("image", side.images), ("box", side.boxes), ("class", side.classes))
+    spans = [Span(", ".join(pluralise(n, noun, f"{noun}es" if noun != "image" else "") for noun, n in nouns))]
+    if result.pairing is not None:
+        located = _share(result.pairing.located, result.pairing.objects)
+        spans = [Span(f"a prediction overlaps {located} of {pluralise(result.pairing.objects, 'object')}")]
+    counts: Counter[Severity] = Counter(
+        finding.severity for finding in result.findings if finding.severity is not Severity.NOTE
+    )
+    found = ", ".join(pluralise(counts[severity], str(severity)) for severity in Severity if counts[severity])
+    look: Look = "bad" if counts[Severity.ERROR] else "warn" if found else "good"
+    return Headline((*spans, Span("  "), Span(f"({found or 'no warnings'})", look)))
 
 
 def build_data(result: Inspection, options: ReportOptions) -> DataTable:

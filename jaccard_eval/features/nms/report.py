@@ -5,7 +5,8 @@ from __future__ import annotations
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.features.nms.result import ClassCounts, SuppressionResult
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Column, KeyValues, Report, Section, Table, columns
+from jaccard_eval.report.headlines import warned_spans
+from jaccard_eval.report.model import Column, Headline, KeyValues, Report, Section, Span, Table, columns
 from jaccard_eval.report.sections import findings_section
 
 OVERLAPS = {"iou": "IoU", "ioa": "intersection over the smaller area"}
@@ -34,7 +35,12 @@ def build_report(result: SuppressionResult, options: ReportOptions) -> Report:
         Section("Boxes", (Table(heads, tuple(map(_row, (*result.classes, result.total)))),)),
         *findings_section(result.findings),
     )
-    return Report(f"jaccard-eval {result.version}, NMS", sections)
+    _, before, below, suppressed, after = _row(result.total)
+    parts = [f"{suppressed:,} suppressed", *([f"{below:,} below the score"] if below else [])]
+    headline = Headline(
+        (Span(f"kept {after:,} of {before:,} boxes: {', '.join(parts)}"), *warned_spans(result.findings))
+    )
+    return Report(f"jaccard-eval {result.version}, NMS", sections, headline=headline)
 
 
 def build_data(result: SuppressionResult, options: ReportOptions) -> DataTable:

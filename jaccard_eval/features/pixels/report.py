@@ -7,6 +7,7 @@ from jaccard_eval.data.metricref import MAP_CLASS_METRICS
 from jaccard_eval.features.pixels.result import PixelClassRow, PixelsResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import listed_rows
+from jaccard_eval.report.headlines import gates_headline, metrics_headline
 from jaccard_eval.report.model import Column, DataCell, KeyValues, Note, Report, Section, Table, columns
 from jaccard_eval.report.sections import findings_section, gates_section, ignored_text, sorted_rows, undefined_notes
 
@@ -21,11 +22,13 @@ def build_report(result: PixelsResult, options: ReportOptions) -> Report:
     heads = (Column("metric"), Column("value", "metric"), Column("pixels", "count"))
     rows = tuple((name, metric.value, metric.n) for name, metric in result.metrics.items())
     summary = Section("Summary", (Table(heads, rows), *undefined_notes(result.metrics.items())))
-    sections = [_inputs(result), _rules(result), summary, *gates_section(result.gates)]
+    sections = [_inputs(result), _rules(result, verbose=options.verbose), summary, *gates_section(result.gates)]
     if options.lists_classes or len(result.per_class) <= FEW_CLASSES:
         sections += _classes(result, options)
     sections += findings_section(result.findings)
-    return Report(f"jaccard-eval {result.version}, label maps", tuple(sections), result.signature)
+    values = {name: metric.value for name, metric in result.metrics.items()}
+    headline = gates_headline(result.gates) if result.gates else metrics_headline(values, result.findings)
+    return Report(f"jaccard-eval {result.version}, label maps", tuple(sections), result.signature, headline=headline)
 
 
 def build_data(result: PixelsResult, options: ReportOptions) -> DataTable:
@@ -46,7 +49,8 @@ def build_data(result: PixelsResult, options: ReportOptions) -> DataTable:
 
 
 def _inputs(result: PixelsResult) -> Section:
-    heads = (*columns("text", "side", "format"), *columns("count", "images", "pixels", "classes"), Column("path"))
+    counts = columns("count", "images", "pixels", "classes")
+    heads = (*columns("word", "side", "format"), *counts, Column("path", "path"))
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     rows = tuple((name, side.format, side.images, side.pixels, side.classes, side.path) for name, side in sides)
     notes = [Note(f"images paired by {result.image_strategy}")]
@@ -54,20 +58,20 @@ def _inputs(result: PixelsResult) -> Section:
     return Section("Inputs", (Table(heads, rows), *notes))
 
 
-def _rules(result: PixelsResult) -> Section:
+def _rules(result: PixelsResult, *, verbose: bool) -> Section:
     # Stated in every report: tools differ in these rules, and scores that go by different ones cannot be compared.
     rules = result.protocol
     named = "all values found" if rules.classes is None else f"{len(rules.classes):,} (named)"
     ignored = ", ".join(map(str, rules.ignore)) or "none"
     reduced = {None: "no", "gt": "ground truth only", "both": "both sides"}[rules.reduce_zero]
-    pairs = (
-        ("classes", named),
-        ("ignored values", ignored),
-        ("values count from 1", reduced),
+    pairs = [("classes", named)]
+    pairs += [("ignored values", ignored)] if rules.ignore or verbose else []
+    pairs += [("values count from 1", reduced)] if rules.reduce_zero or verbose else []
+    pairs += [
         ("background", rules.background_rule),
         ("means", "over the classes present: on either side for IoU, in the ground truth for accuracy"),
-    )
-    return Section("Rules", (KeyValues(pairs),))
+    ]
+    return Section("Rules", (KeyValues(tuple(pairs)),))
 
 
 def _classes(result: PixelsResult, options: ReportOptions) -> list[Section]:

@@ -8,7 +8,8 @@ from itertools import groupby
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.features.scale.result import Box, OverlapResult
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Column, Drawing, Report, Section, Table, columns
+from jaccard_eval.report.headlines import warned_spans
+from jaccard_eval.report.model import Column, Drawing, Headline, Report, Section, Span, Table, columns
 from jaccard_eval.report.numbers import UNDEFINED, metric_text
 from jaccard_eval.report.sections import findings_section
 
@@ -87,7 +88,8 @@ def build_report(result: OverlapResult, options: ReportOptions) -> Report:
         Section("Picture", (draw_boxes(result),)),
         *findings_section(result.findings),
     )
-    return Report(title, sections)
+    headline = Headline((Span(f"IoU {metric_text(result.iou)}"), *warned_spans(result.findings)))
+    return Report(title, sections, headline=headline)
 
 
 def build_data(result: OverlapResult, options: ReportOptions) -> DataTable:

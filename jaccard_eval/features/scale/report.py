@@ -9,23 +9,26 @@ from jaccard_eval.data.document import DataTable
 from jaccard_eval.features.scale.result import ALL, LossRow, PlacementRow, SensitivityResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import list_classes
+from jaccard_eval.report.headlines import warned_spans
 from jaccard_eval.report.model import (
     Axis,
     Cell,
     Chart,
     Column,
     DataCell,
+    Headline,
     KeyValues,
     Note,
     Report,
     Rows,
     Section,
     Series,
+    Span,
     Table,
     columns,
 )
 from jaccard_eval.report.numbers import metric_text, threshold_text
-from jaccard_eval.report.sections import correspondence_section, findings_section, inputs_section
+from jaccard_eval.report.sections import findings_section, inputs_section
 
 SIZE = "size px"
 PARTS = {  # of 1: field of a row, and what a chart calls it
@@ -48,8 +51,7 @@ def build_report(result: SensitivityResult, options: ReportOptions) -> Report:
     """Return what a summary for people says; `options.per_class` adds the table of classes."""
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     sections = [
-        inputs_section(sides),
-        correspondence_section(result.correspondence),
+        inputs_section(sides, result.correspondence, verbose=options.verbose),
         _losses(result.losses),
         _tolerant(result.losses),
         _ceiling(result),
@@ -57,7 +59,10 @@ def build_report(result: SensitivityResult, options: ReportOptions) -> Report:
         *findings_section(result.findings),
     ]
     title = f"jaccard-eval {result.version}, sensitivity to scale, protocol {result.protocol.name}"
-    return Report(title, tuple(sections), result.signature)
+    overall = result.losses[0]
+    text = Span(f"AP {metric_text(overall.ap)}: {loss_text(overall)}")
+    headline = Headline((text, *warned_spans(result.findings)))
+    return Report(title, tuple(sections), result.signature, headline=headline)
 
 
 def build_data(result: SensitivityResult, options: ReportOptions) -> DataTable:

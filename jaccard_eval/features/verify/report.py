@@ -5,7 +5,7 @@ from __future__ import annotations
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.features.verify.result import Difference, Verification
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import KeyValues, Note, Report, Section, Table, columns
+from jaccard_eval.report.model import Headline, KeyValues, Note, Report, Section, Span, Table, columns
 from jaccard_eval.report.numbers import UNDEFINED
 
 SHOWN_DIFFERENCES = 20  # the JSON and CSV documents have all
@@ -15,19 +15,21 @@ def build_report(result: Verification, options: ReportOptions) -> Report:
     """Return what a summary for people says; `options` change nothing."""
     # One verdict for three cases: equal but for the version is equal, and still worth a word.
     differing = result.differences
-    verdict = f"not the same: {len(differing):,} of {result.compared:,} values differ"
+    verdict = Span(f"not the same: {len(differing):,} of {result.compared:,} values differ", "bad")
     if not differing:
-        verdict = f"the same: all {result.compared:,} values are equal"
+        verdict = Span(f"the same: all {result.compared:,} values are equal", "good")
     elif result.equal:
-        verdict = f"the same except for the version: all other {result.compared - 1:,} values are equal"
+        text = f"the same except for the version: all other {result.compared - 1:,} values are equal"
+        verdict = Span(text, "good")
     inputs = (("result", result.path), ("ground truth", result.gt), ("predictions", result.pred))
-    sections = [Section("Verification", (KeyValues((*inputs, ("verdict", verdict))),))]
+    sections = [Section("Verification", (KeyValues(inputs),))]
     if differing:
         table = Table(columns("text", "value", "saved", "again"), tuple(map(_row, differing[:SHOWN_DIFFERENCES])))
         hidden = len(differing) - SHOWN_DIFFERENCES
         notes = (Note(f"and {hidden:,} more"),) if hidden > 0 else ()
         sections.append(Section("Differences", (table, *notes)))
-    return Report(f"jaccard-eval {result.version}, verification", tuple(sections), result.signature)
+    title = f"jaccard-eval {result.version}, verification"
+    return Report(title, tuple(sections), result.signature, headline=Headline((verdict,)))
 
 
 def build_data(result: Verification, options: ReportOptions) -> DataTable:

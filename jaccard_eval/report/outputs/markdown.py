@@ -6,9 +6,10 @@ import html
 import re
 
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
-from jaccard_eval.report.model import Drawing, Note, Report, Table, TextBlock, build_report, cell_text
-from jaccard_eval.text import printable
+from jaccard_eval.report.model import TEXT_KINDS, Drawing, Note, Report, Table, TextBlock, build_report, cell_text
+from jaccard_eval.text import broken, printable
 
+SIGNATURE_LINE = 150  # characters, with which escapes leave a line below 200
 _SPECIAL = re.compile(r"([\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_]))")  # an underscore within a word is none
 _LINKED = re.compile(r"\b(?:https?|ftp)(?=://)|\bwww(?=\.)|@(?=\w)", re.IGNORECASE)  # what GitHub links by itself
 _PARTED = "<!-- -->"  # an empty comment shows nothing, and parts what would be linked
@@ -16,25 +17,27 @@ _PARTED = "<!-- -->"  # an empty comment shows nothing, and parts what would be 
 
 def render(result: Reportable, options: ReportOptions) -> str:
     """Return the report with a heading per section, the signature and the headline last."""
-    return render_report(build_report(result, options))
+    return render_report(build_report(result, options), verbose=options.verbose)
 
 
-def render_report(report: Report) -> str:
+def render_report(report: Report, *, verbose: bool = False) -> str:
     """Return what `render` does of a report that is put together already."""
     parts = [f"<!-- {report.marker} -->"] if report.marker else []
     parts.append(f"## {_escape(report.title)}")
     for section in report.sections:
         parts.append(f"### {_escape(section.title)}")
-        parts += map(_block, section.in_text())
-    parts += [f"Signature: {_escape(report.signature)}"] if report.signature else []
-    parts += [f"**{_escape(report.headline.text)}**"] if report.headline else []
+        parts += map(_block, section.in_text(verbose=verbose))
+    if report.signature:
+        lines = broken(report.signature, SIGNATURE_LINE, "|")
+        parts.append("\n".join(map(_escape, [f"Signature: {lines[0]}", *lines[1:]])))
+    parts += [_escape(report.headline.text)] if report.headline else []
     return "\n\n".join(parts) + "\n"
 
 
 def _block(block: TextBlock) -> str:
     if isinstance(block, Table):
         lines = [[_escape(column.title) for column in block.columns]]
-        lines.append(["---" if column.kind in ("text", "word") else "---:" for column in block.columns])
+        lines.append(["---" if column.kind in TEXT_KINDS else "---:" for column in block.columns])
         for row in block.rows:
             texts = (cell_text(cell, column.kind) for cell, column in zip(row, block.columns, strict=True))
             lines.append(list(map(_escape, texts)))

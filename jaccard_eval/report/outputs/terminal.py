@@ -1,15 +1,14 @@
-"""The text report, for terminals, pipes and logs; what lays it out is loaded when there is a page to draw."""
+"""The text report, for terminals, pipes, logs and files."""
 
 from __future__ import annotations
 
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.model import build_report
+from jaccard_eval.report.page import draw_page
 
 
 def render(result: Reportable, options: ReportOptions) -> str:
-    """Return the report; every line fits `options.width` when its numbers do."""
-    from jaccard_eval.report.page import draw_page  # rich takes longer to load than most results to compute
-
+    """Return the report; see `draw_page`."""
     return draw_page(build_report(result, options), options)
 
 

@@ -137,8 +137,8 @@ def test_text_fits_into_80_columns_whatever_the_classes(n: int) -> None:
     truth = [gt(f"x {20 * i} 0 10 10") for i in range(n)]
     truth = [replace(box, name=name) for box, name in zip(truth, names, strict=True)]
     found = [replace(box, name=names[i // 2], score=1 / (i + 3)) for i, box in enumerate(truth)]
-    text = render_text(evaluate(truth, found, errors=True), ReportOptions(per_class=True))
-    assert max(map(len, text.splitlines()[:-1])) <= 80
+    text = render_text(evaluate(truth, found, errors=True), ReportOptions(per_class=True, width=80))
+    assert max(map(len, text.splitlines())) <= 80
     assert all(f"traffic light no. {i}" in text for i in range(n))
 
 

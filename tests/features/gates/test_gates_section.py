@@ -137,7 +137,7 @@ def test_a_judged_file_is_a_report_and_a_table_of_its_own() -> None:
     )
     text = terminal.render(result, ReportOptions())
     assert "baseline  b.json" in text
-    assert text.endswith("signature  coco|v=1\n")
+    assert text.endswith("\nsignature  coco|v=1\npassed 1 gate  (1 skipped)\n")
     first, second = csv.DictReader(io.StringIO(csv_.render(result, ReportOptions())))
     assert (first["rule"], first["status"], first["value"], first["n"]) == ("floor", "pass", "0.75", "30")
     assert (second["value"], second["reason"]) == ("", "support 2 is below min-support 30")
