@@ -17,6 +17,9 @@ ROOT = Path(__file__).parents[2]
 
 # Folders, modules and pages whose strings and prose are clean. The list grows until it is the whole project.
 ROOMS = (
+    "README.md",
+    "docs/exactness.md",
+    "docs/newcomer.md",
     "jaccard_eval/api",
     "jaccard_eval/atomic.py",
     "jaccard_eval/data",
@@ -26,6 +29,7 @@ ROOMS = (
     "jaccard_eval/features/audit",
     "jaccard_eval/findings.py",
     "jaccard_eval/formats",
+    "jaccard_eval/frames.py",
     "jaccard_eval/matching",
     "jaccard_eval/metrics",
     "jaccard_eval/options.py",
@@ -37,12 +41,9 @@ ROOMS = (
 COMMENTED = (
     "jaccard_eval/atomic.py",
     "jaccard_eval/engine",
-    "README.md",
-    "docs/exactness.md",
-    "docs/newcomer.md",
     "jaccard_eval/errors.py",
-    "jaccard_eval/frames.py",
     "jaccard_eval/findings.py",
+    "jaccard_eval/frames.py",
     "jaccard_eval/matching",
     "jaccard_eval/metrics",
     "jaccard_eval/options.py",

@@ -151,7 +151,7 @@ def test_predictions_without_a_class_are_of_the_only_one(read: Load, predictions
     result = evaluate(read(RSNA_GT, "gt"), read(predictions))
     assert result["AP50"] == pytest.approx(1)
     (note,) = (finding for finding in result.findings if finding.code == "class-only")
-    assert "predictions have no class: all 2 are taken for '1', the only class of the ground truth" in note.message
+    assert "predictions have no class: all 2 are read as '1', the only class of the ground truth" in note.message
     assert result.correspondence.class_strategy == "only-class"
 
 
