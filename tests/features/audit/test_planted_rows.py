@@ -125,7 +125,7 @@ EVERYWHERE = {
         r"every row occurs twice, .* AP {now} as given, {true} without", True, "--drop-duplicates"),
     "some predictions appended again": Planted(
         _append_some_predictions, "pred-duplicate", WARNING,
-        r"10 of [\d,]+ rows are duplicate predictions, .* AP {now} as given, {true} without", True,
+        r"10 of [\d,]+ rows are duplicate predictions: .* AP {now} as given, {true} without", True,
         "--drop-duplicates"),
     "ground truth appended twice": Planted(
         _append_ground_truth, "gt-duplicate", WARNING,
