@@ -2,11 +2,10 @@
 
 A format module has ``looks_like(peek) -> Likeness | None``, ``read(path, draft, options)`` and one frozen value
 ``FORMAT``; one that can be written has ``write(dataset, path, findings)`` as well, and ``write_as_read`` where a data
-set of its own is written another way. Where the suffixes of ``FORMAT`` do
-not tell which files of a folder are read, ``reads_name(name)`` does; where an input leads to files outside of it,
-``leads_to(path, split)`` returns them. No format knows of another: the one that is surest of an input reads it. Modules
-that start with an underscore are shared parts, not formats. Third parties add formats through the entry-point group
-``jaccard_eval.formats``.
+set of its own format is written another way. Where the suffixes of ``FORMAT`` do not tell which files of a folder are
+read, ``reads_name(name)`` does; where an input leads to files outside of it, ``leads_to(path, split)`` returns them. No
+format knows of another: the one that is surest of an input reads it. Modules that start with an underscore are shared
+parts, not formats. Third parties add formats through the entry-point group ``jaccard_eval.formats``.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ DESCRIPTION = "data.yaml"
 _REMARK = (
     "# Paths start from the folder of this file. Labels are looked for next to the images, in labels/ for images/.\n"
 )
-# Whose indices are those of the lines: others may count from 1 or leave gaps, as the ids of COCO do.
+# Formats whose class keys are indices; those of others may count from 1 or leave gaps, as COCO's ids do.
 _INDEXED = ("yolo", "arrays")
 
 
