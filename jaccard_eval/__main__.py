@@ -47,7 +47,7 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (AttributeError, OSError, ValueError):  # no stream, or nobody behind it: said before, if it matters
+        except (AttributeError, OSError, ValueError):  # no stream, or nobody behind it: reported before, if it matters
             continue
     os._exit(status)
 

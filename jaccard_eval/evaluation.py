@@ -61,7 +61,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Readings:
-    """What could be read of two inputs; `errors` says why a side is None, or that the two are swapped."""
+    """What could be read of two inputs; `errors` explains why a side is None, or that the two are swapped."""
 
     gt: Dataset | None
     pred: Dataset | None
@@ -79,7 +79,7 @@ def load(
         A file or folder in any known format; data that is loaded already is passed through.
     role : {"gt", "pred"}
     format_name : str, optional
-        Name of the format; found by looking when left out.
+        Name of the format; detected if None.
     options : ReadOptions, optional
         Encoding, units, class names, images.
 
@@ -130,7 +130,7 @@ def read_both(gt: Input, pred: Input) -> Readings:
 def _with_names_above(side: Dataset, other: Dataset, options: ReadOptions | None) -> Dataset:
     """Name the classes of a side that only numbers them from the one names file that lies above it, with a note.
 
-    Where all numbers are ids of the other side they correspond to these, whatever a file elsewhere says of them.
+    Where all numbers are ids of the other side they correspond to these, whatever a file elsewhere calls them.
     """
     keys, names = side.labels.keys, other.labels.names
     is_bare = bool(keys) and not side.labels.named and all(isinstance(key, int) for key in keys)
@@ -159,7 +159,7 @@ def _with_names_above(side: Dataset, other: Dataset, options: ReadOptions | None
 def read_alone(given: Input, role: str | None = None) -> Dataset:
     """Read one input by itself, as what it is: predictions where it has scores, else ground truth.
 
-    A `role` says what to read it as.
+    A `role` decides what to read it as.
     """
     if isinstance(given.source, BoxTable) and role is None:
         role = "gt" if given.source.score is None else "pred"
@@ -172,7 +172,7 @@ def read_alone(given: Input, role: str | None = None) -> Dataset:
     predictions, pred_errors = given.attempt("pred")
     if predictions is not None or truth is not None:
         return in_own_pixels(predictions or truth)  # type: ignore[arg-type]
-    # A list has no layout of ground truth: what is wrong with it as predictions says more.
+    # A list has no layout of ground truth: what is wrong with it as predictions explains more.
     is_list = any(error.code in ("layout", "json-lines") for error in errors)
     raise DataError(pred_errors if is_list else errors)
 
@@ -187,7 +187,7 @@ def _wrap(boxes: BoxTable, role: str) -> Dataset:
         images=_counted_images(int(boxes.image.max(initial=-1)) + 1),
         labels=LabelMap(tuple(labels), tuple(map(str, labels)), named=False),
         boxes=boxes,
-        reading=Reading("xyxy", "px", named=("box", "units")),  # what from_arrays takes boxes for unless it is told
+        reading=Reading("xyxy", "px", named=("box", "units")),  # how from_arrays reads boxes by default
     )
 
 
@@ -198,7 +198,7 @@ def _counted_images(n: int) -> ImageTable:
 def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
     """Read both sides and bring them to common images, classes and units; `api.evaluate` explains the options.
 
-    A DataError says that an input cannot be used, or that the two do not belong together.
+    A DataError means that an input cannot be used, or that the two do not belong together.
     """
     read = read_both(
         Input(gt, options.gt_format, options.gt_options), Input(pred, options.pred_format, options.pred_options)
@@ -291,7 +291,7 @@ def _may_stop(gt: Source, pred: Source) -> bool:
 
 
 def _raise_errors(findings: Sequence[Finding]) -> None:
-    """Raise the errors among findings, with all warnings but those that say the same."""
+    """Raise the errors among findings, with all warnings but those that mean the same."""
     errors = {finding.code for finding in findings if finding.severity is Severity.ERROR}
     if errors:
         raise DataError(
@@ -301,7 +301,7 @@ def _raise_errors(findings: Sequence[Finding]) -> None:
 
 @staged("aligning")
 def align_datasets(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
-    """Align, with the map of classes that the boxes speak for where it is asked for.
+    """Align, with the map of classes that the boxes support where it is asked for.
 
     Where it fails, the DataError has the evidence that the boxes hold.
     """
@@ -344,7 +344,7 @@ def in_every(gt: Dataset, preds: Sequence[Source], options: SideOptions) -> Data
 
 
 def _above(pred: Dataset, score_min: float) -> Dataset:
-    """Leave out predictions below a score, counted."""
+    """Remove predictions below a score, counted."""
     if pred.boxes.score is None:
         return pred
     kept = pred.boxes.score >= score_min
@@ -354,7 +354,7 @@ def _above(pred: Dataset, score_min: float) -> Dataset:
 
 
 def _without_rivals(pred: Dataset, iou: float) -> Dataset:
-    """Leave out predictions that a better one of their image and class overlaps by more than `iou`, counted."""
+    """Remove predictions that a better one of their image and class overlaps by more than `iou`, counted."""
     from jaccard_eval.features.nms.compute import Suppression, suppress
 
     boxes = suppress(pred.boxes, Suppression(iou=iou))
@@ -397,7 +397,7 @@ def evaluate_inputs(
 ) -> EvaluationResult:
     """Evaluate two inputs with all that was asked for, which the result records; `version` is that of the tool.
 
-    A DataError says that an input cannot be used, or the two do not belong together, or that the protocol needs sizes
+    A DataError means that an input cannot be used, or the two do not belong together, or that the protocol needs sizes
     that are unknown.
     """
     sides = load_and_align(gt, pred, options)

@@ -155,7 +155,7 @@ def gate_saved(path: Path, gating: Gating, *, baseline: str | None, version: str
 
 
 def read_answers(path: Path) -> SavedAnswers:
-    """Return what a saved result answers; a DataError when it is no such result, or lacks what gates need."""
+    """Return what a saved result answers; a DataError when it is not such a result, or lacks what gates need."""
     document, findings = read_result(path, KINDS)
     try:
         if document["kind"] == EvaluationResult.kind:
@@ -177,7 +177,7 @@ def read_metrics(path: Path) -> dict[str, float]:
         for name, value in table.items():
             if isinstance(value, dict):
                 yield from numbers(value, f"{prefix}{name}.")
-            # Texts and lists may stand beside the numbers; true and false are ints to Python, and no numbers here.
+            # Texts and lists may come with the numbers; true and false are ints to Python, but not numbers here.
             elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
                 yield f"{prefix}{name}", math.nan if value is None else float(value)
 
@@ -211,10 +211,10 @@ def _opened(source: Source, gates: Gates) -> Opened:
 
 
 def _run_of(path: Path, signature: str, gates: Gates) -> EvaluationResult | None:
-    """Return the saved run beside a document, None where there is none and no rule has to have it."""
+    """Return the saved run next to a document, None where there is none and no rule has to have it."""
     beside = run_beside(path)
     run = load_run(beside) if is_saved_run(beside) else None
-    # Of one run, the two may differ in what was measured beside its metrics.
+    # Of one run, the two may differ in what was measured besides its metrics.
     if run is not None and without_fields(run.signature, BESIDE_METRICS) == without_fields(signature, BESIDE_METRICS):
         return run
     asking = [rule.id for rule in gates.rules if rule.significance]

@@ -82,7 +82,7 @@ _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 def listening(listener: Listener) -> Iterator[None]:
     """Call `listener` with each stage of the work inside: as it begins, at most ten times a second, and as it ends.
 
-    Calls may come from other threads, but for one stage never two at a time. An exception of the listener ends the work
+    Calls may come from other threads, but never two at a time for one stage. An exception of the listener ends the work
     and leaves the verb that does it, so that a program can cancel a run.
 
     Parameters
@@ -101,7 +101,7 @@ def tracked(items: Iterable[Item], name: str, total: int | None = None) -> Itera
     """Yield `items` as a stage that advances by one with each; without a `total`, there are as many as they have."""
     if total is None and isinstance(items, Sized):
         total = len(items)
-    # Hot loops pay for nothing, and nothing to do is no stage.
+    # Hot loops pay for nothing, and nothing to do makes no stage.
     if _LISTENER.get() is None or total == 0:
         return iter(items)
     return _advancing(items, Stage(name, total))

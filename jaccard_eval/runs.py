@@ -1,4 +1,4 @@
-"""Saved results and runs: JSON documents and the archives beside them, how they are recognised and read."""
+"""Saved results and runs: JSON documents and the archives next to them, how they are recognised and read."""
 
 from __future__ import annotations
 
@@ -117,11 +117,11 @@ def run_beside(path: Path) -> Path:
 
 
 def saved_run_of(source: object) -> Path | None:
-    """Return the saved run that a source stands for: itself, or that beside its JSON document; else None."""
+    """Return the saved run that a source means: itself, or that next to its JSON document; else None."""
     if is_saved_run(source):
         return Path(source)  # type: ignore[arg-type]
     path = Path(source) if isinstance(source, str | os.PathLike) else None
-    # Documents are large, and this is asked of any file of predictions: their keys are sorted, and the first one tells.
+    # Documents are large, and this is asked of any file of predictions: keys are sorted, and the first one decides.
     if path is None or path.suffix.lower() != ".json" or not _FIRST_KEY.match(head(path)):
         return None
     (document, _), beside = read_result(path, (EvaluationResult.kind,)), run_beside(path)
@@ -139,20 +139,20 @@ def saved_document(path: Path) -> dict[str, Any]:
 
 
 def read_run(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    """Return what a saved run holds beside its match table."""
+    """Return what a saved run holds besides its match table."""
     try:
         run = parse_json(path, decode(path, arrays[DOCUMENT].tobytes()))
     except DataError:
         raise invalid_document(path, f"cannot be read back: {DOCUMENT} in it is damaged", RUN_FIX) from None
     _require_sound(path, run)
     _require(path, find_run_faults(run), RUN_FIX)
-    if run["run_schema"] == RUN_SCHEMA:  # the first one had no digest; its document says so
+    if run["run_schema"] == RUN_SCHEMA:  # the first one had no digest; its document shows it
         _require_unedited(path, run, digest_run(run, arrays), RUN_FIX)
     return run  # type: ignore[no-any-return]
 
 
 def invalid_document(path: Path, detail: str, fix: str = RESULT_FIX) -> DataError:
-    """Return the error of a file that is no result to go on with."""
+    """Return the error of a file that is not a result to go on with."""
     return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)
 
 
@@ -270,7 +270,7 @@ def _boxes(arrays: Arrays, side: str, protocol: Protocol) -> BoxTable:
 
 # What release 0.1 wrote (schema 1): the columns of the match table, with the boxes of those detections alone.
 _FIRST_FLOATS = ("score", "area", "xywh", "pair_overlap", "gt_xywh")
-_FIRST_LENGTHS = {  # column -> the column that is as long, along its last axis but for boxes
+_FIRST_LENGTHS = {  # column -> the column that is as long, along its last axis, except for boxes
     **dict.fromkeys(("image", "label", "rank", "source", "score", "area", "xywh"), "image"),
     **dict.fromkeys(("gt_image", "gt_label", "gt_source", "gt_xywh", "gt_ignored"), "gt_image"),
     **dict.fromkeys(("pair_detection", "pair_gt", "pair_overlap"), "pair_detection"),
@@ -294,7 +294,7 @@ def _read_first(run: Run, arrays: Arrays, protocol: Protocol) -> tuple[Sides, Ma
 
 
 def _problems(arrays: Arrays, protocol: Protocol, run: Run) -> Iterator[str]:
-    """Say what of the arrays does not belong together: whatever is left can be computed with."""
+    """Report which arrays do not belong together: whatever is left can be computed with."""
     kinds = {name: "f" if name in _FIRST_FLOATS else "b" if name == "gt_ignored" else "i" for name in _FIRST_LENGTHS}
     wrong = [name for name, kind in kinds.items() if name not in arrays or arrays[name].dtype.kind != kind]
     if wrong:
@@ -336,7 +336,7 @@ _WORDS = {
 
 
 def saved_protocol(document: Any) -> Protocol:
-    """Return the rules that the document of a result holds; a UsageError when they are no rules."""
+    """Return the rules that the document of a result holds; a UsageError when they are not rules."""
     infinite = {"low": -math.inf, "high": math.inf}
     if isinstance(document, dict) and isinstance(document.get("areas"), list):
         # JSON cannot hold infinite ends of ranges: they are null there.
@@ -347,14 +347,14 @@ def saved_protocol(document: Any) -> Protocol:
             for area in document["areas"]
         ]
         document = document | {"areas": areas}
-        # Written ever since release 0.1, though a protocol made by hand may leave it out.
+        # Written ever since release 0.1, though a protocol made by hand may lack it.
         if "class_agnostic" not in document:
             raise UsageError("protocol.class_agnostic is missing")
     return _converted(document, Protocol, "protocol")
 
 
 def _converted(value: Any, kind: type[Record], place: str) -> Record:
-    """Return a part of a document as what it means, or raise a UsageError that says what is wrong with which field."""
+    """Return a part of a document as what it means; a UsageError names the field that is wrong."""
     import msgspec
 
     try:
@@ -365,7 +365,7 @@ def _converted(value: Any, kind: type[Record], place: str) -> Record:
         missing = _MISSING.fullmatch(problem)
         if missing:
             raise UsageError(f"{field}.{missing[1]} is missing") from None
-        # Types as people call them; an integer will do for any number, and is not named beside it.
+        # Types as people call them; an integer will do for any number, and is not named with it.
         words = _QUOTED.sub(
             lambda quoted: " or ".join(
                 _WORDS.get(name, name)
@@ -392,7 +392,7 @@ def read_saved(path: Path) -> Saved:
     """Read the JSON document of an evaluation."""
     document = read_document(path)
     kind = document.get("kind") if isinstance(document, dict) else None
-    # A document without a kind is looked at below, where all that is wrong with it is told.
+    # A document without a kind is looked at below, where all that is wrong with it is reported.
     if kind not in (None, EvaluationResult.kind):
         raise UsageError(
             f"{quoted_value(str(path))} is a result of kind {shown_json(kind)}; verify can only repeat evaluations"
@@ -412,7 +412,7 @@ def read_saved(path: Path) -> Saved:
 
 
 def _unknown_names(document: Mapping[str, Any]) -> list[str]:
-    """Return the rules and options that this version does not know: left out, another evaluation would be run."""
+    """Return the rules and options that this version does not know: without them, the evaluation would be another."""
     options = document["options"]
     parts: list[tuple[str, Mapping[str, Any], type]] = [
         ("protocol", document["protocol"], Protocol),

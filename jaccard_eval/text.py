@@ -67,7 +67,7 @@ def _shortened(value: object, write: Callable[[Any], str]) -> str:
         text = f"a {type(value).__name__}, nested too deeply to be shown"
     if len(text) <= SHOWN_VALUE_LENGTH:
         return text
-    # Of a path, the end says which file it is.
+    # Of a path, the end shows which file it is.
     if isinstance(value, str) and value.startswith(("/", "./", "../")):
         return f"{text[0]}…{text[2 - SHOWN_VALUE_LENGTH :]}"
     return f"{text[: SHOWN_VALUE_LENGTH - 1]}…"
@@ -143,7 +143,7 @@ def broken(text: str, room: int, mark: str) -> list[str]:
 
 NEAR = 0.65  # share of letters in the same order: "dgo" and "dog" have 0.67, "bogus" and "boxes" 0.6
 
-LEAST_BEGINNING = 3  # letters that tell which longer word was meant
+LEAST_BEGINNING = 3  # letters that show which longer word was meant
 
 
 def did_you_mean(word: str, known: Iterable[str], *, show: Callable[[str], str] = quoted_value) -> str:
@@ -171,7 +171,7 @@ SPREADSHEET_MARKS = ",;\t"  # which of them separates the cells of a .csv depend
 
 
 def quoted(cell: str, delimiter: str = ",") -> str:
-    """Quote as RFC 4180 says, blanks at an end, and any mark that a spreadsheet could separate cells by.
+    """Quote by RFC 4180, blanks at an end, and any mark that a spreadsheet could separate cells by.
 
     The csv module leaves a lone carriage return bare.
     """
@@ -187,5 +187,5 @@ def inert(text: str) -> str:
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet takes a text for a formula."""
+    """Whether a spreadsheet reads a text as a formula."""
     return text.startswith(FORMULA_STARTS)

@@ -58,9 +58,7 @@ def test_runs_on_one_ground_truth_in_two_orders_are_not_compared_row_by_row(thre
     boxes, classes = document["annotations"][::-1], [*document["categories"], {"id": 3, "name": "fox"}]
     changes = {"annotations": boxes} if what == "boxes" else {"categories": classes}
     turned = write_json(gt.parent / "turned.json", document | changes)
-    with pytest.raises(
-        DataError, match=f"{what}: the {what} of the ground truth are not the same, or in another order"
-    ):
+    with pytest.raises(DataError, match=f"{what}: the {what} of the ground truth, or their order, differ"):
         compare(None, first, saved(turned, after))
 
 

@@ -83,19 +83,19 @@ def evaluate(
     class_agnostic : bool
         Pool all classes.
     difficult : {"count", "ignore"}, optional
-        What objects marked difficult are: ordinary, or neither found nor missed; what the protocol says when left out.
+        What objects marked difficult are: ordinary, or neither found nor missed; by default what the protocol asks for.
     classes, exclude_classes : sequence of str
-        Ground-truth classes to evaluate, or to leave out.
+        Ground-truth classes to evaluate, or to ignore.
     score_min : float, optional
-        Leave out predictions below this score; average precision drops with it.
+        Ignore predictions below this score; average precision drops with it.
     nms : float, optional
-        Leave out predictions that a better one of their image and own class overlaps by more than this IoU.
+        Remove predictions that a better one of their image and own class overlaps by more than this IoU.
     drop_duplicates : bool
-        Leave out rows of either side that equal an earlier one in every column.
+        Ignore rows of either side that equal an earlier one in every column.
     score : float or "best-f1", optional
         Operating point for precision, recall, F1 and counts.
     errors : bool
-        Also say what kinds of errors there are, in ``result.errors``; confusions are those at `score` or the best F1.
+        Also find the kinds of errors, in ``result.errors``; confusions are those at `score` or the best F1.
     worst_images : int, optional
         Also count every image at IoU .5 (or the lowest threshold) and `score` or the best F1, in
         ``result.worst_images``; so many are listed, those with the highest cost first: misses plus the scores of false
@@ -105,9 +105,9 @@ def evaluate(
     slices : sequence of Slice
         Parts of the images to measure as well, in ``result.slices``.
     class_map : mapping of str to str, or str, optional
-        Prediction class to ground-truth class, a rule ("id+1", "contiguous", ...), or "auto": what boxes speak for.
+        Prediction class to ground-truth class, a rule ("id+1", "contiguous", ...), or "auto": from overlapping boxes.
     match_images : {"id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1", "id-1"}, optional
-        How images correspond; found by trying when left out.
+        How images correspond; detected if None.
     extra_images : {"error", "ignore", "empty"}
         What to do with prediction images that the ground truth does not have.
     images_in_common : bool
@@ -169,7 +169,7 @@ def compare(
     gt : path, Dataset or BoxTable, optional
         None when all predictions are saved runs, which hold it.
     *preds : path, Dataset or BoxTable
-        Two or more, the first of them the baseline. Paths of saved runs (.npz, or the .json beside it) will do.
+        Two or more, the first of them the baseline. Paths of saved runs (.npz, or the .json next to it) will do.
     options : CompareOptions, optional
         How boxes are compared, slices of the images, and the bootstrap for intervals, by default where it is quick.
     names : mapping of str to str, optional
@@ -246,7 +246,7 @@ def inspect(
     gt_options: ReadOptions | None = None,
     pred_options: ReadOptions | None = None,
 ) -> Inspection:
-    """Read one input, or both sides of an evaluation, and tell what they hold and what is odd about them.
+    """Read one input, or both sides of an evaluation, and show what they hold and what is odd about them.
 
     Nothing is measured. What could be read is described, and errors are among the findings.
 
@@ -255,7 +255,7 @@ def inspect(
     path, pred : path, Dataset or BoxTable
         Ground truth and predictions, or either side alone.
     role : {"gt", "pred"}, optional
-        What `path` is where it is alone; found by looking for scores when left out.
+        What `path` is where it is alone; detected by its scores if None.
     class_map, match_images, extra_images, images_in_common, gt_format, pred_format, gt_options, pred_options
         As for `evaluate`.
 

@@ -41,7 +41,7 @@ def gate(
     ----------
     result : EvaluationResult, PixelsResult or path
         A path is that of a JSON document, which answers what it holds and what gates asked before, or of a saved run
-        (.npz), which answers anything and, for rules with a significance, stands beside the document.
+        (.npz), which answers anything and, for rules with a significance, is next to the document.
     gates : Gates
     baseline : EvaluationResult, PixelsResult or path, optional
         What to compare with, instead of ``gates.baseline``.
@@ -56,9 +56,9 @@ def gate(
     Raises
     ------
     UsageError
-        When a rule names what does not exist or cannot be told, or run and baseline cannot be compared.
+        When a rule names what does not exist or is ambiguous, or run and baseline cannot be compared.
     DataError
-        When a file is no result; a SettingsError when it is that of the baseline.
+        When a file is not a result; a SettingsError when it is that of the baseline.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def gate(
 
 
 def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str | os.PathLike[str]) -> Verification:
-    """Run a saved evaluation again, with its own rules and options, however doubtful; say what is not the same.
+    """Run a saved evaluation again, with its own rules and options, however doubtful; report what differs.
 
     Parameters
     ----------
@@ -128,11 +128,11 @@ def convert(
     target : path
         File to write, or folder where the format is one of folders.
     to : str, optional
-        Name of the target's format; by the suffix of `target` when left out.
+        Name of the target's format; by the suffix of `target` if None.
     role : {"gt", "pred"}, optional
-        What `source` is; found by looking for scores when left out.
+        What `source` is; detected by its scores if None.
     source_format : str, optional
-        Name of its format; found by looking when left out.
+        Name of its format; detected if None.
     options : ReadOptions, optional
         Encoding, units, class names, images.
     gt : path, Dataset or BoxTable, optional
@@ -142,7 +142,7 @@ def convert(
     match_images, extra_images, images_in_common, class_map
         How the two correspond; see `evaluate`.
     lossy : bool
-        Whether the target may be written though it does not carry all that belongs to the boxes, crowd flags say.
+        Whether the target may be written though it does not carry all that belongs to the boxes, such as crowd flags.
     replace : bool
         Whether what exists may be replaced.
 
@@ -151,7 +151,7 @@ def convert(
     DataError
         When the input cannot be used, or the target cannot carry what it holds.
     UsageError
-        When the target's format cannot be told or written, or its place is not free.
+        When the target's format is unknown or cannot be written, or its place is not free.
     MachineError
         When the target cannot be written.
 
@@ -199,28 +199,28 @@ def pixels(
     list_file: str | os.PathLike[str] | None = None,
     workers: int | None = None,
 ) -> PixelsResult:
-    """Evaluate label maps: pictures whose pixel values are classes, as semantic segmentation gives them.
+    """Evaluate label maps: images whose pixel values are classes, as semantic segmentation gives them.
 
     Parameters
     ----------
     gt, pred : path
         A PNG or .npy file, or a folder of them.
     classes : sequence of str, optional
-        Names by value; any other value is then an error. When left out, those of `colors`, else every value is a class.
+        Names by value; any other value is then an error. If None, those of `colors`, else every value is a class.
     colors : path, optional
         Table of colours, for maps that hold colours or whose palettes decide.
     ignore : sequence of int
-        Values that are no class, such as 255; their pixels in the ground truth are left out.
+        Values that are not classes, such as 255; their pixels in the ground truth are ignored.
     reduce_zero : {"gt", "both"}, optional
         Whose values count from 1, with 0 for pixels to ignore.
     background : int, optional
-        Class that the means leave out.
+        Class that the means ignore.
     drop_background : {"gt", "pred", "both"}, optional
         Whose background pixels are not counted at all; see `PixelProtocol`.
     list_file : path, optional
         Which maps to compare: names that both sides know, or pairs of paths.
     workers : int, optional
-        Threads; as many as there are processors when left out. The result does not depend on it.
+        Threads; as many as there are processors if None. The result does not depend on it.
 
     Raises
     ------

@@ -35,7 +35,7 @@ Examples:
 
 
 class CommandTable(click.Group):
-    """The commands by the names of their modules; a first word that is no command starts an evaluation."""
+    """The commands by the names of their modules; a first word that is not a command starts an evaluation."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands, without importing them; the main one first."""

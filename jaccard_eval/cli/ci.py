@@ -1,4 +1,4 @@
-"""What a run tells the CI system that it runs in; the only place that looks for one in the environment."""
+"""What a run reports to the CI system that it runs in; the only place that looks for one in the environment."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 SYSTEMS = ("auto", "github", "gitlab", "off")
 CODE_QUALITY = "gl-code-quality-report.json"  # the name that GitLab's documentation gives it
-_ANNOUNCED = "jaccard_eval.announced"  # in the context: a failure that follows is part of what was told
+_ANNOUNCED = "jaccard_eval.announced"  # in the context: a failure that follows is part of what was reported
 
 
 def announce(result: Reportable, options: RunOptions) -> None:
-    """Tell the CI system about a result; what it does not take is said, and fails no run."""
+    """Report a result to the CI system; what it does not take is a warning, and fails no run."""
     system = _system(options)
     if system == "off":
         return
@@ -43,7 +43,7 @@ def announce(result: Reportable, options: RunOptions) -> None:
             text = job_summary(result, MAX_BYTES - size)
             _append(Path(summary), text)
             if not text:
-                streams.say("warning: no room for a job summary: GitHub takes 1 MiB per step")
+                streams.say("warning: no room for a job summary: GitHub accepts 1 MiB per step")
         if outputs:
             _append(Path(outputs), "".join(f"{line}\n" for line in output_lines(result)))
     context = click.get_current_context(silent=True)
@@ -52,7 +52,7 @@ def announce(result: Reportable, options: RunOptions) -> None:
 
 
 def announce_failure(error: JaccardEvalError, options: RunOptions) -> None:
-    """Tell the CI system why there is no result."""
+    """Report to the CI system why there is no result."""
     system = _system(options)
     if system == "off" or _ANNOUNCED in click.get_current_context().meta:
         return
@@ -107,7 +107,7 @@ def _from_root(check: Check, root: str) -> Check:
 def _append(path: Path, text: str) -> None:
     try:
         with path.open("ab") as file:
-            # A file name of the user may hold bytes that are no UTF-8, and a lone surrogate in Python.
+            # A file name of the user may hold bytes that are not UTF-8, and a lone surrogate in Python.
             file.write(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         streams.say(f"warning: cannot write {printable(str(path))}: {reason_of(error)}")

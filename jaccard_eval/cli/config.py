@@ -24,7 +24,7 @@ OWN_NAMES = ("jaccard-eval.toml", "jaccard-eval.yaml", "jaccard-eval.yml")
 SHARED_NAME = "pyproject.toml"
 TOOL = "jaccard-eval"
 GATES = "gates"  # the table of rules; all others are called like a command
-NO_KEYS = ("config", "isolated")  # options that say which file is read
+NO_KEYS = ("config", "isolated")  # options that choose the file to read
 _ANY_SPELLING = r"(?i)jaccard[-_. ]?eval"
 _SETTINGS = "jaccard_eval.settings"  # in the context
 
@@ -188,7 +188,7 @@ def apply_config(command: click.Command, ctx: click.Context, args: Sequence[str]
         except UsageError as error:
             problems.append(f"{where}: {config.prefix}{command.name}.{key}: {error}")
             continue
-        # What the command line says wins: the option itself, or the inputs as words.
+        # The command line wins: the option itself, or the inputs as words.
         if given.get(str(param.name)) is None and not (has_words and param.name in ("gt", "pred")):
             defaults[str(param.name)] = default
             notes.append(_said(where, param, default))

@@ -41,7 +41,7 @@ def plan_files(paths: Sequence[Path], baseline: Sequence[Path] = ()) -> list[Out
 def deliver(
     result: Reportable, outputs: Sequence[Output], options: RunOptions, *, shown: Reportable | None = None
 ) -> None:
-    """Write all files, tell the CI system, then write the standard output: a closed pipe costs no file.
+    """Write all files, report to the CI system, then write the standard output: a closed pipe costs no file.
 
     `shown` is the result without what only the files have.
     """

@@ -78,14 +78,14 @@ class Gatekeeper:
                 raise UsageError(f"no rule uses --metric {name}; add --fail-over external.{name}=LIMIT")
             stored = {} if options.metrics_file is None else read_metrics(options.metrics_file)
             self.gating = Gating(gates, self.baseline, stored | given)
-        # The files of the baseline: the document, and the run beside it where one belongs to it.
+        # The files of the baseline: the document, and the run next to it where one belongs to it.
         self.files = [] if self.baseline is None else self._files(self.baseline, gates)
         if not options.update_baseline:
             note_inputs(self.files, "the baseline")
 
     @property
     def outputs(self) -> list[Path]:
-        """Files to write beside those that were asked for."""
+        """Files to write besides those that were asked for."""
         return self.files if self.options.update_baseline else []
 
     def judge(self, result: Judged) -> Judged:
@@ -159,7 +159,7 @@ class Gatekeeper:
                 read_answers(self.baseline)
 
     def _files(self, baseline: Path, gates: Gates | None) -> list[Path]:
-        """Return the baseline, with the run beside it where it has one or rules need one: an update keeps both."""
+        """Return the baseline, with the run next to it where it has one or rules need one: an update keeps both."""
         from jaccard_eval.runs import is_saved_run, run_beside
 
         table = run_beside(baseline)

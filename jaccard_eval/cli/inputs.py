@@ -78,7 +78,7 @@ class InputText(TextType):
 
 
 def note_inputs(paths: Iterable[Path], option: str = "", kind: str = FILE) -> None:
-    """Note what a run reads beside the paths that are parsed as such: what is found, or named in a file."""
+    """Note what a run reads besides the paths that are parsed as such: what is found, or named in a file."""
     _remember(click.get_current_context(silent=True), paths, option, kind)
 
 
@@ -112,7 +112,7 @@ def refuse_overwriting(outputs: Sequence[tuple[str, Path]]) -> None:
 
 
 def _first_clash(output: Path, inputs: Sequence[Input], options: dict[str, Any]) -> str:
-    """Say what an output does to the first input that it touches; empty where it touches none."""
+    """Describe what an output does to the first input that it touches; empty where it touches none."""
     target = Path(os.path.realpath(output))
     exists = _identity(target) is not None
     if exists and not (target.is_file() or target.is_dir()):
@@ -157,7 +157,7 @@ def _places(path: Path, kind: str, options: dict[str, Any]) -> Iterator[tuple[Pa
             reads = partial(reads_name, module)
             yield path, reads
             for place in leads_to(module, found, options.get("split") or ""):
-                # Beside labels there may be their images, for sizes.
+                # Next to labels there may be their images, for sizes.
                 yield place, lambda name, reads=reads: reads(name) or is_image_name(name)  # type: ignore[misc]
 
 
@@ -184,7 +184,7 @@ def _walk(folder: Path) -> Iterator[tuple[Identity, list[os.DirEntry[str]]]]:
 
     seen: set[Identity] = set()
     root = Path(os.path.realpath(folder))
-    pending = [] if root == root.parent else [root]  # the root of the file system is no input
+    pending = [] if root == root.parent else [root]  # the root of the file system is not an input
     while pending:
         here = pending.pop()
         identity = _identity(here)
@@ -194,7 +194,7 @@ def _walk(folder: Path) -> Iterator[tuple[Identity, list[os.DirEntry[str]]]]:
         try:
             with os.scandir(here) as scanned:
                 entries = list(scanned)
-        except OSError:  # a file, or a folder that cannot be listed: reading it tells
+        except OSError:  # a file, or a folder that cannot be listed: reading it reports that
             entries = []
         pending += [Path(entry.path) for entry in entries if is_folder_entry(entry)]
         yield identity, [entry for entry in entries if not is_folder_entry(entry)]

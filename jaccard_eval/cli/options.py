@@ -72,7 +72,7 @@ class SectionOption(click.Option):
         self.section, self.basic = section, basic
 
     def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
-        """Return what the help adds, without the range: "[x>=1]" tells nobody anything about a number N."""
+        """Return what the help adds, without the range: "[x>=1]" means nothing to a reader of N."""
         extra = super().get_help_extra(ctx)
         extra.pop("range", None)
         return extra
@@ -131,7 +131,7 @@ def _visible_names(params: Iterable[click.Parameter]) -> Iterator[str]:
 
 
 class SectionedCommand(ListedCommand):
-    """A command with the shared options, which a configuration may set, and whose failures the CI system is told."""
+    """A command with the shared options, which a configuration may set; its failures are reported to the CI system."""
 
     def __init__(self, name: str, *, params: Sequence[click.Parameter], **settings: Any) -> None:
         super().__init__(name, params=[*params, *CONFIG_OPTIONS], **settings)
@@ -185,13 +185,13 @@ CONFIG_OPTIONS: list[click.Parameter] = [
 
 
 def removed_option(name: str, instead: str) -> click.Option:
-    """Return an option that is no more, with a value or without: whoever gives it is told what to use instead."""
+    """Return an option that was removed, with a value or without: its message names what to use instead."""
 
     def refuse(ctx: click.Context, _: click.Parameter, given: str | None) -> None:
         if given is not None and not ctx.resilient_parsing:
             raise click.UsageError(f"{name} was removed; {instead}", ctx)
 
-    # Eager: told before what else is wrong, such as an input that it took for its value.
+    # Eager: reported before what else is wrong, such as an input that it read as its value.
     return click.Option(
         [name], is_flag=False, flag_value="", is_eager=True, hidden=True, expose_value=False, callback=refuse
     )
@@ -303,7 +303,7 @@ _show = section("Output")
 _find = section(HELP)
 
 
-# Of the options that the fields of a dataclass declare, the type says how a text is read.
+# Of the options that the fields of a dataclass declare, the type decides how a text is read.
 _BY_TYPE: dict[str, dict[str, Any]] = {
     "bool": {"is_flag": True},
     "float | None": NUMBER,
@@ -358,7 +358,8 @@ PAIR_OPTIONS: list[click.Parameter] = [
         basic=True,
         shell_complete=completed_from(lambda: ["auto"], or_files=True),
         callback=parsed_by(parse_class_map),
-        help="Map prediction classes: pred=gt,..., a .json or .yaml file, a rule such as id+1, or auto (by overlap).",
+        help="Map prediction classes: pred=gt,..., a .json or .yaml file, or a rule such as id+1. auto: infer from"
+        " overlapping boxes.",
     ),
 ]
 
@@ -535,7 +536,7 @@ def read_bootstrap(options: RunOptions) -> Bootstrap | None:
 
 
 def adjusted(drawn: Bootstrap, options: RunOptions) -> Bootstrap:
-    """Return settings with what options say otherwise; a UsageError where that is out of range."""
+    """Return settings with what options change; a UsageError where that is out of range."""
     try:
         return replace(drawn, **given_settings(options))
     except UsageError as error:

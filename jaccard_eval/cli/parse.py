@@ -181,7 +181,7 @@ def parse_iou(text: str) -> tuple[float, ...]:
 
 
 def parse_max_dets(text: str) -> tuple[int, ...]:
-    """Return caps on detections from ``100`` or ``1,10,100``; ``none`` is no cap, an empty tuple."""
+    """Return caps on detections from ``100`` or ``1,10,100``; ``none`` means no cap, an empty tuple."""
     caps = parse_numbers(text)
     if any(cap != int(cap) or cap < 1 for cap in caps):
         raise UsageError(f"caps on detections are whole numbers from 1 on, or 'none'; got {quoted_value(text)}")

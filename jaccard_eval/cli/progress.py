@@ -23,14 +23,14 @@ CHOICES = ("auto", "always", "never")
 DELAY = 0.5  # seconds that a run takes before anything is drawn
 TICK = 0.1  # seconds between two looks at what is done
 LONG = 10.0  # seconds from which a stage is worth a line of its own where nothing is drawn
-SETTLED = 0.5  # seconds that a stage takes before its rate says anything
-SHORTEST_NAME = 12  # columns that a name keeps beside share and time
+SETTLED = 0.5  # seconds that a stage takes before its rate means anything
+SHORTEST_NAME = 12  # columns that a name keeps next to share and time
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 @contextlib.contextmanager
 def shown_progress(options: RunOptions) -> Iterator[None]:
-    """Show what is being done inside, as the options say; with ``--verbose``, how long each stage took as well."""
+    """Show what is being done inside, as the options choose; with ``--verbose``, how long each stage took as well."""
     is_shown = options.progress == "always" or (options.progress == "auto" and not options.quiet)
     is_drawn = is_shown and _can_draw(options.progress)
     if not (is_shown or options.verbose):
@@ -61,7 +61,7 @@ class OpenStages:
         shortest: float = LONG,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        # Told of each outermost stage that took at least the shortest time.
+        # Called for each outermost stage that took at least the shortest time.
         self._report, self._shortest, self._clock = report, shortest, clock
         self._lock = threading.RLock()  # the drawing thread reads; a signal's handler may come upon its own thread
         self._open: list[tuple[Stage, float]] = []
@@ -69,7 +69,7 @@ class OpenStages:
         self._seconds: dict[str, float] = {}
 
     def __call__(self, stage: Stage) -> None:
-        """Take what a stage says."""
+        """Take the state of a stage."""
         with self._lock:
             known = [entry for entry, _ in self._open]
             if stage.ended:
@@ -90,7 +90,7 @@ class OpenStages:
             self._report(f"{printable(stage.name)} took {seconds:.1f} s")
 
     def leave_out(self, seconds: float) -> None:
-        """Leave out a time in which nothing was done."""
+        """Ignore a time in which nothing was done."""
         with self._lock:
             self._began += seconds
             self._open = [(stage, began + seconds) for stage, began in self._open]

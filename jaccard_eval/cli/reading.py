@@ -70,7 +70,7 @@ def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, Rea
     """Return how to read ground truth and predictions; what is odd about a list of names goes to `log`."""
     names = {role: getattr(options, f"{role}_names") or options.names for role in ROLES}
     folders = {role: getattr(options, f"{role}_images") or options.images for role in ROLES}
-    # Most often both sides have one list of names and one folder: what is odd about them is to be said once.
+    # Most often both sides have one list of names and one folder: what is odd about them is to be reported once.
     loaded: dict[str | None, Any] = {None: None}
     for spec in filter(None, dict.fromkeys(names.values())):
         from jaccard_eval.reading.names import load_names
@@ -90,7 +90,7 @@ def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, Rea
             images=indexed[folders[role]],
             columns=getattr(options, f"{role}_columns"),
             split=options.split,
-            # Ground truth with an assumed score would be taken for predictions.
+            # Ground truth with an assumed score would be read as predictions.
             assume_score=options.assume_score if role == "pred" else None,
             origin=int(getattr(options, f"{role}_origin") or 0),
             resized=getattr(options, f"{role}_resized"),

@@ -69,7 +69,7 @@ def run_process(argv: Sequence[str], stop: Callable[[int, FrameType | None], obj
             signal.signal(number, on_signal)
     gc.disable()  # one evaluation makes millions of records and no cycles worth collecting: an eighth of its time
     if not os.environ.get(TRACEBACK_VARIABLE):
-        sys.unraisablehook = lambda _: None  # an interrupt inside a destructor is no news to the user
+        sys.unraisablehook = lambda _: None  # an interrupt inside a destructor means nothing to the user
     code = run(argv)
     for number in ending:
         signal.signal(number, signal.SIG_IGN)  # the interpreter is going down; the exit code stands
@@ -99,7 +99,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _explain(error: BaseException) -> int:
-    """Say what went wrong, and return the exit code that it has."""
+    """Print what went wrong, and return the exit code that it has."""
     if os.environ.get(TRACEBACK_VARIABLE):
         import traceback
 
@@ -152,7 +152,7 @@ def _diagnose(error: BaseException) -> tuple[int, str]:
 
 
 def report_findings(findings: Iterable[Finding], options: RunOptions, *, in_report: bool = True) -> None:
-    """Say warnings and notes; with ``--strict``, a DataError when any warning is not among those of ``--allow``.
+    """Print warnings and notes; with ``--strict``, a DataError when any warning is not among those of ``--allow``.
 
     A text report has the warnings as well (`in_report`): they are left to it where both streams end in one place.
     """

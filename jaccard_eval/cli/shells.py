@@ -10,7 +10,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class Bash(BashComplete):
-    """Click's script forgets words when files come behind them, and takes ``--name=value`` for three words."""
+    """Click's script forgets words when files come behind them, and reads ``--name=value`` as three words."""
 
     source_template = """\
 %(complete_func)s() {

@@ -41,6 +41,6 @@ def read_slices(options: RunOptions) -> tuple[Slice, ...]:
             raise UsageError("\n".join(wrong))
         tables.append(dict(table))
     slices = tuple(Slice(name=name, patterns=tuple(globs)) for table in tables for name, globs in table.items())
-    # A name in the options and in the file would be two rows that nobody can tell apart.
+    # A name in the options and in the file would be two rows that nobody can distinguish.
     require_names(slices)
     return slices

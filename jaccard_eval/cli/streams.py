@@ -1,4 +1,4 @@
-"""The three streams: standard output carries the result and nothing else, standard error all that is said about it."""
+"""The three streams: standard output carries the result and nothing else, standard error all messages about it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NARROWEST = 40  # columns that messages are wrapped at; a narrower terminal brea
 _ERASE_REST = "\x1b[K"  # from the cursor to the end of the line (ECMA-48)
 NARROWEST_HELP, WIDEST_HELP = 50, 98  # columns, as click chooses them for lines of at most 100
 
-_color = ContextVar("color", default="auto")  # what --color says: messages come from places that know no options
+_color = ContextVar("color", default="auto")  # the choice of --color: messages come from places that know no options
 
 
 def prepare() -> None:
@@ -51,12 +51,12 @@ def flush_result() -> None:
 
 
 def say(text: str) -> None:
-    """Write lines to standard error; a stream that cannot take them is no reason to fail."""
+    """Write lines to standard error; a stream that cannot take them fails nothing."""
     command(_inert(text))
 
 
 def command(line: str) -> None:
-    """Write a line that is meant for the machine that runs this step; otherwise as `say`."""
+    """Write a line for the machine that runs this step; a stream that cannot take it fails nothing."""
     try:
         with line_erased():
             sys.stderr.write(f"{line}\n")
@@ -116,7 +116,7 @@ def discard() -> None:
 
 
 def choose_color(choice: str) -> str:
-    """Take note of what --color says, and return it."""
+    """Take note of --color, and return it."""
     _color.set(choice)
     return choice
 
@@ -127,7 +127,7 @@ def tagged(tag: str, look: str) -> str:
 
 
 def wants_color(choice: str, stream: TextIO) -> bool:
-    """Return whether escapes may be written: as chosen, else as NO_COLOR, FORCE_COLOR, TERM and the stream say."""
+    """Return whether escapes may be written: as chosen, else by NO_COLOR, FORCE_COLOR, TERM and the stream."""
     if choice != "auto":
         return choice == "always"
     # In this order: whoever sets both asks for none (no-color.org).
@@ -177,7 +177,7 @@ def _error_columns() -> int:
 
 
 def end_in_one_place() -> bool:
-    """Whether both streams end in one place, a terminal or a log, where what both say would stand twice."""
+    """Whether both streams end in one place, a terminal or a log, where what both print would be there twice."""
     try:
         return os.path.samestat(*(os.fstat(stream.fileno()) for stream in (sys.stdout, sys.stderr)))
     except (OSError, ValueError):
@@ -185,7 +185,7 @@ def end_in_one_place() -> bool:
 
 
 def _inert(text: str) -> str:
-    """Keep GitHub's runner from taking users' strings for its commands; as JSON, the text stays the same document."""
+    """Keep GitHub's runner from reading users' strings as its commands; as JSON, the text stays the same document."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return text
     # A line that begins with :: is a command; in its older form, ##[ is one anywhere in a line.

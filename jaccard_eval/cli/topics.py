@@ -1,4 +1,4 @@
-"""What ``jaccard-eval help`` tells beside the help of commands: topics, and the sections of docs/findings.md."""
+"""What ``jaccard-eval help`` prints besides the help of commands: topics, and the sections of docs/findings.md."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _write_findings(formatter: click.HelpFormatter) -> None:
 
 @dataclass(frozen=True)
 class Topic:
-    """What can be asked about beside commands and findings."""
+    """What can be asked about besides commands and findings."""
 
     about: str
     write: Callable[[click.HelpFormatter], None]
@@ -117,7 +117,7 @@ TOPICS = {
 
 
 def finding_page(name: str, *, width: int) -> str:
-    """Return the section of a finding, wrapped but for tables and messages, which stay as they are."""
+    """Return the section of a finding, wrapped, except tables and messages, which stay as they are."""
     section = _page().partition(f"\n## {name}\n")[2].partition("\n## ")[0]
     return f"{name}\n\n{_laid_out(section, width)}"
 

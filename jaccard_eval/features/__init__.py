@@ -1,1 +1,1 @@
-"""What users name: one folder per feature, with its results, what computes them and what reports say about them."""
+"""What can be asked of boxes and label maps, a room each; `report` of a room writes its results for people."""

@@ -78,7 +78,7 @@ def chosen_images(images: Slice, names: Sequence[str]) -> list[int]:
     if unmatched:
         listed = ", ".join(map(quoted_value, unmatched[:SHOWN_NAMES]))
         more = f" and {len(unmatched) - SHOWN_NAMES:,} more" if len(unmatched) > SHOWN_NAMES else ""
-        example = f"; images are called like {quoted_value(names[0])}" if names else ""
+        example = f"; image names look like {quoted_value(names[0])}" if names else ""
         meant = did_you_mean(unmatched[0], names)
         raise UsageError(f"slice {quoted_value(images.name)}: no image is matched by {listed}{more}{example}.{meant}")
     return sorted(rows)

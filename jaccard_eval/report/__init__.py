@@ -1,7 +1,7 @@
 """The outputs: one module per format of a report, found by listing and picked by the suffix of a path.
 
-Every module of `outputs` has ``REPORTERS``: what it can write, none where it speaks to a CI system and writes no file
-of its own. Adding a module there adds an output, in the help of ``-o`` as well; nothing else changes. What is said
+Every module of `outputs` has ``REPORTERS``: what it can write, none where it reports to a CI system and writes no file
+of its own. Adding a module there adds an output, in the help of ``-o`` as well; nothing else changes. What is reported
 about a result is the business of the feature that it comes from.
 """
 
@@ -64,7 +64,7 @@ class Reportable(Protocol):
 
     @property
     def reported_by(self) -> str:
-        """The module of `features` that knows what to say about it, such as "compare.report"."""
+        """The module of `features` that reports it, such as "compare.report"."""
 
     @property
     def version(self) -> str:
@@ -83,9 +83,9 @@ class Reporter:
     # Whole names of files, in lower case: these come before all suffixes, for programs that look for ``badge.json``
     # and the like
     names: tuple[str, ...] = ()
-    about: str = ""  # what the help says it is
+    about: str = ""  # its description in the help
     requires: tuple[str, ...] = ()  # libraries that the extra "report" installs
-    # Whether reports of evaluations say what kinds of errors there are: whoever writes them finds these first
+    # Whether reports of evaluations have the kinds of errors: whoever writes them finds these first
     errors: bool = False
     # Whether it holds a table of all images, which evaluations count for it
     images: bool = False
@@ -127,7 +127,7 @@ def describe_outputs() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
 
 
 def _described(module: str) -> Sequence[Reporter]:
-    """Return the reporters of a module without what renders, from its text where that says them in literals.
+    """Return the reporters of a module without what renders, from its text where that has them as literals.
 
     The help lists all outputs: to import what draws and judges for that would take longer than all the rest of it.
     """
@@ -147,5 +147,5 @@ def _described(module: str) -> Sequence[Reporter]:
             for call in listed.elts
         ]
     except (AttributeError, OSError, SyntaxError, ValueError):
-        # Written in another way, or shipped without its text: only the import tells.
+        # Written in another way, or shipped without its text: only the import shows.
         return importlib.import_module(f"{outputs.__name__}.{module}").REPORTERS  # type: ignore[no-any-return]

@@ -43,7 +43,7 @@ def checks_of(result: Reportable) -> tuple[Check, ...]:
     gates: Iterable[GateVerdict] = getattr(result, "gates", ())
     checks = []
     for verdict in gates:
-        # Without the limit: of a rule that fails at one and warns at another, the value says which one decides.
+        # Without the limit: of a rule that fails at one and warns at another, the value shows which one decides.
         name = printable(f"{verdict.rule}: {verdict.metric} {verdict.check}{_scope(verdict)}")
         message = printable(verdict_text(verdict))
         checks.append(Check(GATES, printable(verdict.rule), name, verdict.status, message, verdict.where))

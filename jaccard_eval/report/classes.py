@@ -18,7 +18,7 @@ Measured = TypeVar("Measured", bound=SortableRow)
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[Row]):
-    """Rows of classes below a title, and what is said of those that are in no list, behind the last one."""
+    """Rows of classes below a title, and a note on those that are in no list, behind the last one."""
 
     title: str
     rows: tuple[Row, ...]

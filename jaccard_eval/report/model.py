@@ -1,7 +1,7 @@
-"""What a report says, before any medium: sections of tables, facts, notes and charts.
+"""What a report contains, before any medium: sections of tables, facts, notes and charts.
 
 Cells, charts and texts hold values as they are. A reporter formats cells by the kind of their column, escapes users'
-strings for its medium, and draws charts or leaves them out. What is said about a result is put together by the module
+strings for its medium, and draws charts or omits them. The report of a result is put together by the module
 of `features` that the result names.
 """
 
@@ -27,7 +27,7 @@ TEXT_KINDS = ("text", "name", "path", "word")  # aligned left, all others right
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A cell that looks as it says, whatever the kind of its column."""
+    """A cell with a look of its own, whatever the kind of its column."""
 
     cell: str | int | float | Interval
     look: Look
@@ -40,7 +40,7 @@ Rows = tuple[tuple[Cell, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column and the kind of its cells, which says how they read.
+    """A column and the kind of its cells, which decides how they read.
 
     text : may wrap where there is little room; in the first column of a table, a name
     name : of a class or slice: wraps last
@@ -52,7 +52,7 @@ class Column:
     delta : a difference of metrics, with its sign; more is better
     interval : the bounds of such a difference
     size : px, one decimal
-    threshold : an IoU or score, two decimals where these say it all
+    threshold : an IoU or score, two decimals where these suffice
     """
 
     title: str
@@ -91,7 +91,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Lines of characters that make a picture, and the same in ASCII for streams that hold no more."""
+    """Lines of characters that make a drawing, and the same in ASCII for streams that hold no more."""
 
     lines: tuple[str, ...]
     ascii_lines: tuple[str, ...]
@@ -110,7 +110,7 @@ class Axis:
 class Series:
     """Values (n,) at places (n,); of a matrix, a row of counts `y` at the places 0 to n - 1.
 
-    A series looks as the chart's kind says, or else as `look` does; "guide" is a line to read others by. Those of one
+    A series looks as the chart's kind does, or else as `look` does; "guide" is a line to read others by. Those of one
     `group` share a colour, from faint to full.
     """
 
@@ -123,7 +123,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chart:
-    """A chart, for media that can draw; the tables beside it have its numbers.
+    """A chart, for media that can draw; the tables next to it have its numbers.
 
     Bars of several series stand on each other, and lie where the y axis has names. In a matrix the series are rows,
     from top to bottom, and a cell is as dark as its share of its row.
@@ -157,12 +157,12 @@ class GalleryImage:
 
 @dataclass(frozen=True, slots=True)
 class Gallery:
-    """Images with boxes, the most telling first."""
+    """Images with boxes, the worst first."""
 
     images: tuple[GalleryImage, ...]
 
     def counted(self) -> KeyValues:
-        """Return how many boxes of each state the images have, for media without pictures."""
+        """Return how many boxes of each state the images have, for media without figures."""
         counts = ((image.name, Counter(box.state for box in image.boxes)) for image in self.images)
         return KeyValues(
             tuple((name, ", ".join(f"{n:,} {state}" for state, n in found.items())) for name, found in counts)
@@ -181,7 +181,7 @@ class Section:
     blocks: tuple[Block, ...]
 
     def in_text(self, *, verbose: bool = True) -> Iterator[TextBlock]:
-        """Yield what media without pictures show: charts have their numbers in the tables beside them.
+        """Yield what media without figures show: charts have their numbers in the tables next to them.
 
         Columns in which nothing is defined are details.
         """
@@ -232,7 +232,7 @@ class Report:
 
 
 def build_report(result: Reportable, options: ReportOptions) -> Report:
-    """Return what a summary for people says about `result`."""
+    """Return the report of `result` for people."""
     # By name: the report lies below all features, and a new one is found without being listed here.
     feature = importlib.import_module(f"jaccard_eval.features.{result.reported_by}")
     report: Report = feature.build_report(result, options)
@@ -271,7 +271,7 @@ def cell_text(cell: Cell, kind: Kind = "metric") -> str:
 
 
 def look_of(cell: Cell, kind: Kind) -> Look:
-    """Return how a cell looks: what is undefined is dim, a difference says which way it goes."""
+    """Return how a cell looks: what is undefined is dim, a difference shows which way it goes."""
     if isinstance(cell, Marked):
         return cell.look
     if isinstance(cell, str):  # one that happens to read as what is undefined is the feature's own

@@ -11,7 +11,7 @@ from jaccard_eval.report import Reportable
 
 UNDEFINED = "n/a"
 DECIMALS = 4
-MOST_DECIMALS = 12  # of a value that is to be told from a limit
+MOST_DECIMALS = 12  # of a value that must differ from a limit
 NEGLIGIBLE = 1e-9  # a margin that is a rounding error
 EXACT = 1e-12  # pycocotools adds 2.2e-16 to the number of detections, so that a perfect class may miss 1 by an ulp
 
@@ -24,7 +24,7 @@ def metric_text(value: float, decimals: int = DECIMALS) -> str:
     """
     if math.isnan(value):
         return UNDEFINED
-    # "1.0000" says that nothing was missed: what is rounded there is held one step below.
+    # "1.0000" means that nothing was missed: what is rounded there is held one step below.
     step = 10.0**-decimals
     if EXACT < value < 1 - EXACT:
         value = min(max(value, step), 1 - step)
@@ -32,7 +32,7 @@ def metric_text(value: float, decimals: int = DECIMALS) -> str:
 
 
 def value_text(value: float, limit: float = math.nan) -> str:
-    """Return a value with four decimals, and with more where it takes them to be told from a limit.
+    """Return a value with four decimals, and with more where it takes them to differ from a limit.
 
     >>> value_text(0.5, 0.45), value_text(0.44999, 0.45), value_text(12.3), value_text(3.0, 2.0)
     ('0.5000', '0.44999', '12.3', '3')
@@ -61,7 +61,7 @@ def signed_text(change: float) -> str:
 
 
 def threshold_text(value: float) -> str:
-    """Return an IoU or score with two decimals, or with as many as it takes to be told apart.
+    """Return an IoU or score with two decimals, or with as many as it takes to be distinct.
 
     >>> threshold_text(0.5), threshold_text(0.375)
     ('0.50', '0.375')

@@ -144,7 +144,7 @@ class _Page:
         for i, column in enumerate(table.columns):
             values = [row[i] for row in table.rows]
             texts = [self.inert(cell_text(value, column.kind)) for value in values]
-            # The first column says whose row it is: it gives way last.
+            # The first column names the row: it gives way last.
             kind = "name" if i == 0 and column.kind == "text" else column.kind
             looks = [look_of(value, column.kind) for value in values]
             columns.append(_Column(self.inert(column.title), kind, texts, looks))
@@ -153,7 +153,7 @@ class _Page:
             columns = _abreast(columns, room)
         lines = []
         for part in _parts(columns, room):
-            # Where there is no terminal, a text is no reason to break a line.
+            # Where there is no terminal, a text breaks no line.
             widths = [column.width for column in part] if self.width is None else _fitted(part, room)
             titles = [self._aligned(of, of.title, "plain", width) for of, width in zip(part, widths, strict=True)]
             lines.append(self.painted((" " * GAP).join(titles).rstrip(), "bold"))
@@ -182,7 +182,7 @@ class _Page:
         return shown + blanks if column.kind in TEXT_KINDS else blanks + shown
 
     def _shortened(self, path: str, width: int) -> str:
-        """Return a path without as many of its first folders as it takes; its end tells it from its neighbours."""
+        """Return a path without as many of its first folders as it takes; paths differ at their ends."""
         if columns_of(path) <= width:
             return path
         dots = "…" if self.is_unicode else "..."
@@ -215,7 +215,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _abreast(columns: list[_Column], room: int) -> list[_Column]:
-    """Return a long table with its second half beside the first, where both fit."""
+    """Return a long table with its second half next to the first, where both fit."""
     n = len(columns[0].texts)
     if n < FOLDED_ROWS or 2 * _total([column.width for column in columns]) + 2 * GAP > room:
         return columns

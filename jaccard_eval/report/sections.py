@@ -165,7 +165,7 @@ def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
         if verdict.metric.partition("[")[0] not in verdict.rule:
             subject = f"{verdict.rule}: {verdict.metric}"
         numbers = [value_text(verdict.value, verdict.limit), bare_limit(verdict), signed_text(verdict.margin)]
-        # A rule says which way is better.
+        # A rule defines which way is better.
         look = delta_look(verdict.delta, higher_is_better=verdict.check.startswith(("min", "max-drop")))
         delta = [Marked(signed_text(verdict.delta), look)] if compared else []
         status = Marked(str(verdict.status), LOOKS[verdict.status])

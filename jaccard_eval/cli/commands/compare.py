@@ -1,4 +1,4 @@
-"""``jaccard-eval compare``: predictions beside a baseline, in metrics and box by box."""
+"""``jaccard-eval compare``: predictions against a baseline, in metrics and box by box."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def compare(
     gt, preds = _many_sides(paths, options)
     if gt is None:
         refuse_options_of_sides(OF_THE_SIDES)
-        # A document stands for the run beside it.
+        # A document means the run next to it.
         note_inputs(map(run_beside, preds))
     given = {"score": score, "box_iou": box_iou, "moved_iou": moved_iou}
     boxes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -119,7 +119,7 @@ def _resampling(options: RunOptions) -> Bootstrap | str | None:
         if idle:
             raise UsageError(f"--{idle[0].replace('_', '-')} has no effect with --bootstrap 0. Remove one of them.")
         return None
-    # Whoever says how to resample wants it done.
+    # An option on how to resample asks for it.
     return adjusted(Bootstrap(), options) if settings else AUTO
 
 
@@ -147,7 +147,7 @@ COMMAND = SectionedCommand(
     "compare",
     group="Evaluate",
     callback=compare,
-    help="Compare predictions with a baseline on the same ground truth, and say whether they are better.\n\n"
+    help="Compare predictions with a baseline on the same ground truth, and report whether they are better.\n\n"
     "GT and predictions A, B, ... are files or folders of any format; A is the baseline. Runs saved by 'evaluate'"
     " (.npz, or .json next to it) need no GT.",
     short_help="Compare predictions: metrics, significance, and box by box.",

@@ -50,7 +50,7 @@ def convert(
     lossy: bool,
     force: bool,
 ) -> None:
-    """Run the command: what is wrong with the target is told before anything is read."""
+    """Run the command: what is wrong with the target is reported before anything is read."""
     from jaccard_eval.atomic import require_free
     from jaccard_eval.evaluation import Input, load_as_in_ground_truth, read_alone
     from jaccard_eval.features.convert.write import convert_input, target_format
@@ -64,14 +64,14 @@ def convert(
         dataset = load_as_in_ground_truth(gt, source, SideOptions(**side_arguments(options, log)), lossy=lossy)
     else:
         readings = dict(zip(ROLES, read_options(options, log), strict=True))
-        # Who says how predictions are read means predictions: RunOptions hold as their own what was given.
+        # An option on how predictions are read means predictions: RunOptions hold as their own what was given.
         if role is None and (options.pred_format or any(given.startswith("pred_") for given in vars(options))):
             role = "pred"
         side = role or "gt"
         dataset = read_alone(Input(source, getattr(options, f"{side}_format"), readings[side]), role)
     report_findings((*log.findings(), *dataset.findings), options, in_report=False)
     done = convert_input(dataset, target, name, lossy=lossy, replace=force)
-    # A loss was asked for with --lossy: it is said, and no reason to fail under --strict.
+    # A loss was asked for with --lossy: it is reported, but does not fail under --strict.
     say_findings(done.findings, [Severity.WARNING, *([] if options.quiet else [Severity.NOTE])])
     counts = {"images": len(dataset.images), "boxes": len(dataset.boxes), "classes": len(dataset.labels)}
     if options.as_json:
@@ -98,10 +98,10 @@ def convert(
 
 
 def _require_ground_truth(options: RunOptions, gt: Path | None, role: str | None) -> None:
-    """Raise a usage error for options that say how predictions go with ground truth where there is only one of them."""
+    """Raise a usage error for options on how predictions go with ground truth where there is only one of them."""
     context, usual = click.get_current_context(), SideOptions()
     if gt is not None and role == "gt":
-        raise click.UsageError("--gt is for predictions; leave out --role gt", context)
+        raise click.UsageError("--gt is for predictions; remove --role gt", context)
     given = [
         option for option in PAIR_OPTIONS if getattr(options, str(option.name)) != getattr(usual, str(option.name))
     ]

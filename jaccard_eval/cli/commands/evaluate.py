@@ -68,7 +68,7 @@ def evaluate(
     outputs = plan_files(options.output, keeper.outputs)
     from jaccard_eval.api import boxes as api
 
-    # Files that say what kinds of errors there are have them found, unless --no-errors says otherwise.
+    # Files that hold the kinds of errors ask for them, unless --no-errors forbids it.
     tells_errors = any(output.reporter.errors for output in outputs) if errors is None else errors
     listed = LISTED_IMAGES if any(output.reporter.images for output in outputs) else None
     measured = run_on_sides(

@@ -100,7 +100,7 @@ def _names_result(words: tuple[str, ...]) -> bool:
 
 
 def _is_result(path: Path) -> bool:
-    """Whether a file is a saved result; a damaged one is, of which reading it again tells."""
+    """Whether a file is a saved result; a damaged one is, which reading it again reports."""
     from jaccard_eval.reading.files import is_folder
     from jaccard_eval.runs import is_saved_run, read_document
 

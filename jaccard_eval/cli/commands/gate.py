@@ -43,7 +43,7 @@ def gate(options: RunOptions, *, result: Path | None, schema: bool) -> ExitCode:
         raise click.UsageError("Missing argument 'RESULT'.", click.get_current_context())
     keeper = Gatekeeper(options)
     if keeper.gating is None:
-        raise UsageError("no rules: give --fail-under METRIC=VALUE and its like, or configure gates in pyproject.toml")
+        raise UsageError("no rules: add a limit, such as --fail-under AP=0.5, or configure gates in pyproject.toml")
     from jaccard_eval.gating import gate_saved
     from jaccard_eval.runs import run_beside
 

@@ -58,7 +58,7 @@ def inspect(options: RunOptions, *, paths: tuple[Path, ...]) -> None:
         **{name: sides[name] for name in (*PAIRED, *READ)},
     )
     result = with_findings(log, result)
-    # A report of an inspection has its notes in it, so that these are left out here rather than when they are said.
+    # A report of an inspection has its notes in it, so that these are dropped here rather than when they are printed.
     if options.quiet:
         kept = tuple(finding for finding in result.findings if finding.severity is not Severity.NOTE)
         result = replace(result, findings=kept)

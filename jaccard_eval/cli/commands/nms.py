@@ -44,7 +44,7 @@ def nms(
     sigma: float | None,
     force: bool,
 ) -> None:
-    """Run the command: what is wrong with the output is told before anything is read."""
+    """Run the command: what is wrong with the output is reported before anything is read."""
     from jaccard_eval.features.nms.compute import Suppression, suppress_side
 
     if sigma is not None and soft != "gaussian":

@@ -1,4 +1,4 @@
-"""``jaccard-eval overlap``: how two boxes overlap, with a picture."""
+"""``jaccard-eval overlap``: how two boxes overlap, with a drawing."""
 
 from __future__ import annotations
 
@@ -124,10 +124,10 @@ COMMAND = SectionedCommand(
     "overlap",
     group="Understand",
     callback=overlap,
-    help="Show how two boxes overlap: IoU, coverage, distances and a picture.\n\n"
+    help="Show how two boxes overlap: IoU, coverage, distances and a drawing.\n\n"
     "A is the prediction, B the ground truth: four numbers each, or files with a box per line (prints a matrix). With"
     " --gt, --pred and --image, boxes of an image.",
-    short_help="Show how two boxes overlap, with a picture.",
+    short_help="Show how two boxes overlap, with a drawing.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[

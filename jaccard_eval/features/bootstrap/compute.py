@@ -31,7 +31,7 @@ from jaccard_eval.text import quoted_value
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
-POWER = 0.8  # of the smallest difference that a set is said to show: Cohen's convention, four times in five
+POWER = 0.8  # of the smallest difference that a set can show: Cohen's convention, four times in five
 
 
 def resample(
@@ -92,7 +92,7 @@ def intervals(resamples: Resamples) -> dict[str, Interval | None]:
 
 
 def percentile_interval(values: FloatArray, confidence_level: float) -> Interval | None:
-    """Return the quantiles that cut off half of what the confidence level leaves, at either end; NaN is left out."""
+    """Return the quantiles that cut off half of what the confidence level leaves, at either end; NaN is ignored."""
     # Efron's percentile interval. BCa would correct for bias and skew, at the price of a jackknife over all images, and
     # its ends hang on fewer resamples the further it corrects.
     defined = values[~np.isnan(values)]
@@ -105,7 +105,7 @@ def percentile_interval(values: FloatArray, confidence_level: float) -> Interval
 def paired_deltas(base: Resamples, other: Resamples) -> tuple[PairedDelta, ...]:
     """Compare two models, metric by metric, over the same resamples of the same images.
 
-    Metrics that `other` lacks are left out; a UsageError when they were not drawn alike.
+    Metrics that `other` lacks are skipped; a UsageError when they were not drawn alike.
     """
     other_settings, base_settings = other.to_document(), base.to_document()
     differing = [name for name in base_settings if other_settings[name] != base_settings[name]]

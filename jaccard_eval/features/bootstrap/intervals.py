@@ -102,7 +102,7 @@ def resample_alike(
     if settings.group_by is not None:
         # Frames of a video are alike: drawn one by one, they would pretend to be that many independent images.
         group = dict(zip(names, image_groups(names, settings.group_by), strict=True))
-    # One stage for all runs: a share that starts over for each would say little.
+    # One stage for all runs: a share that starts over for each would mean little.
     with Stage("resampling", settings.n_resamples * len(runs)) as stage:
 
         def advancing(task: Callable[[Any], Any], weights: Iterable[Any]) -> Iterator[Any]:
@@ -164,7 +164,7 @@ def _read_groups(path: Path) -> Mapping[str, str]:
 
 
 def warn_if_few(n_units: int, unit: str, where: Where, findings: FindingLog, *, of_what: str = "") -> None:
-    """Warn of intervals that rest on few images or groups; `of_what` says whose intervals these are."""
+    """Warn of intervals that rest on few images or groups; `of_what` names whose intervals these are."""
     if n_units < FEW_UNITS:
         detail = f"intervals{of_what} are based on {n_units} {unit}s; with fewer than {FEW_UNITS} they are too narrow"
         findings.warning("bootstrap-few", where, detail)

@@ -1,4 +1,4 @@
-"""What reports say about intervals: each metric with its bounds, and how they were found."""
+"""Reports of intervals: each metric with its bounds, and how they were found."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from jaccard_eval.report.model import DataCell, Section, Table, columns
 
 
 def intervals_section(result: EvaluationResult, drawn: Resamples) -> Section:
-    """Return the section of the intervals of the classes; those of all classes stand beside their metrics."""
+    """Return the section of the intervals of the classes; those of all classes follow their metrics."""
     heads = (*columns("name", "class", "metric"), *columns("metric", "value", "low", "high"))
     rows = tuple((row.name, *cells) for row in result.per_class for cells in _rows(row.values))
     return Section(f"Intervals ({100 * drawn.settings.confidence_level:g} %)", (Table(heads, rows),))
 
 
 def drawn_text(drawn: Resamples) -> str:
-    """Say what the bounds of a metric are."""
+    """Describe the bounds of a metric."""
     settings = drawn.settings
     how = f"percentiles of {settings.n_resamples:,} resamples of {drawn.n_units:,} {drawn.unit}s, seed {settings.rng}"
     return f"low, high: {100 * settings.confidence_level:g} % interval, {how}"

@@ -1,1 +1,1 @@
-"""Predictions beside a baseline: differences of metrics, and what changed box by box."""
+"""Predictions compared with a baseline: differences of metrics, and what changed box by box."""

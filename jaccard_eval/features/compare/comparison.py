@@ -35,7 +35,7 @@ CLASS_WORK = 40  # images that take as long as a class
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareOptions:
-    """How predictions are compared; what is said of boxes does not depend on slices and resamples.
+    """How predictions are compared; what is reported of boxes does not depend on slices and resamples.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class CompareOptions:
     box_iou : float, optional
         IoU threshold of the protocol from which a detection finds a box; 0.5 where it is one of them, else the lowest.
     moved_iou : float
-        Least change of IoU that is told as a move.
+        Least change of IoU that is reported as a move.
     slices : sequence of Slice
         Parts of the images to compare as well.
     bootstrap : Bootstrap, int or "auto", optional
@@ -66,7 +66,7 @@ class CompareOptions:
             raise UsageError(f"moved_iou must be between 0 and 1, got {self.moved_iou}")
 
     def chosen(self, level: float) -> tuple[str, ...]:
-        """Return what a signature says of them; `level` is the IoU threshold that was taken."""
+        """Return their part of a signature; `level` is the IoU threshold that was taken."""
         score = self.score if isinstance(self.score, str) else repr(float(self.score))
         slices = [slices_choice(self.slices)] if self.slices else []
         return f"box_iou={float(level)!r}", f"moved_iou={float(self.moved_iou)!r}", f"box_score={score}", *slices
@@ -105,10 +105,10 @@ def compare_results(
         settings = Bootstrap(n_resamples=settings) if settings else None
     if isinstance(settings, Bootstrap):
         beside, drawn, doubts = _with_noise(beside, results, options.slices, settings, run)
-        # Nobody asked for these intervals: what makes them doubtful is no reason for --strict to refuse.
+        # Nobody asked for these intervals: --strict must not refuse what makes them doubtful.
         findings += [replace(finding, severity=Severity.NOTE) if is_auto else finding for finding in doubts]
     against = ",".join(name.fingerprint for name in rest)
-    # What the baseline was asked besides its metrics is no part of a comparison.
+    # What the baseline was asked besides its metrics does not belong to a comparison.
     rules = without_fields(baseline.signature, BESIDE_METRICS)
     noise = [] if drawn is None else [drawn.choice]
     return ComparisonResult(
@@ -219,7 +219,7 @@ def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationR
                     f"{what} is {quoted_value(other_fields.get(name, 'not set'))}, and "
                     f"{quoted_value(base_fields.get(name, 'not set'))} for"
                     f" the baseline {baseline.pred.path}",
-                    fix="Compare results of one ground truth by the same rules: evaluate again where they differ.",
+                    fix="Compare results with the same ground truth and rules. Evaluate again where they differ.",
                 )
         # The fingerprint knows no order. Boxes are compared by their row, classes by their place.
         what = "classes" if class_names != detection_metrics(other).class_names else "boxes"
@@ -227,9 +227,9 @@ def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationR
             findings.error(
                 "comparison-unequal",
                 Where(other.pred.path, field=what),
-                f"the {what} of the ground truth are not the same, or in another order, for the baseline"
+                f"the {what} of the ground truth, or their order, differ from those of the baseline"
                 f" {baseline.pred.path}",
-                fix="Evaluate both on one file.",
+                fix="Evaluate both against the same ground-truth file.",
             )
     findings.raise_errors()
 

@@ -1,4 +1,4 @@
-"""Predictions beside a baseline: differences of metrics, and what changed box by box."""
+"""Predictions compared with a baseline: differences of metrics, and what changed box by box."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class BoxStates:
         """Read the states off a match table, at one IoU threshold, for detections with at least the score."""
         table = judged.table
         n_gt = len(table.gt_image)
-        # Matching goes by descending score, so that leaving out the detections below a score changes no match above it.
+        # Matching goes by descending score, so that ignoring the detections below a score changes no match above it.
         kept = table.score >= judged.score
         choice = table.choice[ALL_SIZES, threshold]
         matching = choice != NO_PAIR
@@ -123,7 +123,7 @@ def box_changes(
     truth, table = baseline.table, other.table
     a, b = BoxStates.of(baseline, threshold), BoxStates.of(other, threshold)
     both = a.found & b.found
-    # Kinds exclude each other but for the last: a box that both find can be both duplicated and moved.
+    # Kinds exclude each other, except the last: a box that both find can be both duplicated and moved.
     kinds = (
         (ChangeKind.LOST, a.found & (b.label == NONE)),
         (ChangeKind.FOUND, b.found & (a.label == NONE)),
@@ -263,7 +263,7 @@ def with_intervals(deltas: Iterable[Delta], paired: Iterable[PairedDelta]) -> tu
 
 
 def verdict(delta: Delta, settings: Bootstrap) -> Verdict | None:
-    """Judge a difference by its interval and p-value; both have to exclude chance. None where they cannot tell."""
+    """Judge a difference by its interval and p-value; both have to exclude chance. None where they cannot."""
     chance = 1 - settings.confidence_level
     # With 20 resamples p is at least 2 / 21: nothing would ever be significant at 95 %.
     if delta.interval is None or math.isnan(delta.delta) or 2 / (settings.n_resamples + 1) > chance:

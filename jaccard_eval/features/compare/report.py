@@ -1,4 +1,4 @@
-"""What reports say about a comparison: differences of metrics, the movers, and what changed box by box.
+"""Reports of a comparison: differences of metrics, the movers, and what changed box by box.
 
 The summary has a bounded length however many classes and boxes there are, so that it fits into a pull request's
 comment; the table for machines has every change.
@@ -50,7 +50,7 @@ SHOWN_CHANGES = 10  # of one contender
 MAX_CELL = 60  # characters of a path or name in the tables of a summary
 MAIN_METRIC = "AP"
 MARKER = "jaccard-eval"
-SHOWN_OTHERS = 3  # verdicts of the headline beside the best one; more are counted
+SHOWN_OTHERS = 3  # verdicts of the headline besides the best one; more are counted
 HEADLINE_DECIMALS = 3
 LEAST = 0.001  # difference that three decimals show
 LOOKS: Mapping[Verdict, Look] = {Verdict.BETTER: "good", Verdict.WORSE: "bad", Verdict.NO_DIFFERENT: "plain"}
@@ -64,7 +64,7 @@ _STATE = {"class": "predicted", "score": "score", "iou": "iou", "duplicates": "d
 
 
 def build_report(result: ComparisonResult, options: ReportOptions) -> Report:
-    """Return what a summary for people says; `options.per_class` lists every class that moved."""
+    """Return the report for people; `options.per_class` lists every class that moved."""
     baseline = result.baseline
     paths = [("ground truth", result.gt), (f"{baseline.name} (baseline)", baseline.path)]
     paths += [(versus.contender.name, versus.contender.path) for versus in result.others]
@@ -131,7 +131,7 @@ def _known(delta: float) -> float:
 
 
 def _headline_delta(delta: float) -> str:
-    """Return a difference with three decimals, or the four of tables where three would say nothing."""
+    """Return a difference with three decimals, or the four of tables where three would all be 0."""
     return delta_text(delta, DECIMALS if 0 < abs(delta) < LEAST else HEADLINE_DECIMALS)
 
 
@@ -148,7 +148,7 @@ def _summary(result: ComparisonResult) -> Section:
     baseline, bootstrap, several = result.baseline.name, result.bootstrap, len(result.others) > 1
     names = [versus.contender.name for versus in result.others]
     by_metric = list(zip(*(versus.summary for versus in result.others), strict=True))
-    drawn = None if several else bootstrap  # beside several, intervals would not fit
+    drawn = None if several else bootstrap  # with several, intervals would not fit
     heads = (Column("metric"), *_heads(baseline, names, drawn), Column("gt", "count"))
     blocks: list[Table | Note] = [Table(heads, tuple(_metric_row(deltas, drawn) for deltas in by_metric))]
     if bootstrap is None:
@@ -208,7 +208,7 @@ def _metric_row(deltas: Sequence[Delta], bootstrap: Resamples | None) -> tuple[C
 
 def _slices(result: ComparisonResult) -> Section:
     slices = list(zip(*(versus.slices for versus in result.others), strict=True))
-    drawn = result.bootstrap if len(result.others) == 1 else None  # beside several, intervals would not fit
+    drawn = result.bootstrap if len(result.others) == 1 else None  # with several, intervals would not fit
     values = _heads(result.baseline.name, [versus.contender.name for versus in result.others], drawn)
     heads = (*columns("text", "slice", "metric"), *values, *columns("count", "gt", "images"))
     rows = tuple(
@@ -231,7 +231,7 @@ def _movers(versus: Versus, baseline: str, bootstrap: Resamples | None, options:
     sections = []
     for verb, deltas, limit in lists:
         rows = tuple((_short(delta.class_name or ""), *_metric_row([delta], bootstrap)[1:]) for delta in deltas[:limit])
-        notes = (*_more(deltas, limit, "--per-class lists all"), Note("Ordered by difference times the root of gt."))
+        notes = (*_more(deltas, limit, "--per-class lists all"), Note("Ordered by difference x sqrt(gt)."))
         title = f"Classes that {verb} most, {MAIN_METRIC} of {name}"
         sections += [Section(title, (Table(heads, rows), *notes))] if rows else []
     return sections
@@ -295,7 +295,7 @@ def _weight(change: Change) -> float:
 
 
 def _state_text(state: BoxState, own: str) -> str:
-    """Return what lies at a box, below a head that says IoU: "missed", "0.81", "cat 0.70", "0.81, 2 duplicates"."""
+    """Return what lies at a box, below the head "IoU": "missed", "0.81", "cat 0.70", "0.81, 2 duplicates"."""
     if not state.predicted:
         return "missed"
     other = "" if state.predicted == own else f"{_short(state.predicted)} "
@@ -309,5 +309,5 @@ def _more(rows: Sequence[object], limit: int | None, where: str = "-o compare.js
 
 
 def _short(text: str) -> str:
-    # The end of a path tells it from its neighbours.
+    # The end of a path distinguishes it from its neighbours.
     return text if len(text) <= MAX_CELL else f"…{text[1 - MAX_CELL :]}"

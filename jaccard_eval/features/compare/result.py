@@ -30,7 +30,7 @@ class ChangeKind(enum.StrEnum):
 
 
 class Verdict(enum.StrEnum):
-    """What resampling says of a difference: significant at the confidence level, in either direction, or not."""
+    """How a difference is judged by resampling: significant at the confidence level, in either direction, or not."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -49,7 +49,7 @@ class Delta:
     n: int  # ground-truth boxes that it rests on
     # Of the difference, by resampling the images; None when not asked for, or undefined
     interval: Interval | None = None
-    # probability, detectable: how sure it is that the difference is not chance, and the smallest one that this set
+    # probability, detectable: how sure the difference is (1 - p), and the smallest one that this set
     # would show; see `bootstrap.PairedDelta`. NaN without an interval.
     probability: float = math.nan
     detectable: float = math.nan
@@ -84,7 +84,7 @@ class SliceDeltas:
 class BoxState:
     """What predictions make of a ground-truth box."""
 
-    # Class of the detection at its place: its own when found, another when taken for that, empty when missed
+    # Class of the detection at its place: its own when found, another when predicted as that, empty when missed
     predicted: str = ""
     # score, iou: of that detection; NaN without one
     score: float = math.nan
@@ -123,7 +123,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Versus:
-    """One contender beside the baseline: metrics over all classes, of each class and slice, and what changed."""
+    """One contender and the baseline: metrics over all classes, of each class and slice, and what changed."""
 
     contender: Contender
     deltas: tuple[Delta, ...]
@@ -138,7 +138,7 @@ class Versus:
 
     def movers(self, metric: str = "AP") -> tuple[Delta, ...]:
         """Return the classes whose metric differs, the weightiest first: by difference times root of objects."""
-        # The noise of a mean over n objects falls with sqrt(n): one object that is lost moves its class by 1, and says
+        # The noise of a mean over n objects falls with sqrt(n): one object that is lost moves its class by 1, and means
         # less than ten of a hundred.
         of_classes = (delta for delta in self.deltas if delta.class_name is not None and delta.metric == metric)
         moved = (row for row in of_classes if abs(row.delta) > 0)

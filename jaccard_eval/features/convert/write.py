@@ -32,9 +32,7 @@ def target_format(path: Path, name: str | None = None) -> str:
     """Return the name of the format to write: as given, else by the suffix of the path."""
     name = name or format_for_path(path)
     if name is None:
-        raise UsageError(
-            f"the suffix of {quoted_value(str(path))} does not tell the format to write; name it with --to"
-        )
+        raise UsageError(f"cannot choose a format by the suffix of {quoted_value(str(path))}; name one with --to")
     format_writer(name)
     return name
 
@@ -42,7 +40,7 @@ def target_format(path: Path, name: str | None = None) -> str:
 def as_in_ground_truth(sides: Sides, *, lossy: bool) -> Dataset:
     """Return predictions with the image names, image sizes and classes of the ground truth.
 
-    A DataError names predictions of classes that it does not have, unless they may be left out (`lossy`).
+    A DataError names predictions of classes that it does not have, unless they may be dropped (`lossy`).
     """
     gt, pred, aligned = sides.gt, sides.pred, sides.aligned
     unknown = np.flatnonzero(aligned.classes.rows < 0)
@@ -50,7 +48,7 @@ def as_in_ground_truth(sides: Sides, *, lossy: bool) -> Dataset:
     if lost and not lossy:
         names = example_keys(pred.labels.names[row] for row in unknown.tolist())
         detail = f"{gt.path} does not have the classes of {pluralise(lost, 'prediction')}: {names}"
-        fix = "Map them with --class-map, or leave them out with --lossy."
+        fix = "Map them with --class-map, or drop them with --lossy."
         raise DataError.single("write-loss", Where(pred.path, field="class"), detail, fix=fix)
     images = aligned.placement.images
     return replace(

@@ -31,10 +31,10 @@ from jaccard_eval.progress import staged
 def confusion_matrix(
     gt: BoxTable, pred: BoxTable, protocol: Protocol, names: tuple[str, ...], *, score: float, iou: float, n_images: int
 ) -> ConfusionMatrix:
-    """Count which classes are taken for which.
+    """Count which classes are predicted as which.
 
     Detections with at least `score` are matched by the rules of the protocol, by descending score, as if there were one
-    class. Ground truth that is ignored, and what matches it, is left out.
+    class. Ground truth that is ignored, and what matches it, is ignored.
     """
     n = len(names)
     above = pred if pred.score is None else pred.take(pred.score >= score)
@@ -94,7 +94,7 @@ def optimal_lrp(
     """Return the smallest localisation-recall-precision error over all scores, and its parts.
 
     LRP(s) = (sum over true positives of (1 - IoU) / (1 - tau) + FP + FN) / (TP + FP + FN), of the detections with at
-    least the score s. Of equal errors that of the highest score counts; leaving out all detections gives 1.
+    least the score s. Of equal errors that of the highest score counts; ignoring all detections gives 1.
     """
     # Oksuz et al. (2018), "Localization recall precision (LRP): a new performance metric for object detection", and
     # Oksuz et al. (2021), "One metric to measure them all", equations 4 and 8 there.
@@ -187,7 +187,7 @@ def find_errors(
     *,
     background_iou: float = BACKGROUND_IOU,
 ) -> Errors:
-    """Say of each false positive and each missed box what is wrong with it, over all sizes.
+    """Find what is wrong with each false positive and each missed box, over all sizes.
 
     In this order, with the IoU t of the threshold and b of the background, over boxes that count: *localisation*, the
     nearest box of its class has b <= IoU < t; *classification*, a box of another class has IoU >= t; *duplicate*, a box
@@ -236,7 +236,7 @@ def error_types(errors: Errors, before: float) -> tuple[ErrorType, ...]:
     """Return the six types, each with what repairing it alone would add to `before`, the average precision.
 
     Repairing makes a detection with a target match it, at its own score, and removes the other ones; missed boxes are
-    taken out of the ground truth. A class that is left without ground truth is left out of the mean.
+    taken out of the ground truth. A class that is left without ground truth is not in the mean.
     """
     types = []
     for kind, name in enumerate(TYPES):
@@ -290,7 +290,7 @@ def _error_type(name: str, gain: float, by_class: IntArray) -> ErrorType:
 
 @staged("finding errors")
 def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score: float | str | None) -> ErrorReport:
-    """Say what kinds of errors an evaluation has, over all sizes, at IoU .5 or else its lowest threshold.
+    """Find the kinds of errors of an evaluation, over all sizes, at IoU .5 or else its lowest threshold.
 
     The confusion matrix is that of detections with at least `score`: the best F1 of all classes pooled, unless it is a
     number.

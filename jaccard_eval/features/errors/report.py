@@ -1,4 +1,4 @@
-"""What reports say about the kinds of errors of an evaluation, and its tables for machines."""
+"""Reports of the kinds of errors of an evaluation, and its tables for machines."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _matrix_table(matrix: ConfusionMatrix) -> Table:
 
 
 def _most_confused(matrix: ConfusionMatrix) -> Table:
-    """List the pairs of different classes that are confused most; the background is no class."""
+    """List the pairs of different classes that are confused most; the background is not a class."""
     counts = matrix.counts[:-1, :-1].copy()
     np.fill_diagonal(counts, 0)
     order = np.argsort(-counts, axis=None, kind="stable")[:N_CONFUSIONS]

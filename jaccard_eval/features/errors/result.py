@@ -20,7 +20,7 @@ ALL_CLASSES = "all"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorType:
-    """One type of error, and the average precision that repairing it, and nothing else, would give back."""
+    """One type of error, and the average precision gained by fixing it and nothing else."""
 
     name: str
     count: int  # detections, or ground-truth boxes for what is missed
@@ -36,7 +36,7 @@ class ConfusionMatrix:
     # Shape (K + 1, K + 1): rows are ground truth, columns predictions; the last of each is the background: what was
     # missed, and what is not there
     counts: npt.NDArray[np.int64]
-    # score, iou: detections with a lower score are left out; pairs match from this IoU on
+    # score, iou: detections with a lower score are ignored; pairs match from this IoU on
     score: float
     iou: float
 
@@ -157,7 +157,7 @@ class ErrorReport:
             curve, bars = row.curve, row.calibration
             points = zip(curve.score, curve.precision, curve.recall, curve.f1, strict=True)
             curves += [(name, *map(float, point)) for point in points]
-            n = len(bars.count)  # bins are of equal width, so that their places say their ends
+            n = len(bars.count)  # bins are of equal width, so that their places give their ends
             for i, (count, score, precision) in enumerate(zip(bars.count, bars.score, bars.precision, strict=True)):
                 bins.append((name, i / n, (i + 1) / n, int(count), float(score), float(precision)))
         return {

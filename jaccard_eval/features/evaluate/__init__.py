@@ -1,1 +1,1 @@
-"""What reports say about an evaluation, with all of its parts."""
+"""Reports of an evaluation, with all of its parts."""

@@ -1,4 +1,4 @@
-"""What reports say about an evaluation: inputs, correspondence, metrics, classes, slices, warnings."""
+"""Reports of an evaluation: inputs, correspondence, metrics, classes, slices, warnings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SORT_COUNTS = {"gt": "gt", "pred": "pred"}
 
 
 def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
-    """Return what a summary for people says about `result`."""
+    """Return the report of `result` for people."""
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     inputs = inputs_section(sides, result.correspondence, verbose=options.verbose)
     sections = [inputs, _summary(result, verbose=options.verbose)]
@@ -77,7 +77,7 @@ def _headline(result: EvaluationResult) -> Headline:
 
 
 def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
-    """Return one row for all classes, then one per class, sorted as `options.sort` says; then one for each slice."""
+    """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
     from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns
     from jaccard_eval.features.errors.report import error_cells, error_columns
 
@@ -137,7 +137,7 @@ def sorted_classes(result: EvaluationResult, sort: str | None) -> tuple[ClassRow
 
 
 def _summary(result: EvaluationResult, *, verbose: bool) -> Section:
-    """Return the metrics; details are what their names stand for, and those that are undefined."""
+    """Return the metrics; details are what their names mean, and those that are undefined."""
     protocol, drawn = result.protocol, result.bootstrap
     heads = (Column("metric", "name"), *columns("metric", "value", *(("low", "high") if drawn else ())))
     heads += (*columns("word", "IoU", "area"), Column("max dets", "count")) if verbose else ()
@@ -153,7 +153,7 @@ def _summary(result: EvaluationResult, *, verbose: bool) -> Section:
         if verbose or not math.isnan(metric.value):
             rows.append((name, metric.value, *bounds, *settings, metric.n))
     notes = undefined_notes(result.metrics.items())
-    # The first range holds all sizes and says nothing.
+    # The first range holds all sizes and excludes nothing.
     ranges = [
         f"{area.name} {f'{area.low:g} to {area.high:g}' if area.high < LARGEST_AREA else f'from {area.low:g}'}"
         for area in protocol.areas[1:]
@@ -164,7 +164,7 @@ def _summary(result: EvaluationResult, *, verbose: bool) -> Section:
         from jaccard_eval.features.bootstrap.report import drawn_text
 
         notes.append(Note(drawn_text(drawn)))
-    # Without a single number, what there would be is told by the notes alone.
+    # Without a single number, only the notes describe what there would be.
     tables = [Table((*heads, Column("gt", "count")), tuple(rows), foldable=True)] if rows else []
     return Section("Summary", (*tables, *notes))
 

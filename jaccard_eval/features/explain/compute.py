@@ -54,7 +54,7 @@ def costliest(
     """Return the `n` fixes that give most average precision, of one class or (None) all, each alone.
 
     A detection with a target is changed to match it, at its own score; any other wrong one is removed; a missed box is
-    found at a score above all others. Fixes that give nothing are left out.
+    found at a score above all others. Fixes that gain nothing are ignored.
     """
     errors = costs.errors
     base = errors.ranking.class_precisions(errors.protocol)
@@ -109,7 +109,7 @@ def repair_predictions(
     beyond = pred.source.max(initial=0) + 1 + np.arange(len(added))
     repaired = replace(pred, label=label, xywh=xywh, score=score).take(kept)
     joined = BoxTable.concat([repaired, replace(added, score=top, source=beyond)])
-    # Areas are those of the boxes, as for predictions that are read: what an annotation says is not known to them.
+    # Areas are those of the boxes, as for predictions that are read: they do not know the annotation's.
     return freeze(replace(joined, area=joined.xywh[:, 2] * joined.xywh[:, 3]))
 
 
@@ -145,7 +145,7 @@ def _gain(errors: Errors, positives: IntArray, detection: int, before: FloatArra
     score, hit = errors.score[rows], errors.hit[rows]
     if target != NO_BOX and other == own:
         return _precision(protocol, positives[own], score, hit | (rows == detection)) - float(before[own])
-    # What leaves a class changes that class, and where it goes another. A class that does not count has no say.
+    # What leaves a class changes that class, and where it goes another. A class that does not count changes nothing.
     change = 0.0
     if counted[own]:
         left = rows != detection
@@ -356,7 +356,7 @@ RULES = (  # the order of the steps, and the fields that only make sense togethe
 def protocol_steps(start: Protocol, end: Protocol) -> Iterator[tuple[str, str, Protocol]]:
     """Yield each rule that differs, what changes, and the protocol after it; the last one has all rules of `end`."""
     now = start
-    # Classes without ground truth are undefined under every protocol, so that they are no step.
+    # Classes without ground truth are undefined under every protocol, so that there is no step for them.
     for rule, names in RULES:
         changes = {name: getattr(end, name) for name in names if getattr(end, name) != getattr(now, name)}
         if changes:
@@ -374,7 +374,7 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is to be explained: a metric by some rules, perhaps beside those of another protocol."""
+    """What is to be explained: a metric by some rules, perhaps with those of another protocol."""
 
     ref: MetricRef
     rules: Protocol
@@ -396,7 +396,7 @@ class Question:
         goal = get_protocol(against) if isinstance(against, str) else against
         if ref.iou is None and ref.name in AT_A_SCORE:
             ref = replace(ref, iou=rules.iou_thresholds[rules.judged_threshold])
-        # AP50 is AP50 on both sides: what the metric names itself is no difference between the protocols.
+        # AP50 is AP50 on both sides: what the metric names itself does not differ between the protocols.
         if goal is not None and ref.iou is not None:
             rules, goal = (rule.with_options(iou_thresholds=(ref.iou,)) for rule in (rules, goal))
         if goal is not None and ref.max_dets is not None:

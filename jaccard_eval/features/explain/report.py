@@ -1,4 +1,4 @@
-"""What reports say about an explanation: the curve, the boxes that cost most, the way to another protocol."""
+"""Reports of an explanation: the curve, the boxes that cost most, the way to another protocol."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _boxes(result: ExplanationResult, *, verbose: bool) -> Section:
 
 
 def _verb(fix: Fix) -> str:
-    """Return what a fix does, and to which class; the box that it ends in stands beside it."""
+    """Return what a fix does, and to which class; the box that it ends in is next to it."""
     if not fix.becomes:
         return f"remove {fix.class_name}"
     if fix.kind == MISSED:

@@ -42,7 +42,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The value after one more rule was changed; `change` says from what to what."""
+    """The value after one more rule was changed; `change` names both rules."""
 
     rule: str
     change: str

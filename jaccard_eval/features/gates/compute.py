@@ -107,7 +107,7 @@ def judge(
     bench = _Bench(gates, run, baseline, external or {})
     verdicts: list[GateVerdict] = []
     problems = []
-    # A metric that does not exist in one rule is no reason to hide what is wrong with the next.
+    # A metric that does not exist in one rule must not hide what is wrong with the next.
     for rule in gates.rules:
         try:
             verdicts += bench.judge(rule)
@@ -175,7 +175,7 @@ class _Bench:
         """Return the verdicts of one rule: each subject's, each limit's."""
         if self.baseline is None and rule.needs_baseline and self.gates.missing_baseline == "error":
             raise UsageError("no baseline to compare with")
-        # Classes whose values become one; None stands for all classes together.
+        # Classes whose values become one; None means all classes together.
         subjects: list[tuple[str | None, ...]] = [(None,)]
         if rule.classes:
             names = matching_classes(rule.classes, self.run.class_names)
@@ -222,14 +222,14 @@ class _Bench:
             answers = self._on_slice(self.baseline, rule)
             cells = {name: answers.value(qualified(rule.reference, {"class": name})) for name in kept}
         except UsageError:
-            # An older baseline may not hold a number; a rule that only shows it beside the run's does without.
+            # An older baseline may not hold a number; a rule that only shows it next to the run's does without.
             if rule.needs_baseline:
                 raise
             return None
         return self._sample(rule, cells, kept)
 
     def _sample(self, rule: Rule, cells: Mapping[str | None, MetricValue], kept: tuple[str | None, ...]) -> _Sample:
-        """Make one value of the cells that are kept; undefined ones count unless the policy says otherwise."""
+        """Make one value of the cells that are kept; undefined ones count unless the policy differs."""
         n = sum(cells[name].n for name in kept)
         if not kept:
             support = max((cell.n for cell in cells.values()), default=0)

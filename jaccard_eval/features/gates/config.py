@@ -244,7 +244,7 @@ class _Reader:
         self.problems.append(f"{where}: {problem}")
 
     def take(self, table: Any, keys: Mapping[str, Key], where: Where) -> dict[str, Any]:
-        """Return the values that are as their keys say, by the key with underscores."""
+        """Return the values of the types that their keys ask for, by the key with underscores."""
         if not isinstance(table, Mapping):
             self.add_problem(where, f"expected a table, got {shown_json(table)}")
             return {}

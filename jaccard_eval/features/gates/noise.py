@@ -70,7 +70,7 @@ def weigh_noise(verdicts: Sequence[GateVerdict], gates: Gates, runs: PairedRuns)
     rules = {rule.id: rule for rule in gates.rules}
     cases = [_Case(gates, rules[verdict.rule], verdict) for verdict in verdicts]
     refuse((problem for case in cases for problem in case.problems()), None)
-    slices = dict.fromkeys(verdict.slice for verdict in verdicts)  # "" stands for all images
+    slices = dict.fromkeys(verdict.slice for verdict in verdicts)  # "": all images
     drawn = {name: _drawn([case for case in cases if case.verdict.slice == name], runs) for name in slices}
     return tuple(
         case.verdict if (found := drawn[case.verdict.slice]) is None or not case.refs else case.weighed(found)
@@ -79,7 +79,7 @@ def weigh_noise(verdicts: Sequence[GateVerdict], gates: Gates, runs: PairedRuns)
 
 
 def drop_breaks(verdict: GateVerdict, delta: PairedDelta, epsilon: float) -> Callable[[float], bool]:
-    """Return what tells whether a difference breaks a level of the limit of a verdict with a significance."""
+    """Return the test of whether a difference breaks a level of the limit of a verdict with a significance."""
 
     def breaks(level: float) -> bool:
         allowed = allowed_change(verdict.check, level, verdict.baseline) + epsilon
@@ -212,7 +212,7 @@ def find_ties(verdicts: Sequence[GateVerdict], gates: Gates, metrics: DetectionM
     if not has_ties(metrics.table):
         return tuple(verdicts)
     rules = {rule.id: rule for rule in gates.rules}
-    bounds: dict[str, TieBounds] = {}  # by slice: its curves are made once, and "" stands for all images
+    bounds: dict[str, TieBounds] = {}  # by slice: its curves are made once, and "" means all images
     found = []
     for verdict in verdicts:
         rule = rules[verdict.rule]

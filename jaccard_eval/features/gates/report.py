@@ -1,4 +1,4 @@
-"""What reports say about a saved result that gates judged again."""
+"""Reports of a saved result that gates judged again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOISE = ("significance", "low", "high", "probability", "detectable")
 
 
 def build_report(result: GateResult, options: ReportOptions) -> Report:
-    """Return what a summary for people says; `options` change nothing."""
+    """Return the report for people; `options` change nothing."""
     inputs = (("result", result.path), *([("baseline", result.baseline)] if result.baseline else []))
     sections = [Section("Inputs", (KeyValues(inputs),)), *gates_section(result.gates)]
     sections += findings_section(result.findings)

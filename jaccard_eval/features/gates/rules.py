@@ -1,4 +1,4 @@
-"""Rules of quality gates as frozen values, refused at once when they cannot mean what they say. Nothing is judged."""
+"""Rules of quality gates as frozen values, refused at once when they contradict themselves. Nothing is judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reports say about the worst images."""
+"""Reports of the worst images."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def count_images(images: ImageTable, boxes: BoxTable) -> ImageCounts:
 
 
 def count_boxes(view: BoxView, reading: Reading) -> BoxCounts:
-    """Count boxes by size and flag, with the ranges of their numbers; `reading` says what those of the file mean."""
+    """Count boxes by size and flag, with the ranges of their numbers; `reading` holds what those of the file mean."""
     boxes, in_pixels = view.boxes, view.units == "px"
     left, top, width, height = boxes.xywh.T
     solid = (width > 0) & (height > 0)
@@ -204,7 +204,7 @@ def inspect_sides(
     *,
     version: str,
 ) -> Inspection:
-    """Describe what could be read and aligned; `findings` say why a side or the alignment is None."""
+    """Describe what could be read and aligned; `findings` explain why a side or the alignment is None."""
     sides = [side for side in (gt, pred) if side is not None]
     found = [*findings, *(finding for side in sides for finding in side.findings)]
     if gt is not None and pred is not None and aligned is not None:

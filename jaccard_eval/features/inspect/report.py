@@ -1,4 +1,4 @@
-"""What reports say about an inspection: inputs, images, boxes, classes, how two sides correspond, findings."""
+"""Reports of an inspection: inputs, images, boxes, classes, how two sides correspond, findings."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _class_table(result: Inspection, rows: Sequence[ClassRow]) -> Table:
 
 
 def _class_rows(result: Inspection) -> list[ClassRow]:
-    """Classes of the first side, those of the second beside them, and what only the second has."""
+    """Classes of the first side, those of the second next to them, and what only the second has."""
     first, *others = (side.classes for side in result.sides)
     if not others:
         return [(count,) for count in first]

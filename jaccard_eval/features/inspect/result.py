@@ -1,4 +1,4 @@
-"""What an inspection tells of one input or two: counts, ranges, how they correspond, findings. Nothing is measured."""
+"""What an inspection shows of one input or two: counts, ranges, how they correspond, findings. Nothing is measured."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BoxCounts:
 
     total: int
     units: str  # of the ranges and sizes that follow: those of both sides, where two correspond
-    # encoding, file_units: what the four numbers of the file's boxes were taken for
+    # encoding, file_units: what the four numbers of the file's boxes were read as
     encoding: str
     file_units: str
     # x, y: lowest and highest coordinate that a side of a box has

@@ -39,7 +39,7 @@ class Suppression:
     method: str = "hard"
     # Of the gaussian. The default is that of Bodla et al. (2017), section 4.
     sigma: float = 0.5
-    # Decayed scores below this are left out; the default is that of the code of Bodla et al
+    # Boxes with a decayed score below this are removed; the default is that of the code of Bodla et al
     score_min: float = 0.001
 
     def __post_init__(self) -> None:
@@ -170,7 +170,7 @@ def nms(
     scores : array_like, shape (n,)
         Of equal scores, the earlier row is the better one.
     labels, images : array_like, shape (n,), optional
-        Numbers or texts; boxes of different classes or images never touch each other. Left out: all are of one.
+        Numbers or texts; boxes of different classes or images never touch each other. None: all are of one.
     iou : float
         In [0, 1]; at exactly this overlap both boxes stay.
     by : {"iou", "ioa"}
@@ -228,7 +228,7 @@ def soft_nms(
     iou : float
         Threshold of the linear decay.
     score_min : float
-        Boxes with a decayed score below this are left out.
+        Boxes with a decayed score below this are removed.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What reports say about a suppression: how it was done, and the boxes of each class before and after."""
+"""Reports of a suppression: how it was done, and the boxes of each class before and after."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class ConfusionCounts:
     Parameters
     ----------
     gt, pred : ndarray of int64, shape (n,)
-        Class, or value of the map, of each side; pairs are distinct and ascend. `NO_CLASS` for what is no class.
+        Class, or value of the map, of each side; pairs are distinct and ascend. `NO_CLASS` for pixels of no class.
     pixels : ndarray of int64, shape (n,)
         How many pixels have this pair.
     """
@@ -126,7 +126,7 @@ class ConfusionCounts:
     def matrix(self, n_classes: int) -> IntArray:
         """Return the confusion matrix, shape (n_classes, n_classes + 1): rows are ground truth, columns predictions.
 
-        The last column counts pixels whose prediction is no class. Ignored pixels are in no cell.
+        The last column counts pixels that are predicted as no class. Ignored pixels are in no cell.
         """
         kept = self.take(self.gt != NO_CLASS)
         matrix = np.zeros((n_classes, n_classes + 1), dtype=np.int64)
@@ -219,7 +219,7 @@ def pixel_metrics(
         Of class indices 0 to ``len(names) - 1``.
     names : sequence of str
     background : int, optional
-        Index of the class that the means leave out.
+        Index of the class that the means ignore.
     drop_background : {"gt", "pred", "both"}, optional
         Whose background pixels are not counted at all; see `PixelProtocol`.
 

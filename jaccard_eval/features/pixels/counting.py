@@ -193,7 +193,7 @@ class Tally:
 
 def _digest(rows: Iterable[tuple[str, bytes]]) -> str:
     state = hashlib.sha256()
-    # The length of a name says where it ends: no two lists of files are written alike.
+    # The length of a name marks where it ends: no two lists of files are written alike.
     for name, digest in rows:
         state.update(f"{len(name)} {name}".encode("utf-8", "surrogatepass") + digest)
     return f"sha256:{state.hexdigest()[:FINGERPRINT_DIGITS]}"
@@ -222,7 +222,7 @@ class CountedMaps:
     fingerprints: tuple[str, str]
     n_pairs: int
     strategy: str
-    # Files that were set aside on each side, by reason
+    # Files that were ignored on each side, by reason
     ignored: tuple[Mapping[str, int], Mapping[str, int]] = field(default_factory=lambda: ({}, {}))
     findings: tuple[Finding, ...] = ()
 
@@ -235,7 +235,7 @@ def pixels_result(maps: CountedMaps, protocol: PixelProtocol, version: str) -> P
     places = [] if protocol.background is None else np.flatnonzero(classes == protocol.background).tolist()
     background = places[0] if places else None
     metrics = pixel_metrics(counts, names, background=background, drop_background=protocol.drop_background)
-    # Ignored ground truth is no class; a prediction of none is a column of its own.
+    # Ignored ground truth belongs to no class; a prediction of none is a column of its own.
     kept = counts.take(counts.gt != NO_CLASS)
     rows = zip(kept.gt.tolist(), kept.pred.tolist(), kept.pixels.tolist(), strict=True)
     confusion = tuple((names[gt], None if pred == NO_CLASS else names[pred], pixels) for gt, pred, pixels in rows)
@@ -260,7 +260,7 @@ def _summaries(maps: CountedMaps, protocol: PixelProtocol) -> tuple[MapsSummary,
     is_ignored = counts.gt == NO_CLASS
     is_background = {"gt": counts.gt == protocol.background, "pred": counts.pred == protocol.background}
     is_background["both"] = is_background["gt"] | is_background["pred"]
-    # An ignored pixel is no background as well: each is told once.
+    # An ignored pixel is not background as well: each is reported once.
     dropped = ~is_ignored & (False if protocol.drop_background is None else is_background[protocol.drop_background])
     aside = {
         "pixels-ignored": int(counts.pixels[is_ignored].sum()),
@@ -305,7 +305,7 @@ def _audit(maps: CountedMaps, protocol: PixelProtocol) -> tuple[Finding, ...]:
 
 
 def _warn_of_unnamed(counts: ConfusionCounts, gt: Where, pred: Where, findings: FindingLog) -> None:
-    """Warn of values that may be no classes, where no names say which are."""
+    """Warn of values that may be no classes, where no names show which are."""
     void = int(counts.pixels[counts.gt == OFTEN_IGNORED].sum())
     if void:
         detail = (

@@ -1,4 +1,4 @@
-"""What reports say about an evaluation of label maps: inputs, rules, scores, classes, warnings."""
+"""Reports of an evaluation of label maps: inputs, rules, scores, classes, warnings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SORT_COUNTS = {"gt": "gt_pixels", "pred": "pred_pixels"}
 
 
 def build_report(result: PixelsResult, options: ReportOptions) -> Report:
-    """Return what a summary for people says about `result`."""
+    """Return the report of `result` for people."""
     heads = (Column("metric"), Column("value", "metric"), Column("pixels", "count"))
     rows = tuple((name, metric.value, metric.n) for name, metric in result.metrics.items())
     summary = Section("Summary", (Table(heads, rows), *undefined_notes(result.metrics.items())))
@@ -32,7 +32,7 @@ def build_report(result: PixelsResult, options: ReportOptions) -> Report:
 
 
 def build_data(result: PixelsResult, options: ReportOptions) -> DataTable:
-    """Return one row for all classes, then one per class; sorted as `options.sort` says."""
+    """Return one row for all classes, then one per class; in the order of `options.sort`."""
     header = ("class", *COUNTS, *MAP_CLASS_METRICS, *result.metrics)
     totals = [sum(getattr(row, count) for row in result.per_class) for count in COUNTS]
     pooled = (

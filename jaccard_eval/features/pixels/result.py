@@ -15,7 +15,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
 from jaccard_eval.text import did_you_mean, quoted_value
 
-DROPS = ("gt", "pred", "both")  # whose background pixels are left out
+DROPS = ("gt", "pred", "both")  # whose background pixels are ignored
 REDUCTIONS = ("gt", "both")  # whose values count from 1, with 0 for pixels to ignore
 
 
@@ -23,18 +23,18 @@ REDUCTIONS = ("gt", "both")  # whose values count from 1, with 0 for pixels to i
 class PixelProtocol:
     """The rules by which pixels are counted."""
 
-    # Name of each class, by its value; None takes every value that occurs for a class
+    # Name of each class, by its value; with None, every value that occurs is a class
     classes: tuple[str, ...] | None = None
     colors: str | None = None  # digest of the table that gives colours their classes, where there is one
-    # Values, as the files have them, that are no class: a pixel of the ground truth with one is left out; a
+    # Values, as the files have them, that are not classes: a pixel of the ground truth with one is ignored; a
     # prediction of one is a miss of the true class and a false alarm of none. Cityscapes' scripts and MMSegmentation
     # count so.
     ignore: tuple[int, ...] = ()
     # Whose values count from 1: there 0 is ignored and all others are taken minus one, as ADE20K's are. "gt" is
     # MMSegmentation's ``reduce_zero_label``.
     reduce_zero: str | None = None
-    background: int | None = None  # class that the means leave out; a class as reported, after `reduce_zero`
-    # Whose background pixels are left out of all counts: those where the ground truth is background, those where the
+    background: int | None = None  # class that the means ignore; a class as reported, after `reduce_zero`
+    # Whose background pixels are in no count: those where the ground truth is background, those where the
     # prediction is, or all of these. None counts them, so that a false alarm on background costs IoU.
     drop_background: str | None = None
 
@@ -55,14 +55,15 @@ class PixelProtocol:
     @property
     def background_rule(self) -> str:
         """What is done about background, in words."""
+        # Documents hold these texts since release 0.1, and programs may compare them.
         if self.background is None:
             return "every class counts alike; none is background"
         name = quoted_value(self.background if self.classes is None else self.classes[self.background])
-        left_out = f"background is {name}, excluded from the means"
+        left_out = f"background is {name} and left out of the means"
         if self.drop_background is None:
-            return f"{left_out}; its pixels count, so false positives on background lower IoU"
+            return f"{left_out}; its pixels count, so a false alarm on background lowers IoU"
         sides = {"gt": "ground truth is", "pred": "prediction is", "both": "ground truth or prediction is"}
-        return f"{left_out}; pixels whose {sides[self.drop_background]} background are ignored"
+        return f"{left_out}; pixels whose {sides[self.drop_background]} background are not counted"
 
     def signature_parts(self) -> list[str]:
         """Return the rules as texts such as ``background=0``."""
@@ -95,7 +96,7 @@ class PixelClassRow:
     values: Mapping[str, MetricValue]
 
     def to_document(self) -> dict[str, Any]:
-        """Return the counts with the values beside them."""
+        """Return the counts with their values."""
         counts = {"class": self.name, "gt_pixels": self.gt_pixels, "pred_pixels": self.pred_pixels}
         return counts | {name: to_document(metric.value) for name, metric in self.values.items()}
 
@@ -110,7 +111,7 @@ class MapsSummary:
     pixels: int  # pixels in them
     classes: int  # classes that occur
     fingerprint: str  # digest of the names and bytes of the files
-    # What was set aside, counted by reason
+    # What was ignored, counted by reason
     ignored: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -136,7 +137,7 @@ class PixelsResult(WithParts):
     findings : tuple of Finding
         Warnings and notes.
     parts : tuple of Part
-        What quality gates say of it, where they were asked; the property `gates` names it.
+        Verdicts of quality gates, where there were any; the property `gates` names it.
     """
 
     kind: ClassVar[str] = PIXELS

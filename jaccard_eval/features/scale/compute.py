@@ -205,7 +205,7 @@ def noise_ceiling(sized: SizedSides, sigmas: Sequence[float], n_rounds: int, rng
     """Return the average precision of the ground truth against itself after its edges were jittered.
 
     A detector that finds every object exactly where it is reaches no more than this against annotations whose edges
-    are off by a normal error of standard deviation sigma; above it, detectors cannot be told apart. The shape is
+    are off by a normal error of standard deviation sigma; above it, detectors cannot be distinguished. The shape is
     (sigmas, rounds, area ranges).
     """
     # Sorted by image, class and place, so that each object draws the same error however the file is ordered.
@@ -321,7 +321,7 @@ def tolerance_rows(sized: SizedSides, pixels: Sequence[float], ious: Sequence[fl
 @staged("measuring")
 def placement_rows(sized: SizedSides, table: MatchTable, threshold: int) -> tuple[PlacementRow, ...]:
     """Return the errors of matched pairs: over all, by size, by class, and by class and size where there are any."""
-    # True positives over all sizes; matches of ignored objects say nothing of boxes that count.
+    # True positives over all sizes; matches of ignored objects mean nothing for boxes that count.
     choice = table.choice[0, threshold]
     taken = choice[(choice >= 0) & ~table.ignored_match(0)[threshold]]
     truth = sized.gt.take(table.pair_gt[taken])

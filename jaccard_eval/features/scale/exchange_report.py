@@ -1,4 +1,4 @@
-"""What reports say about the cost of an error for objects of given sizes."""
+"""Reports of the cost of an error for objects of given sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jaccard_eval.report.numbers import UNDEFINED, metric_text
 
 
 def build_report(result: ExchangeResult, options: ReportOptions) -> Report:
-    """Return what a summary for people says."""
+    """Return the report for people."""
     heads = (
         *columns("size", "|B|", "p, missing", "q, extra"),
         *columns("metric", "J"),

@@ -102,7 +102,7 @@ def displaced_iou(width: npt.ArrayLike, height: npt.ArrayLike, pixels: float, di
 
     Shift: all edges by k to the right and down. Dilation: all edges outward. Erosion: all inward, which is the worst
     that edge errors of at most k can do, so that it bounds every other. Jitter: each edge inward or outward, as four
-    tosses of a coin say; the expected IoU.
+    tosses of a coin decide; the expected IoU.
 
     Parameters
     ----------

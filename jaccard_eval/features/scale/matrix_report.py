@@ -1,4 +1,4 @@
-"""What reports say about the overlap of many boxes with many others."""
+"""Reports of the overlap of many boxes with many others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_COLUMNS = 12  # of a table that people read
 
 
 def build_report(result: OverlapMatrix, options: ReportOptions) -> Report:
-    """Return what a summary for people says."""
+    """Return the report for people."""
     n_gt = len(result.matrix[0]) if result.matrix else 0
     heads = (Column("prediction", "count"), *columns("metric", *map(str, range(min(n_gt, MAX_COLUMNS)))))
     rows = tuple((i, *row[:MAX_COLUMNS]) for i, row in enumerate(result.matrix))

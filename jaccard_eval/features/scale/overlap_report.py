@@ -1,4 +1,4 @@
-"""What reports say about two boxes: where they are, how they overlap, and a picture of it."""
+"""Reports of two boxes: where they are, how they overlap, and a drawing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Cells = list[list[str]]  # rows of areas: "TP", "FP", "FN" or "TN"
 
 
 def draw_boxes(result: OverlapResult) -> Drawing:
-    """Return the picture with its areas labelled, and a legend below."""
+    """Return the drawing with its areas labelled, and a legend below."""
     cells = rasterise(result.pred, result.gt)
     areas = {"TP": result.tp, "FP": result.fp, "FN": result.fn}
     return Drawing(_lines(cells, GLYPHS, areas), _lines(cells, ASCII_GLYPHS, areas))
@@ -74,7 +74,7 @@ CORNERS = ("x1", "y1", "x2", "y2")
 
 
 def build_report(result: OverlapResult, options: ReportOptions) -> Report:
-    """Return what a summary for people says."""
+    """Return the report for people."""
     boxes = []
     for side, box, name in (("prediction", result.pred, result.pred_name), ("ground truth", result.gt, result.gt_name)):
         width, height = box[2] - box[0], box[3] - box[1]

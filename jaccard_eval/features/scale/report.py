@@ -1,4 +1,4 @@
-"""What reports say about scale: what each size loses to what, how boxes are off, and the ceiling of noise."""
+"""Reports of scale: what each size loses to what, how boxes are off, and the ceiling of noise."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ PARTS = {  # of 1: field of a row, and what a chart calls it
     "misses": "lost to misses",
 }
 SHARE = Axis(ends=(0, 1.02))
-TOLD_GROUPS = 12  # sizes and classes whose errors are told in words, the classes with most pairs first
-TOLD_RATIO = 0.005  # a size that is off by less is no news: 1 % in whole percents
+TOLD_GROUPS = 12  # sizes and classes whose errors are put into words, the classes with most pairs first
+TOLD_RATIO = 0.005  # a smaller difference of size is not worth a word: 1 % in whole percents
 TOLD_PIXELS = 0.1
 TOLD_LOSS = 0.005  # a smaller loss to localisation needs no explanation
 SHARES = ("iou", "missing", "extra", "shift_loss", "size_loss")
@@ -48,7 +48,7 @@ RATIOS = ("dx_relative", "dy_relative", "width_ratio", "height_ratio")
 
 
 def build_report(result: SensitivityResult, options: ReportOptions) -> Report:
-    """Return what a summary for people says; `options.per_class` adds the table of classes."""
+    """Return the report for people; `options.per_class` adds the table of classes."""
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     sections = [
         inputs_section(sides, result.correspondence, verbose=options.verbose),
@@ -121,7 +121,7 @@ def _losses(losses: Sequence[LossRow]) -> Section:
     heads = (Column(SIZE), Column("gt", "count"), Column("side", "size"), Column("AP", "metric"))
     table = Table((*heads, *columns("metric", "localisation", "false positives", "misses")), rows)
     words = KeyValues(tuple((_with_unit(row.size), loss_text(row)) for row in losses))
-    # "all" is the mean of the bins beside it: a bar of its own would be read as one more size.
+    # "all" is the mean of the other bins: a bar of its own would be read as one more size.
     meaning = Note(
         "AP and the losses add up to 1; side: median square root of the box area; an object is missed if no detection"
         " of its class reaches IoU 0.1"

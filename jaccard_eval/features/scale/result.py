@@ -32,7 +32,7 @@ class ScaleOptions:
     ious : tuple of float
         IoU thresholds that a displaced box is to survive.
     pair_iou : float
-        IoU from which a prediction stands for an object when the errors of its box are measured.
+        IoU from which a prediction is paired with an object when the errors of its box are measured.
     sigmas : tuple of float
         Standard deviations in px of the jitter of annotations.
     n_rounds : int
@@ -81,7 +81,7 @@ def ascends(values: Sequence[float]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRow:
-    """How the boxes of found objects are off, over the pairs of a class and size; None stands for all."""
+    """How the boxes of found objects are off, over the pairs of a class and size; None means all."""
 
     class_name: str | None = field(metadata=written_as("class"))
     size: str | None
@@ -94,7 +94,7 @@ class PlacementRow:
     shift_loss: float
     size_loss: float
     # dx, dy, dx_relative, dy_relative, width_error, height_error, width_ratio, height_ratio, edge_error: medians of
-    # the errors, in px but for the relative ones (in sides of the ground truth) and ratios; prediction minus object
+    # the errors, in px, except the relative ones (in sides of the ground truth) and ratios; prediction minus object
     dx: float
     dy: float
     dx_relative: float
@@ -117,7 +117,7 @@ class LossRow:
     side: float  # their median side in px
     ap: float  # average precision under the protocol
     localisation: float  # what perfect boxes for all that is found would add
-    false_positives: float  # what leaving out all other detections would add after that
+    false_positives: float  # what removing all other detections would add after that
     misses: float  # what is not found at all
     within: Mapping[float, float]  # average precision with matches accepted at an edge error of at most k px, by k
     # The smallest k that wins back half of what is lost to localisation; None when none does

@@ -38,7 +38,7 @@ def compare_again(
 ) -> Verification:
     """Compare a saved result, and its saved run if there is one, with a new evaluation of the same inputs.
 
-    What is `known` of the file is told along.
+    What is `known` of the file is reported as well.
     """
     saved_values, new_values = compared_values(document), compared_values(again.to_dict())
     for place, cell, metric in _derivable_cells(document, again):
@@ -51,7 +51,7 @@ def compare_again(
     findings = FindingLog()
     findings.extend(known)
     others = [difference for difference in unequal if difference.name != VERSION_FIELD]
-    # Another version is no difference by itself: what it changes stands in the numbers.
+    # Another version alone does not differ: the numbers show what it changes.
     for difference in unequal:
         if difference.name == VERSION_FIELD:
             detail = f"was made with version {difference.saved}; this is version {difference.again}"
@@ -113,7 +113,7 @@ def compared_values(document: Mapping[str, Any]) -> dict[str, Value]:
     That is everything that follows from the inputs, the rules and the options. Of a gate these are the values that it
     was judged by: its verdict hangs on a baseline as well, and on rules that stand elsewhere.
     """
-    # Paths, formats and findings are left out: they change no number, and a result is verified on other machines.
+    # Paths, formats and findings are not compared: they change no number, and a result is verified on other machines.
     inputs = {side: {name: document["inputs"][side].get(name) for name in _INPUT_COUNTS} for side, _ in _SIDES}
     values = _leaves("signature", document["signature_fields"]) | _leaves("inputs", inputs)
     for part in ("metrics", "support", "undefined", "correspondence", "protocol", "errors"):

@@ -1,4 +1,4 @@
-"""What reports say about an evaluation that was run again: whether it is the same, and what is not."""
+"""Reports of an evaluation that was run again: whether it is the same, and what is not."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SHOWN_DIFFERENCES = 20  # the JSON and CSV documents have all
 
 
 def build_report(result: Verification, options: ReportOptions) -> Report:
-    """Return what a summary for people says; `options` change nothing."""
-    # One verdict for three cases: equal but for the version is equal, and still worth a word.
+    """Return the report for people; `options` change nothing."""
+    # One verdict for three cases: equal except for the version is equal, and still worth a word.
     differing = result.differences
     verdict = Span(f"not the same: {len(differing):,} of {result.compared:,} values differ", "bad")
     if not differing:

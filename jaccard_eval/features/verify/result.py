@@ -24,7 +24,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Verification:
-    """A saved result beside a run of the same evaluation.
+    """A saved result and a run of the same evaluation.
 
     Parameters
     ----------

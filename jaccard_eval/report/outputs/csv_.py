@@ -18,7 +18,7 @@ _KEPT = re.compile(r"([\t\r\n])")  # a quoted cell holds these
 
 
 def render(result: Reportable, options: ReportOptions, name: str = "") -> str:
-    """Return the table of this name, or else the usual one, whose rows are sorted as `options.sort` says."""
+    """Return the table of this name, or else the usual one, whose rows are in the order of `options.sort`."""
     table = (part_table(result, name) if name else None) or build_data(result, options)
     return "".join(f"{','.join(map(_cell, line))}\n" for line in (table.header, *table.rows))
 

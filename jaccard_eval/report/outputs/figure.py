@@ -1,6 +1,6 @@
-"""The charts of a report as one picture, PNG or SVG: the same bytes for the same result; needs matplotlib.
+"""The charts of a report as one figure, PNG or SVG: the same bytes for the same result; needs matplotlib.
 
-What a chart shows is the feature's to say; here is how it looks.
+What a chart shows is decided by the feature; here is how it looks.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def render(result: Reportable, options: ReportOptions, file_format: str) -> byte
     figures = require(f"{LIBRARY}.figure", extra=EXTRA)
     file = io.BytesIO()
     with matplotlib.rc_context(), warnings.catch_warnings():
-        # It is drawn as a box, and names vary; matplotlib 3.8 says "current font".
+        # It is drawn as a box, and names vary; matplotlib 3.8 has "current font".
         warnings.filterwarnings("ignore", "Glyph .* missing from (current )?font")
-        matplotlib.rcdefaults()  # a user's matplotlibrc changes no picture
+        matplotlib.rcdefaults()  # a user's matplotlibrc changes no figure
         matplotlib.rcParams.update(_STYLE)
         figure = figures.Figure(layout="constrained")
         draw(figure, charts)

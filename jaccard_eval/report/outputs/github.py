@@ -13,7 +13,7 @@ from jaccard_eval.report.numbers import Measures, measures_of, signed_text, valu
 from jaccard_eval.report.outputs.markdown import render, render_report
 from jaccard_eval.text import printable
 
-REPORTERS = ()  # what GitHub reads is no file that -o could name: the command line hands it over
+REPORTERS = ()  # what GitHub reads is not a file that -o could name: the command line hands it over
 
 LEVELS = {Status.FAIL: "error", Status.WARN: "warning", Status.INFO: "notice"}
 MAX_PER_LEVEL = 10  # of a step; GitHub shows no more
@@ -109,7 +109,7 @@ def job_summary(result: Reportable, room: int = MAX_BYTES) -> str:
     full = render(result, ReportOptions(per_class=True))
     folded = f"<details><summary>Full report</summary>\n\n{full}\n</details>\n"
     shortest = render_report(Report(title, ()))
-    # What does not fit is left out from the end: GitHub refuses a summary that is too long as a whole.
+    # What does not fit is cut from the end: GitHub refuses a summary that is too long as a whole.
     forms = (f"{brief}\n{folded}\n", f"{brief}\n{LEFT_OUT}\n\n", f"{shortest}\n{LEFT_OUT}\n\n")
     return next((form for form in forms if len(form.encode("utf-8", "backslashreplace")) <= room), "")
 
@@ -121,7 +121,7 @@ def _rules(gates: Sequence[GateVerdict]) -> list[Section]:
     table_columns = columns("text", "", "rule", "required") + columns("metric", "value", "margin", "Δ baseline")
     rows: list[tuple[Cell, ...]] = []
     for verdict in sorted(gates, key=lambda verdict: list(ICONS).index(verdict.status))[:SHOWN_RULES]:
-        # As many decimals as tell a value from its limit: no kind of column has these.
+        # As many decimals as distinguish a value from its limit: no kind of column has these.
         numbers = (value_text(verdict.value, verdict.limit), signed_text(verdict.margin), signed_text(verdict.delta))
         status = f"{ICONS[verdict.status]} {WORDS[verdict.status]}"
         rows.append((status, verdict.rule, requirement(verdict), *numbers, verdict.n))

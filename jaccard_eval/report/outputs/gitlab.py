@@ -39,7 +39,7 @@ def _issues(checks: Iterable[Check]) -> Iterator[dict[str, Any]]:
     seen: dict[str, int] = {}
     for check in checks:
         seen[check.name] = seen.get(check.name, 0) + 1
-        # Of what is asked, never of what was measured: GitLab would take another value for another issue.
+        # Of what is asked, never of what was measured: another value would be another issue to GitLab.
         identity = "\0".join((check.group, check.name, str(seen[check.name])))
         # As GitLab wants a path: with slashes, without a dot in front. It drops an issue without a path or a line.
         path = PurePath(check.where.path).as_posix() if check.where and check.where.path else UNPLACED

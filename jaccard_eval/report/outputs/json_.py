@@ -14,7 +14,7 @@ def render(result: Reportable, options: ReportOptions) -> str:
 
 
 def _encoded(value: Any, margin: str) -> str:
-    """Lay out objects by sorted keys, one line each, and lists but for those of numbers, which take one line."""
+    """Lay out objects by sorted keys, one line each, and lists, except those of numbers, which take one line."""
     inner = f"{margin}  "
     if isinstance(value, dict) and value:
         items = [f"{inner}{json.dumps(key)}: {_encoded(value[key], inner)}" for key in sorted(value)]

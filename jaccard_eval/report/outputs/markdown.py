@@ -50,7 +50,7 @@ def _block(block: TextBlock) -> str:
 
 
 def _escape(text: str) -> str:
-    """Make text stand for itself: it gives no control characters, HTML, table cells, emphasis, links or mentions."""
+    """Make text literal: it gives no control characters, HTML, table cells, emphasis, links or mentions."""
     # HTML first: the entities that it makes have none of Markdown's characters in them.
     escaped = _SPECIAL.sub(r"\\\1", html.escape(printable(text), quote=False))
     return _LINKED.sub(rf"\g<0>{_PARTED}", escaped)

@@ -74,7 +74,7 @@ def _side(boxes: BoxTable, side: str, metrics: DetectionMetrics) -> dict[str, An
 
     columns = {f"{side}.{name}": getattr(boxes, name) for name in BOX_COLUMNS}
     arrays = {name: column for name, column in columns.items() if column is not None}
-    # Shapes that were not measured are no part of the run: nothing that is asked of it depends on them.
+    # Shapes that were not measured do not belong to the run: nothing that is asked of it depends on them.
     if boxes.shapes is not None and KINDS[metrics.protocol.iou_type].shapes is not None:
         arrays |= {f"{side}.shapes.{name}": array for name, array in boxes.shapes.to_arrays().items()}
     return arrays

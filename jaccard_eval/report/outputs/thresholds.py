@@ -25,7 +25,7 @@ def _render_yaml(result: Reportable, options: ReportOptions) -> str:
 
 
 def _scores(result: Reportable) -> dict[str, float]:
-    """Return the scores; classes without a true positive are left out."""
+    """Return the scores; classes without a true positive are skipped."""
     table = part_table(result, "thresholds")
     if table is None:
         what = "--no-errors" if result.kind == "evaluation" else f"results of the kind {result.kind}"
@@ -66,7 +66,7 @@ def yaml_text(scores: Mapping[str, float]) -> str:
 
 
 def _number_text(number: float) -> str:
-    """Return a number with a dot in its mantissa: YAML 1.1 takes 1e-05 for a text."""
+    """Return a number with a dot in its mantissa: YAML 1.1 reads 1e-05 as a text."""
     mantissa, e, exponent = repr(float(number)).partition("e")
     return f"{mantissa}{'.0' if e and '.' not in mantissa else ''}{e}{exponent}"
 

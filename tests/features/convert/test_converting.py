@@ -138,7 +138,7 @@ def test_scores_tell_predictions_from_ground_truth(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "to", "message"),
     [
-        ("out", None, "does not tell the format to write; name it with --to"),
+        ("out", None, "cannot choose a format by the suffix of"),
         ("out.npz", "npz", "cannot be written; choose from arrow, coco"),
         ("out.json", "cocoo", "unknown format 'cocoo'"),
         ("missing/out.json", None, "create the folder first"),

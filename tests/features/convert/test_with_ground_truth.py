@@ -162,7 +162,7 @@ def test_what_is_read_wrongly_beyond_doubt_is_not_written(tmp_path: Path, capsys
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--gt", str(COCO_GT), "--role", "gt"], "--gt is for predictions; leave out --role gt"),
+        (["--gt", str(COCO_GT), "--role", "gt"], "--gt is for predictions; remove --role gt"),
         (["--class-map", "a=b"], "--class-map: pass the ground truth with --gt"),
         (
             ["--match-images", "stem", "--extra-images", "ignore"],

@@ -262,7 +262,7 @@ def test_a_slice_is_compared_with_the_same_slice_of_the_baseline(run: Evaluation
 def test_a_slice_with_a_name_or_glob_of_no_image_is_refused(run: EvaluationResult, patterns: tuple[str, ...]) -> None:
     slices = (Slice(name="night", patterns=patterns),)
     message = refused(run, Rule(metric="AP", slice="night", min=0.5), slices=slices)
-    assert f"slice 'night': no image is matched by {patterns[-1]!r}; images are called like 'a'." in message
+    assert f"slice 'night': no image is matched by {patterns[-1]!r}; image names look like 'a'." in message
 
 
 def test_names_of_a_file_are_no_globs(run: EvaluationResult) -> None:

@@ -13,6 +13,7 @@ from label_map_builder import label_map
 import jaccard_eval.features.pixels.compute as module
 from jaccard_eval import UsageError
 from jaccard_eval.features.pixels.compute import NO_CLASS, ConfusionCounts, PixelMetrics, pixel_metrics
+from jaccard_eval.features.pixels.result import PixelProtocol
 
 NAMES = ("zero", "one", "two")
 # Five by five pixels whose IoU is known for all three classes.
@@ -199,3 +200,16 @@ def test_renaming_classes_permutes_their_scores(order: list[int]) -> None:
     before = ious(pixel_metrics(ConfusionCounts.from_maps(EXAMPLE_GT, EXAMPLE_PRED), NAMES))
     after = ious(pixel_metrics(ConfusionCounts.from_maps(moved[EXAMPLE_GT], moved[EXAMPLE_PRED]), NAMES))
     assert [after[order[k]] for k in range(3)] == before
+
+
+@pytest.mark.parametrize(
+    ("drop", "rule"),
+    [
+        (None, "its pixels count, so a false alarm on background lowers IoU"),
+        ("gt", "pixels whose ground truth is background are not counted"),
+        ("both", "pixels whose ground truth or prediction is background are not counted"),
+    ],
+)
+def test_the_rule_of_background_has_the_words_of_release_0_1(drop: str | None, rule: str) -> None:
+    protocol = PixelProtocol(classes=("void", "car"), background=0, drop_background=drop)
+    assert protocol.background_rule == f"background is 'void' and left out of the means; {rule}"
