@@ -81,6 +81,18 @@ def write_aside(target: Path, data: bytes, cleanup: contextlib.ExitStack) -> Pat
     return temporary
 
 
+def missing_folders(target: Path) -> list[Path]:
+    """Return the folders above a file that do not exist, the highest first."""
+    return [folder for folder in reversed(target.parents) if not folder.exists()]
+
+
+def make_folders(target: Path, cleanup: contextlib.ExitStack) -> None:
+    """Make the folders above a file; `cleanup` removes those that stay empty because the file was not written."""
+    for folder in missing_folders(target):
+        folder.mkdir(exist_ok=True)  # another process may have made it meanwhile
+        cleanup.callback(_remove_empty, folder)
+
+
 def probe(target: Path) -> None:
     """Raise an OSError unless the target can be written."""
     if target.exists() and not os.access(target, os.W_OK):
@@ -104,6 +116,11 @@ def write_message(path: Path, error: OSError) -> str:
     way_out = "it is a URL; write a file and upload that" if is_address(path) else "create the folder first"
     fix = f"; {way_out}" if isinstance(error, FileNotFoundError) else ""
     return f"cannot write {quoted_value(as_given(path))}: {reason_of(error)}{fix}"
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # it holds what was written
+        folder.rmdir()
 
 
 def _mode_of(target: Path) -> int:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from jaccard_eval.cli import streams
-from jaccard_eval.errors import JaccardEvalError, MachineError
+from jaccard_eval.cli.inputs import find_clashes
+from jaccard_eval.errors import JaccardEvalError
 from jaccard_eval.findings import DataError, reason_of
 from jaccard_eval.text import printable
 
@@ -88,9 +89,18 @@ def _tell_checks(checks: Sequence[Check], system: str, options: RunOptions) -> N
         from jaccard_eval.atomic import replace_file
         from jaccard_eval.report.outputs.gitlab import render_checks
 
+        path = Path(os.environ.get("CI_PROJECT_DIR", "."), CODE_QUALITY)
         try:
-            replace_file(Path(os.environ.get("CI_PROJECT_DIR", "."), CODE_QUALITY), render_checks(checks).encode())
-        except MachineError as error:
+            # Nobody asked for this file: it must not cost an input, nor be read as one by the next run.
+            clash = find_clashes([path]).get(path)
+            if clash is None:
+                replace_file(path, render_checks(checks).encode())
+            else:
+                streams.say(
+                    f"warning: skipped {CODE_QUALITY}, because it {clash}; "
+                    f"name another folder with -o FOLDER/{CODE_QUALITY}"
+                )
+        except JaccardEvalError as error:
             streams.say(f"warning: {error}")
 
 

@@ -35,7 +35,7 @@ def plan_files(paths: Sequence[Path], baseline: Sequence[Path] = ()) -> list[Out
     from jaccard_eval.report.write import plan_outputs
 
     refuse_overwriting(files)
-    return plan_outputs([path for _, path in files])
+    return plan_outputs([path for _, path in files], making_folders=baseline)
 
 
 def deliver(

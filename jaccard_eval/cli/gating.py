@@ -80,6 +80,7 @@ class Gatekeeper:
             self.gating = Gating(gates, self.baseline, stored | given)
         # The files of the baseline: the document, and the run next to it where one belongs to it.
         self.files = [] if self.baseline is None else self._files(self.baseline, gates)
+        self.new_folders = {path.parent for path in self.files if not os.path.lexists(path.parent)}
         if not options.update_baseline:
             note_inputs(self.files, "the baseline")
 
@@ -128,7 +129,8 @@ class Gatekeeper:
                 "accept the run with --exit-zero"
             )
         elif updates and not quiet:
-            lines.append(f"wrote baseline {' and '.join(quoted_value(str(path)) for path in self.files)}")
+            made = "".join(f"made folder {quoted_value(str(folder))}; " for folder in self.new_folders)
+            lines.append(f"{made}wrote baseline {' and '.join(quoted_value(str(path)) for path in self.files)}")
         for line in lines:
             streams.say(line)
         return ExitCode.GATE_FAILED if self._fails(gates) else ExitCode.OK
@@ -306,7 +308,7 @@ BASELINE_OPTIONS: list[click.Parameter] = [
     _option("--allow-missing-baseline", is_flag=True, help="Skip rules on changes while there is no baseline."),
 ]
 UPDATE_OPTION = _option(
-    "--update-baseline", is_flag=True, help="Write the result to the baseline, unless a gate fails."
+    "--update-baseline", is_flag=True, help="Write the result to the baseline, unless a gate fails; make its folder."
 )
 VALUE_OPTIONS: list[click.Parameter] = [
     _option(

@@ -92,6 +92,18 @@ def _remember(
 
 def refuse_overwriting(outputs: Sequence[tuple[str, Path]]) -> None:
     """Raise a UsageError with all outputs, each by its option, that lie on an input or where the next run reads."""
+    clashes = find_clashes([path for _, path in outputs])
+    said = [
+        f"{option} {quoted_value(str(path))} {clashes[path]}; choose another path"
+        for option, path in outputs
+        if path in clashes
+    ]
+    if said:
+        raise UsageError("\n".join(said))
+
+
+def find_clashes(outputs: Sequence[Path]) -> dict[Path, str]:
+    """Return, of each output that lies on an input or where the next run reads, what it would do to that input."""
     from jaccard_eval.reading.names import names_above
 
     context = click.get_current_context()
@@ -101,14 +113,8 @@ def refuse_overwriting(outputs: Sequence[tuple[str, Path]]) -> None:
     sides = [path for path, _, kind in inputs if kind == LABELS]
     pairs = [(path, other) for path in sides for other in sides if path != other]
     inputs += [(names, "", FILE) for path, other in pairs for names in names_above(path, other)]
-    clashes = (_first_clash(path, inputs, context.params) for _, path in outputs)
-    said = [
-        f"{option} {quoted_value(str(path))} {clash}; choose another path"
-        for (option, path), clash in zip(outputs, clashes, strict=True)
-        if clash
-    ]
-    if said:
-        raise UsageError("\n".join(said))
+    clashes = {path: _first_clash(path, inputs, context.params) for path in outputs}
+    return {path: clash for path, clash in clashes.items() if clash}
 
 
 def _first_clash(output: Path, inputs: Sequence[Input], options: dict[str, Any]) -> str:
@@ -163,7 +169,9 @@ def _places(path: Path, kind: str, options: dict[str, Any]) -> Iterator[tuple[Pa
 
 def _is_read_in(folder: Path, target: Path, reads: Reads) -> bool:
     """Whether a file is read, or would be if it were there, in a folder or below it, by whatever link."""
-    wanted, parent = _identity(target), _identity(target.parent)
+    wanted = _identity(target)
+    # Where the folder of an output is made with it, it is made in the nearest one that exists.
+    parent = next(filter(None, map(_identity, target.parents)), None)
     is_read = reads(target.name)
     if wanted is None and not is_read:
         return False

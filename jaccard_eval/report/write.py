@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jaccard_eval.atomic import explained, probe, write_aside, write_message
+from jaccard_eval.atomic import explained, make_folders, missing_folders, probe, write_aside, write_message
 from jaccard_eval.errors import MachineError, UsageError
+from jaccard_eval.findings import is_address
 from jaccard_eval.report import Reporter, reporter_for
 from jaccard_eval.text import quoted_value
 
@@ -25,11 +26,12 @@ class Output:
     target: Path
     is_device: bool
     reporter: Reporter
+    makes_folders: bool = False
 
 
-def plan_outputs(paths: Sequence[Path]) -> list[Output]:
-    """Check, before anything is computed, that all outputs can be written."""
-    outputs = [_plan(path) for path in paths]
+def plan_outputs(paths: Sequence[Path], *, making_folders: Collection[Path] = ()) -> list[Output]:
+    """Check, before anything is computed, that all outputs can be written; the folders of some are made with them."""
+    outputs = [_plan(path, makes_folders=path in making_folders and not is_address(path)) for path in paths]
     seen: set[Path] = set()
     for output in outputs:
         if output.target in seen:
@@ -37,7 +39,8 @@ def plan_outputs(paths: Sequence[Path]) -> list[Output]:
         seen.add(output.target)
         if not output.is_device:
             with explained(output.path):
-                probe(output.target)
+                missing = missing_folders(output.target) if output.makes_folders else []
+                probe(missing[0] if missing else output.target)
     return outputs
 
 
@@ -49,6 +52,8 @@ def write_outputs(documents: Sequence[tuple[Output, str | bytes]]) -> None:
         # renamed last, when nothing but a rename can fail.
         for output, text in (document for document in documents if not document[0].is_device):
             with explained(output.path):
+                if output.makes_folders:
+                    make_folders(output.target, cleanup)
                 written.append((output, write_aside(output.target, _encoded(text), cleanup)))
         for output, text in (document for document in documents if document[0].is_device):
             with explained(output.path):
@@ -62,7 +67,7 @@ def write_outputs(documents: Sequence[tuple[Output, str | bytes]]) -> None:
                 raise MachineError(write_message(output.path, error) + already) from None
 
 
-def _plan(path: Path) -> Output:
+def _plan(path: Path, *, makes_folders: bool) -> Output:
     with explained(path):
         mode = path.stat().st_mode if path.exists() else stat.S_IFREG
     if stat.S_ISDIR(mode):
@@ -72,7 +77,7 @@ def _plan(path: Path) -> Output:
     target = path if is_device else Path(os.path.realpath(path))
     # A device has no suffix to choose by: it gets what a terminal would.
     name = TEXT_SUFFIX if is_device and not path.suffix else path.name
-    return Output(path, target, is_device, reporter_for(name))
+    return Output(path, target, is_device, reporter_for(name), makes_folders)
 
 
 def _write_device(target: Path, data: bytes) -> None:

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import click
@@ -78,6 +80,7 @@ FOLDERS = ["labels", "preds", "--names", "names.txt"]
         ["evaluate", *GT_PRED, "--fail-under", "AP=0.1", "--metrics-file", "metrics.json", "-o", "metrics.json"],
         ["evaluate", *GT_PRED, "--fail-drop", "AP=0.1", "--baseline", "base.json", "-o", "base.json"],
         ["evaluate", "labelme", "pred.json", "--update-baseline", "--baseline", "labelme/new.json"],
+        ["evaluate", "labelme", "pred.json", "--update-baseline", "--baseline", "labelme/new/deep/main.json"],
         ["evaluate", "labelme", "pred.json", "-o", "labelme/a.json"],
         ["compare", "labels", "preds", "preds", "-o", "labels/a.txt"],
         ["compare", "run.json", "base.json", "-o", "base.json"],
@@ -201,6 +204,39 @@ def test_all_clashes_are_said_at_once_with_option_and_file(there: Path) -> None:
         "error: -o 'labels/a.txt' would overwrite a file of the input 'labels'; choose another path",
         "-o 'names.txt' would overwrite --names 'names.txt', which this run reads; choose another path",
     ]
+
+
+QUALITY = "gl-code-quality-report.json"
+
+
+def on_gitlab(there: Path, *argv: str, project: str = ".") -> subprocess.CompletedProcess[str]:
+    return run_here(*argv, "--isolated", cwd=there, env={"GITLAB_CI": "true", "CI_PROJECT_DIR": str(there / project)})
+
+
+@pytest.mark.parametrize("ending", [0, 3], ids=["a result", "no result"])
+def test_the_report_that_gitlab_looks_for_never_replaces_an_input(there: Path, ending: int) -> None:
+    text = (there / "pred.json").read_text() if ending == 0 else "[{}]"
+    (there / QUALITY).write_text(text)
+    done = on_gitlab(there, "evaluate", "gt.json", QUALITY)
+    assert done.returncode == ending, done.stderr
+    assert (there / QUALITY).read_text() == text
+    assert f"warning: skipped {QUALITY}, because it would overwrite the input '{QUALITY}'" in done.stderr
+
+
+def test_the_report_that_gitlab_looks_for_is_not_put_where_the_next_run_reads(there: Path) -> None:
+    before = contents(there)
+    done = on_gitlab(there, "inspect", "labelme", project="labelme")
+    assert done.returncode == 0, done.stderr
+    assert contents(there) == before
+    assert "because it would be read with the input 'labelme' next time" in done.stderr
+    # The advice leads to the report, and without a clash there is none to give.
+    (fix,) = re.findall(r"name another folder with -o FOLDER/(\S+)", done.stderr)
+    (there / "out").mkdir()
+    done = on_gitlab(there, "inspect", "labelme", "-o", f"out/{fix}", project="labelme")
+    assert (done.returncode, "skipped" in done.stderr) == (0, False)
+    assert json.loads((there / "out" / QUALITY).read_text()) == []
+    assert on_gitlab(there, "inspect", "labelme").returncode == 0
+    assert (there / QUALITY).exists()
 
 
 def test_the_baseline_itself_may_be_updated(there: Path) -> None:

@@ -209,6 +209,38 @@ def test_the_baseline_is_written_when_asked_for(bench: Bench) -> None:
     assert bench.document("base.json")["metrics"]["AP50"] == pytest.approx(AP50)
 
 
+def test_an_update_makes_the_folders_of_the_baseline_and_names_them(bench: Bench) -> None:
+    update = ("--fail-significant-drop", "AP=0.01", "--baseline", "metrics/main/base.json", "--update-baseline")
+    assert bench.evaluate(*update) == 0
+    assert bench.err.splitlines()[-1] == (
+        "made folder 'metrics/main'; wrote baseline 'metrics/main/base.json' and 'metrics/main/base.npz'"
+    )
+    assert {path.name for path in (bench.folder / "metrics/main").iterdir()} == {"base.json", "base.npz"}
+    assert bench.evaluate(*update) == 0
+    assert "made folder" not in bench.err
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--baseline", "new/main.json", "--allow-missing-baseline", "--fail-drop", "AP=0.01"], 0),  # no update
+        (["--baseline", "new/main.json", "--update-baseline", "--fail-under", "AP50=0.9"], 1),  # a gate fails
+        (["--baseline", "new/main.json", "--update-baseline", "--classes", "dgo"], 2),
+        (["--baseline", "new/main.json", "--update-baseline", "-o", "new/report.md"], 4),  # only the baseline's folder
+        (["--baseline", "/dev/null/new/main.json", "--update-baseline"], 4),
+        (["--baseline", "s3://new/main.json", "--update-baseline"], 4),
+        (["--baseline", "new/deep/main.json", "--update-baseline", "-o", "/dev/full"], 4),  # fails while it is written
+    ],
+    ids=lambda value: " ".join(value[:2] + value[-2:]) if isinstance(value, list) else str(value),
+)
+def test_no_folder_is_made_without_a_baseline_in_it(bench: Bench, options: list[str], code: int) -> None:
+    if "/dev/full" in options and not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    before = sorted(bench.folder.rglob("*"))
+    assert bench.evaluate(*options) == code
+    assert sorted(bench.folder.rglob("*")) == before
+
+
 def test_without_rules_a_baseline_can_be_made(bench: Bench) -> None:
     assert bench.evaluate("--baseline", "base.json", "--update-baseline") == 0
     assert bench.document("base.json")["gates"] == []
