@@ -64,7 +64,7 @@ def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
     for told in (
         "a.jpg9.regions[0].shape_attributes.y: is '2' (a string), not a number",
         "a.jpg9.regions[0].shape_attributes.height: is missing",
-        "a.jpg9.regions[1].region_attributes.fruit: has 2 options that are true",
+        "a.jpg9.regions[1].region_attributes.fruit: has 2 options set to true; a box has one class",
         "a.jpg9.regions[2].region_attributes.fruit: is missing",
     ):
         assert told in str(caught.value)

@@ -61,7 +61,7 @@ def test_a_note_says_what_pycocotools_prints_of_an_annotation_with_id_0(tmp_path
     assert result["AP"] == pytest.approx(plain[0], abs=1e-12)
     (note,) = (finding for finding in result.findings if finding.code == "annotation-id-zero")
     assert printed[0] < plain[0] - 0.1
-    assert f"it prints AP {printed[0]:.4f} in place of {plain[0]:.4f}" in note.message
+    assert f"it prints AP {printed[0]:.4f} instead of {plain[0]:.4f}" in note.message
     assert "annotations[0]" in note.message
 
 

@@ -106,7 +106,7 @@ def test_the_advice_to_drop_them_gives_the_numbers_of_a_file_without_them(tmp_pa
     as_given = jaccard_eval.evaluate(*paths)
     (warning,) = (one for one in as_given.findings if one.code == "box-negative")
     # Labels leave open what their numbers are: that most boxes decided against some is said. A header leaves nothing.
-    decided = [one.message for one in as_given.findings if "inside out" in one.message]
+    decided = [one.message for one in as_given.findings if "are inverted or leave" in one.message]
     assert len(decided) == (form == "labels")
     flag = f"--{side}-drop-inverted"
     assert f"Rerun with {flag}" in warning.fix

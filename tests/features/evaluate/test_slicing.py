@@ -1,6 +1,7 @@
 """Slices of a result: their values and intervals, what is signed and recorded of them, and where they appear."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from pictures import evaluate as evaluate_pictures
 from resampled import as_drawn, draw_scene
 
 from jaccard_eval import Bootstrap, Slice, UsageError, evaluate, verify
+from jaccard_eval.data.document import document_digest
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs import csv_, json_, markdown
@@ -83,7 +85,8 @@ def test_a_result_with_slices_and_intervals_is_the_same_when_it_is_run_again(
     assert verify(path, *pair).equal
     low = result.slices[1].values["AP50"].interval[0]  # type: ignore[index]
     head, tail = text.rsplit(f"{low!r}", 1)
-    path.write_text(f"{head}{low + 0.25!r}{tail}")
+    edited = json.loads(f"{head}{low + 0.25!r}{tail}")
+    path.write_text(json.dumps(edited | {"digest": document_digest(edited)}))
     assert [one.name for one in verify(path, *pair).differences] == ["slices.all.intervals.AP50.low"]
 
 

@@ -98,7 +98,11 @@ def test_an_existing_output_is_kept_unless_forced(pred: Path, capsys: pytest.Cap
         (["-o", "pred.json", "--force"], 2, "which this run reads"),
         (["-o", "missing/out.json"], 4, "create the folder first"),
         (["-o", "out.json", "--iou", "1.5"], 2, "must be between 0 and 1"),
-        (["-o", "out.json", "--merge"], 2, "--merge was removed; merge boxes with weighted_nms of the library"),
+        (
+            ["-o", "out.json", "--merge"],
+            2,
+            "--merge was removed; merge boxes with weighted_nms in the library, or remove the option",
+        ),
         (["-o", "out.json", "--soft", "linear", "--sigma", "1"], 2, "belongs to --soft gaussian"),
         (["-o", "out.json", "--by", "giou"], 2, "Did you mean 'iou'"),
         ([], 2, "--output"),
