@@ -101,7 +101,7 @@ def test_an_existing_output_is_kept_unless_forced(pred: Path, capsys: pytest.Cap
         (
             ["-o", "out.json", "--merge"],
             2,
-            "--merge was removed; merge boxes with weighted_nms in the library, or remove the option",
+            "--merge was removed; merge boxes with weighted_nms",
         ),
         (["-o", "out.json", "--soft", "linear", "--sigma", "1"], 2, "belongs to --soft gaussian"),
         (["-o", "out.json", "--by", "giou"], 2, "Did you mean 'iou'"),
