@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -42,6 +43,31 @@ LOOKS = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "bold": "1"}  # EC
 def painted(text: str, look: str) -> str:
     """Return text in a look, for streams that show colours; as it is in a look that has none."""
     return f"\x1b[{LOOKS[look]}m{text}\x1b[0m" if text and look in LOOKS else text
+
+
+PLAIN = "jaccard_eval.plain"  # an error handler of encodings: signs become words of ASCII, all else is escaped
+_WORDS = {"≥": ">=", "≤": "<=", "Δ": "delta ", "±": "+-", "×": "x", "²": "^2", "…": "...", "─": "-", "–": "-", "—": "-"}
+
+
+def _in_words(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(_WORDS.get(c) or c.encode("ascii", "backslashreplace").decode() for c in missing), error.end
+
+
+codecs.register_error(PLAIN, _in_words)
+
+
+def encodable(text: str, encoding: str) -> str:
+    """Return text in the characters that an encoding has.
+
+    Examples
+    --------
+    >>> encodable("IoU ≥ 0.5", "ascii")
+    'IoU >= 0.5'
+    """
+    return text.encode(encoding, PLAIN).decode(encoding)
 
 
 def quoted_value(value: object) -> str:

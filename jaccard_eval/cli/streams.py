@@ -15,7 +15,7 @@ from typing import TextIO
 
 from jaccard_eval.errors import MachineError
 from jaccard_eval.findings import reason_of
-from jaccard_eval.text import painted
+from jaccard_eval.text import PLAIN, painted
 
 DEFAULT_WIDTH = 80  # columns, where there is no terminal
 NARROWEST = 40  # columns that messages are wrapped at; a narrower terminal breaks lines itself
@@ -34,7 +34,7 @@ def prepare() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for the whole process
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=PLAIN)
 
 
 def write_result(text: str) -> None:

@@ -25,7 +25,7 @@ from jaccard_eval.report.model import (
     cell_text,
     look_of,
 )
-from jaccard_eval.text import broken, columns_of, painted, printable
+from jaccard_eval.text import broken, columns_of, encodable, painted, printable
 
 MAX_LINE = 200  # characters of prose where there is no terminal; more are hard to read in a log
 MAX_WIDTH = 160  # columns of a terminal that prose takes
@@ -97,7 +97,7 @@ class _Page:
 
     def inert(self, text: str) -> str:
         """Return text that cannot act on the terminal and that the stream can encode."""
-        return printable(text).encode(self.encoding, "backslashreplace").decode(self.encoding)
+        return encodable(printable(text), self.encoding)
 
     def painted(self, text: str, look: Look | Literal["bold"]) -> str:
         """Return text, made inert, in its look."""
@@ -157,7 +157,7 @@ class _Page:
             widths = [column.width for column in part] if self.width is None else _fitted(part, room)
             titles = [self._aligned(of, of.title, "plain", width) for of, width in zip(part, widths, strict=True)]
             lines.append(self.painted((" " * GAP).join(titles).rstrip(), "bold"))
-            lines.append(("─" if self.is_unicode else "-") * _total(widths))
+            lines.append(self.inert("─") * _total(widths))
             for i in range(len(part[0].texts)):
                 cells = [self._cell(column, i, width) for column, width in zip(part, widths, strict=True)]
                 height = max(map(len, cells))
@@ -185,7 +185,7 @@ class _Page:
         """Return a path without as many of its first folders as it takes; paths differ at their ends."""
         if columns_of(path) <= width:
             return path
-        dots = "…" if self.is_unicode else "..."
+        dots = self.inert("…")
         folders = path.split("/")
         for i in range(1, len(folders)):
             end = f"{dots}/{'/'.join(folders[i:])}"

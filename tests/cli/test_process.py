@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from command_line import command, environment, run_process, write_pair
 
+SAMPLE = Path(__file__).parents[2] / "sample_data"
+
 HEAVY = ("numpy", "pandas", "rich", "msgspec", "PIL", "yaml")
 OTHER_WORK = (
     *("csv", "gzip", "logging", "xml.etree.ElementTree"),
@@ -174,6 +176,28 @@ def test_names_of_any_script_pass_any_stream(tmp_path: Path, encoding: str) -> N
     done = run_process(gt, pred, "--per-class", env={"PYTHONIOENCODING": encoding}, encoding=encoding)
     assert done.returncode == 0
     assert ("日本語" if encoding == "utf-8" else r"\u65e5\u672c\u8a9e") in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("encoding", "found", "head"),
+    [
+        ("utf-8", "(IoU ≥ 0.5, any class)", "type             count  ΔAP if fixed"),
+        ("latin-1", "(IoU >= 0.5, any class)", "type             count  delta AP if fixed"),
+        ("ascii", "(IoU >= 0.5, any class)", "type             count  delta AP if fixed"),
+    ],
+)
+def test_signs_are_words_where_a_stream_lacks_them(encoding: str, found: str, head: str) -> None:
+    sides = SAMPLE / "coco/gt.json", SAMPLE / "coco/worse.json"
+    inspected, evaluated = (
+        run_process(*argv, env={"PYTHONIOENCODING": encoding}, encoding=encoding)
+        for argv in (("inspect", *sides), ("evaluate", *sides, "--errors"))
+    )
+    assert found in inspected.stdout
+    at = evaluated.stdout.splitlines().index(f"  {head}")
+    # Widths are those of what is printed: numbers end below the end of their head.
+    assert {len(line) for line in evaluated.stdout.splitlines()[at : at + 3]} == {len(head) + 2}
+    refused = run_process(*sides, "--names", "n" * 100, env={"PYTHONIOENCODING": encoding}, encoding=encoding)
+    assert ("nnn…" if encoding == "utf-8" else "nnn...") in refused.stderr
 
 
 @pytest.mark.slow
