@@ -1,6 +1,6 @@
-"""docs/formats.md is made of what the formats say of themselves.
+"""docs/formats.md is generated from the descriptions of the formats.
 
-Run as a script, this file writes the page anew.
+Run as a script, this file rewrites the page.
 """
 
 from pathlib import Path
@@ -10,9 +10,10 @@ from jaccard_eval.formats import Format, format_module, format_names, written_fo
 PAGE = Path(__file__).parents[1] / "docs" / "formats.md"
 HEAD = """# Formats
 
-What can be read, and written with `jaccard-eval convert IN OUT [--to FORMAT]`. The format of an input is found by
-looking; `--gt-format` and `--pred-format` settle what is ambiguous. `jaccard-eval formats` prints the same list, and
-`python tests/test_formats_page.py` makes this page of it. Pickles are never loaded: export JSON, CSV or NumPy archives.
+jaccard-eval reads these formats. `jaccard-eval convert IN OUT [--to FORMAT]` writes those marked "written". The format
+of an input is detected; if it is ambiguous, name it with `--gt-format` or `--pred-format`. `jaccard-eval formats` prints
+the same list. `python tests/test_formats_page.py` generates this page. Pickles are never loaded: export JSON, CSV or
+NumPy archives instead.
 
 | format | what it is | written | carries | suffixes |
 |---|---|---|---|---|
@@ -21,25 +22,24 @@ looking; `--gt-format` and `--pred-format` settle what is ambiguous. `jaccard-ev
 WRITING = """
 ## Writing
 
-`jaccard-eval convert IN OUT` writes every number with all its digits. What OUT cannot carry of the boxes ends the
-run, unless `--lossy` is given. OUT is written whole or not at all, never onto an input, and onto something else
-only with `--force`.
+`jaccard-eval convert IN OUT` writes every number with all its digits. If OUT cannot store something that the boxes
+have, the run stops; `--lossy` writes the rest. OUT is written completely or not at all. It never replaces an input, and
+replaces other files only with `--force`.
 
-Predictions often lack what a format needs. `jaccard-eval convert PRED OUT --gt GT` takes it from their ground
-truth: file names, image sizes, ids and the order of the classes. Predictions of classes that GT does not have need
-`--class-map` or `--lossy`.
+Predictions often lack what a format needs. `jaccard-eval convert PRED OUT --gt GT` takes it from the ground truth:
+file names, image sizes, ids and class order. If predictions have classes that GT lacks, add `--class-map` or `--lossy`.
 
-* **YOLO**: a folder with a text file per image, named by the image's path without suffix, and `data.yaml` with all
-  classes. Lines are `class cx cy w h`, of predictions with the score at the end, as fractions of the image. Classes
-  have the indices of YOLO ground truth, else they are numbered from 0 in their order. Ultralytics looks for a label
-  beside its image, or in `labels` where the image is in `images`: name OUT `labels` and put `images` next to it, or
-  put the images into OUT.
-* **COCO JSON**: ids are integers. Those that the input has are kept; names are numbered from 1 in their order, with
-  the name in `file_name`. Predictions with `--gt` are a results list with its ids: those it has, or those it gets
-  when it is converted itself. Without `--gt`, predictions that name their images are an object that lists these.
-* **Pascal VOC**: an XML file per image; predictions a text file per class.
-* **CSV, Parquet, Arrow**: a row per box, and one per image without boxes. Parquet and Arrow come back as they were,
-  ids included; CSV names images and classes.
+* **YOLO**: a folder with one text file per image, named after the image path without suffix, and `data.yaml` with all
+  classes. Lines are `class cx cy w h` in fractions of the image; predictions end with the score. Classes keep the
+  indices of YOLO ground truth; otherwise they are numbered from 0 in order. Ultralytics looks for labels next to the
+  image, or in `labels` if the image is in `images`. So name OUT `labels` and put `images` next to it, or put the
+  images into OUT.
+* **COCO JSON**: ids are integers. Existing integer ids are kept. Names are numbered from 1 in order, with the name in
+  `file_name`. With `--gt`, predictions become a results list with the ids of GT: those in its file, or those that it
+  gets when it is converted. Without `--gt`, predictions that name their images become an object that lists the images.
+* **Pascal VOC**: one XML file per image; for predictions one text file per class.
+* **CSV, Parquet, Arrow**: one row per box, and one per image without boxes. Parquet and Arrow keep everything when
+  read back, ids included. CSV has the names of images and classes.
 * **Open Images**: fractions of the image, in one table.
 """
 
@@ -61,7 +61,7 @@ def _section(one: Format) -> str:
     return f"\n## {one.name}\n\nSource: {one.source}\n\n```text\n{one.example.rstrip()}\n```\n"
 
 
-def test_the_page_is_what_the_formats_say_of_themselves() -> None:
+def test_the_page_equals_what_it_is_generated_from() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "run: python tests/test_formats_page.py"
 
 

@@ -19,7 +19,7 @@ from jaccard_eval.reading.tabular import ARROW_SUFFIXES, holds_only, is_arrow
 
 FORMAT = Format(
     name="arrow",
-    summary="Arrow or Feather: the same tables as Parquet, as file or stream, as Hugging Face's save_to_disk writes",
+    summary="Arrow or Feather: the same tables as Parquet, as file or stream, also from Hugging Face's save_to_disk",
     source="https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc",
     example="""pandas.DataFrame(
     {"image": ["a.jpg"], "class": ["dog"], "xmin": [10], "ymin": [20], "xmax": [40], "ymax": [60]}

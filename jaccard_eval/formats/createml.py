@@ -12,7 +12,7 @@ from jaccard_eval.reading.records import RecordCollector, listed_records
 
 FORMAT = Format(
     name="createml",
-    summary="Create ML JSON: a list of images, each with boxes by their centres, in pixels",
+    summary="Create ML JSON: a list of images, each with its boxes (centre and size in pixels)",
     source="https://developer.apple.com/documentation/createml/building-an-object-detector-data-source",
     example="""[
   {

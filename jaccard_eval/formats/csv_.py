@@ -18,7 +18,7 @@ from jaccard_eval.reading.peek import Kind, Likeness, Peek
 
 FORMAT = Format(
     name="csv",
-    summary="delimited text, one row per box, columns found by their names",
+    summary="delimited text, one row per box, columns identified by name",
     source="TensorFlow Object Detection, VoTT, DeepForest and Kaggle tables; keras-retinanet's CSV",
     example="image,class,xmin,ymin,xmax,ymax\nstreet.jpg,dog,10,20,110,220\n",
     carries=("names", "sizes", "scores", "crowd", "difficult", "group_of", "ignore", "area"),

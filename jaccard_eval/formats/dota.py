@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT = Format(
     name="dota",
-    summary="DOTA text, a file per image: x1 y1 ... x4 y4 category difficult; results a file per class (Task1_dog.txt)",
+    summary="DOTA text, one file per image: x1 y1 ... x4 y4 category difficult; results: one per class (Task1_dog.txt)",
     source="https://captain-whu.github.io/DOTA/tasks.html",
     example="imagesource:GoogleEarth\ngsd:0.15\n10 20 110 20 110 220 10 220 plane 0\n",
     carries=("images", "scores", "difficult"),

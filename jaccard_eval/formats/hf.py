@@ -20,7 +20,7 @@ from jaccard_eval.reading.records import Record, RecordCollector, line_records, 
 
 FORMAT = Format(
     name="hf",
-    summary="Hugging Face JSON: outputs of the pipeline, of an image or of many; rows with objects, metadata.jsonl",
+    summary="Hugging Face JSON: pipeline outputs for one or many images; rows with objects, metadata.jsonl",
     source="https://huggingface.co/docs/transformers/main_classes/pipelines#transformers.ObjectDetectionPipeline",
     example="""[
   {"score": 0.9, "label": "dog", "box": {"xmin": 10, "ymin": 20, "xmax": 110, "ymax": 220}}

@@ -21,7 +21,7 @@ from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
     name="kerasyolo",
-    summary="keras-yolo3 lists (2007_val.txt): path x1,y1,x2,y2,class ..., an image a line, in pixels",
+    summary="keras-yolo3 lists (2007_val.txt): path x1,y1,x2,y2,class ..., one image per line, in pixels",
     source="https://github.com/qqwweee/keras-yolo3 (README.md, voc_annotation.py)",
     example="images/street.jpg 10,20,110,220,1 30,50,200,120,0\n",
     carries=("images", "scores"),

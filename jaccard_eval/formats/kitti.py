@@ -20,7 +20,7 @@ from jaccard_eval.text import is_numeral
 
 FORMAT = Format(
     name="kitti",
-    summary="KITTI text, a file per image: type truncated occluded alpha left top right bottom h w l x y z ry [score]",
+    summary="KITTI text, one per image: type truncated occluded alpha left top right bottom h w l x y z ry [score]",
     source="https://www.cvlibs.net/datasets/kitti/eval_object.php (devkit, readme.txt)",
     example="Car 0.00 0 1.57 10.00 20.00 110.00 220.00 1.5 1.6 3.9 2.0 1.5 20.0 1.6\n",
     carries=("images", "scores", "ignore"),

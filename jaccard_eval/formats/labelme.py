@@ -16,7 +16,7 @@ from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
     name="labelme",
-    summary="LabelMe JSON: a file per image, or a folder of them; reads rectangles, ignores other shapes",
+    summary="LabelMe JSON: one file per image, or a folder of them; reads rectangles, ignores other shapes",
     source="https://github.com/wkentaro/labelme/blob/main/labelme/label_file.py",
     example="""{
   "version": "5.4.1",

@@ -19,7 +19,7 @@ from jaccard_eval.reading.tabular import PARQUET_SUFFIXES, holds_only, is_parque
 
 FORMAT = Format(
     name="parquet",
-    summary="Parquet: a row per box, or per image with lists of objects as in Hugging Face data sets",
+    summary="Parquet: one row per box, or per image with lists of objects as in Hugging Face datasets",
     source="https://parquet.apache.org/docs/file-format/ and https://huggingface.co/docs/datasets/object_detection",
     example="""pandas.DataFrame(
     {"image": ["a.jpg"], "class": ["dog"], "xmin": [10], "ymin": [20], "xmax": [40], "ymax": [60]}

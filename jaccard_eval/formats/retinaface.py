@@ -19,7 +19,7 @@ from jaccard_eval.text import is_numeral
 
 FORMAT = Format(
     name="retinaface",
-    summary="RetinaFace label.txt: a hash and the path of an image, then a face a line: x y w h and five landmarks",
+    summary="RetinaFace label.txt: # and the path of an image, then one face per line: x y w h and five landmarks",
     source="https://github.com/biubug6/Pytorch_Retinaface (data/wider_face.py)",
     example="# 0--Parade/0_Parade_1.jpg\n10 20 100 200 31 80 0 70 82 0 50 110 0 35 150 0 68 152 0 0.82\n",
     carries=("images",),

@@ -13,7 +13,7 @@ from jaccard_eval.reading.records import RecordCollector, document_records
 
 FORMAT = Format(
     name="roboflow",
-    summary="Roboflow inference JSON: a response per image, or a folder of them, called as the images",
+    summary="Roboflow inference JSON: one response per image, or a folder of them named after the images",
     source="https://inference.roboflow.com/reference/inference/core/entities/responses/inference/",
     example="""{
   "time": 0.05,

@@ -13,7 +13,7 @@ from jaccard_eval.reading.records import RecordCollector, document_records
 
 FORMAT = Format(
     name="supervisely",
-    summary="Supervisely JSON: a project's folder, or files per image (street.jpg.json); scores are tags",
+    summary="Supervisely JSON: a project folder, or one file per image (street.jpg.json); scores are tags",
     source="https://docs.supervisely.com/data-organization/00_ann_format_navi/04_supervisely_format_annotation",
     example="""{
   "description": "",

@@ -18,7 +18,7 @@ from jaccard_eval.reading.records import Record, RecordCollector, listed_records
 
 FORMAT = Format(
     name="supervision",
-    summary="JSON of supervision's sink: an object per box, with the image in custom data",
+    summary="JSON of supervision's sink: one object per box, with the image in custom data",
     source="https://supervision.roboflow.com/latest/detection/tools/save_detections/",
     example="""[
   {

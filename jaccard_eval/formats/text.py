@@ -20,7 +20,7 @@ from jaccard_eval.text import is_numeral, quoted_value
 
 FORMAT = Format(
     name="text",
-    summary="one text for all images: image class [conf] x1 y1 x2 y2, in the orders of text labels, or class last",
+    summary="one text file for all images: image class [conf] x1 y1 x2 y2, in the orders of text labels, or class last",
     source="homemade exports and evaluation scripts",
     example="street.jpg dog 10 20 60 90\nstreet.jpg car 300 200 420 280\npark.jpg dog 500 310 560 400\n",
     carries=("scores",),

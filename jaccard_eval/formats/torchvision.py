@@ -17,7 +17,7 @@ from jaccard_eval.reading.records import Record, RecordCollector, outputs
 
 FORMAT = Format(
     name="torchvision",
-    summary="torchvision's dictionaries as JSON: boxes, labels, scores; of an image, a list, or an object by image",
+    summary="torchvision's dictionaries as JSON: boxes, labels, scores; of one image, a list, or keyed by image",
     source="https://docs.pytorch.org/vision/stable/models/generated/torchvision.models.detection.fasterrcnn_resnet50_fpn.html",
     example='{\n  "street": {"boxes": [[10, 20, 110, 220]], "labels": [18], "scores": [0.9]}\n}\n',
     carries=("images", "scores"),

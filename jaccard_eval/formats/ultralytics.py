@@ -21,7 +21,7 @@ from jaccard_eval.reading.records import Record, RecordCollector, line_records, 
 
 FORMAT = Format(
     name="ultralytics",
-    summary="Ultralytics Results.to_json(), of an image, a folder of them, or of many images; data sets as NDJSON",
+    summary="Ultralytics Results.to_json(), of one image, a folder, or many images; datasets as NDJSON",
     source="https://docs.ultralytics.com/reference/engine/results/#ultralytics.engine.results.Results.to_json",
     example="""[
   {"name": "dog", "class": 16, "confidence": 0.9, "box": {"x1": 10.0, "y1": 20.0, "x2": 110.0, "y2": 220.0}}

@@ -21,7 +21,7 @@ from jaccard_eval.text import is_numeral
 
 FORMAT = Format(
     name="visdrone",
-    summary="VisDrone text, a file per image: left,top,width,height,score,category,truncation,occlusion",
+    summary="VisDrone text, one file per image: left,top,width,height,score,category,truncation,occlusion",
     source="https://github.com/VisDrone/VisDrone2018-DET-toolkit (README.md, utils)",
     example="10,20,100,200,1,4,0,0\n",
     carries=("images", "names", "scores", "crowd"),

@@ -22,7 +22,7 @@ from jaccard_eval.text import is_numeral, quoted_value
 
 FORMAT = Format(
     name="widerface",
-    summary="WIDER FACE text: the path of an image, the count of its faces, then a face a line; or a tree of results",
+    summary="WIDER FACE text: path of an image, number of faces, then one face per line; or a tree of results",
     source="http://shuoyang1213.me/WIDERFACE (wider_face_split/readme.txt, eval_tools)",
     example="0--Parade/0_Parade_1.jpg\n1\n10 20 100 200 0 0 0 0 0 0\n",
     carries=("images", "scores", "crowd"),

@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 ROOMS = (
     "README.md",
     "docs/exactness.md",
+    "docs/findings.md",
+    "docs/formats.md",
     "docs/newcomer.md",
     "jaccard_eval",
 )
