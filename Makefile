@@ -5,6 +5,7 @@
 #   make test      lint, types, import contracts, all tests with their coverage
 #   make oldest    fast tests with the oldest versions that pyproject.toml allows
 #   make plain     fast tests without the optional packages
+#   make fuzz      damaged inputs and options for SECONDS=60, on JOBS=2; SEED=7 draws the same cases again
 #   make clean     remove what these built
 
 VENV := .venv
@@ -24,7 +25,7 @@ FAST := $(PARALLEL) -m 'not slow'
 
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: help demo lint check test full oldest plain clean
+.PHONY: help demo lint check test full oldest plain fuzz clean
 .DEFAULT_GOAL := help
 
 help:
@@ -56,6 +57,11 @@ oldest: $(VENVS)/oldest/.installed
 
 plain: $(VENVS)/plain/.installed
 	$(RUN) $(VENVS)/plain/bin/$(FAST)
+
+SECONDS ?= 60
+JOBS ?= 2
+fuzz: $(VENV)/.installed-for-tests
+	$(BIN)/python tests/hostile/fuzz.py $(if $(SEED),--seed $(SEED)) --seconds $(SECONDS) --jobs $(JOBS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .*_cache .hypothesis .coverage*
