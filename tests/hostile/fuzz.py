@@ -135,16 +135,17 @@ def _faults_of_end(run: Run) -> Iterator[str]:
 
 
 def _faults_of_message(words: list[str], run: Run) -> Iterator[str]:
+    err = COLORS.sub("", run.err)
     if "Traceback (most" in run.err or "internal error" in run.err:
         yield f"internal error: {_last_line(run.err)}"
     if re.search(r"^\S+\.py:\d+: \w*Warning", run.err, re.MULTILINE):
         yield f"a library's warning: {_last_line(run.err)}"
     if len(run.err) > MAX_SAID:
         yield f"more than {MAX_SAID} characters on standard error"
-    if active_characters(COLORS.sub("", run.err)):
+    if active_characters(err):
         yield "active characters on standard error"
     if run.code in CODES_OF_NO_RESULT:
-        if not re.search(r"^error[\[:]", run.err, re.MULTILINE) and words[0] != "--nope":
+        if not re.search(r"^error[\[:]", err, re.MULTILINE):
             yield "no error message"
         if run.out and words[0] not in SHOWS_WHAT_IT_COULD_READ:
             yield "standard output without a result"
