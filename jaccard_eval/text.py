@@ -46,7 +46,10 @@ def painted(text: str, look: str) -> str:
 
 
 PLAIN = "jaccard_eval.plain"  # an error handler of encodings: signs become words of ASCII, all else is escaped
-_WORDS = {"≥": ">=", "≤": "<=", "Δ": "delta ", "±": "+-", "×": "x", "²": "^2", "…": "...", "─": "-", "–": "-", "—": "-"}
+_WORDS = {
+    **{"\u2265": ">=", "\u2264": "<=", "\u0394": "delta ", "\u00b1": "+-", "\u00d7": "x", "\u00b2": "^2"},
+    **{"\u2026": "...", "\u2500": "-", "\u2013": "-", "\u2014": "-"},
+}
 
 
 def _in_words(error: UnicodeError) -> tuple[str, int]:
