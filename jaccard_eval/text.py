@@ -145,7 +145,10 @@ def columns_of(text: str) -> int:
     """Return how many columns of a terminal a text takes: two per wide character, none per combining one."""
     if text.isascii():
         return len(text)
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else not unicodedata.combining(c) for c in text)
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else unicodedata.category(c) not in _MARKS for c in text)
+
+
+_MARKS = frozenset({"Mn", "Me"})  # combining marks, variation selectors of emoji among them
 
 
 def broken(text: str, room: int, mark: str) -> list[str]:

@@ -162,8 +162,10 @@ def short_signature(text: str) -> str:
     return "|".join([fields["protocol"], *kept, f"rules={digest}"])
 
 
-def abridged_signature(text: str) -> str:
+def abridged_signature(text: str, usual: Sequence[str] = ()) -> str:
     """Return what people read of a signature: what its protocol alone does not say, and the first digits of digests.
+
+    `usual` are parts that need not be said either.
 
     Examples
     --------
@@ -171,9 +173,8 @@ def abridged_signature(text: str) -> str:
     'voc2012|iou=0.375|gt=3f7aefea|v=0.1.0'
     """
     name, *parts = text.split("|")
-    usual = set()
     if name in PROTOCOLS:
-        usual.update(signature(PROTOCOLS[name], selection=(), gt="", pred="", version="").split("|"))
+        usual = signature(PROTOCOLS[name], selection=(), gt="", pred="", version="").split("|")
     shown = (
         f"{key}{equals}{_abridged(value)}"
         for key, equals, value in (part.partition("=") for part in parts if part not in usual)

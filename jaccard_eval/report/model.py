@@ -221,7 +221,8 @@ class Headline:
 class Report:
     """A whole report; the signature, where there is one, holds all that can change a number.
 
-    A marker is hidden in media that can hide it: a program finds the comment again that it is to replace.
+    A marker is hidden in media that can hide it: a program finds the comment again that it is to replace. Screens do
+    without the usual parts of the signature.
     """
 
     title: str
@@ -229,6 +230,7 @@ class Report:
     signature: str = ""
     marker: str = ""
     headline: Headline | None = None
+    usual: tuple[str, ...] = ()
 
 
 def build_report(result: Reportable, options: ReportOptions) -> Report:

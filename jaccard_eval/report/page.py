@@ -50,16 +50,16 @@ def draw_page(report: Report, options: ReportOptions) -> str:
     if report.signature or report.headline:
         lines.append("")
     if report.signature:
-        lines += page.signature(report.signature if options.verbose or options.is_file else _abridged(report.signature))
+        lines += page.signature(report.signature if options.verbose or options.is_file else _abridged(report))
     if report.headline is not None:
         lines.append(page.headline(report.headline))
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def _abridged(signature: str) -> str:
+def _abridged(report: Report) -> str:
     from jaccard_eval.data.signature import abridged_signature  # brings NumPy along, and not every report has one
 
-    return abridged_signature(signature)
+    return abridged_signature(report.signature, report.usual)
 
 
 @dataclass(frozen=True)

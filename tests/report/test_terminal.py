@@ -22,6 +22,7 @@ from jaccard_eval.report.model import (
 )
 from jaccard_eval.report.outputs.terminal import render
 from jaccard_eval.report.page import MAX_WIDTH, draw_page
+from jaccard_eval.text import columns_of
 
 HOSTILE = {
     "escape sequences": "\x1b[2Jboo\x07",
@@ -87,6 +88,13 @@ def test_prose_breaks_at_blanks_below_200_characters_where_there_is_no_terminal(
     assert [line[:8] for line in lines if line.startswith("    ")] == ["        "] * 3
 
 
+def test_a_screen_leaves_out_what_is_usual_in_a_signature() -> None:
+    report = Report("t", (), "pixels|ignore=9|colors=none|v=1", usual=("pixels", "ignore=none", "colors=none"))
+    screen, file = (draw_page(report, ReportOptions(is_file=is_file)) for is_file in (False, True))
+    assert screen.splitlines()[-1] == "signature  pixels|ignore=9|v=1"
+    assert file.splitlines()[-1] == "signature  pixels|ignore=9|colors=none|v=1"
+
+
 PATH = "datasets/coco/annotations/instances_val2017.json"
 
 
@@ -131,6 +139,21 @@ def test_wide_characters_take_two_columns() -> None:
     lines = lines_of(make_result(classes={"交通信号灯": {"AP": 0.5}, "person": {"AP": 0.25}}), width=80)
     wide, narrow = (next(line for line in lines if name in line) for name in ("交通信号灯", "person"))
     assert len(wide) + 5 == len(narrow)  # five characters of two columns each
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        ("e\u0301", 1),
+        ("\u2764\ufe0f", 1),
+        ("\U0001f468\ufe0f", 2),
+        ("\u4e2d\u6587", 4),
+        ("a\u20dd", 1),
+        ("\u0939\u093f", 2),
+    ],
+)
+def test_marks_that_combine_take_no_column(text: str, n: int) -> None:
+    assert columns_of(text) == n
 
 
 def test_a_long_summary_stands_in_two_halves_on_a_terminal_alone() -> None:

@@ -210,7 +210,7 @@ def _slices(result: ComparisonResult) -> Section:
     slices = list(zip(*(versus.slices for versus in result.others), strict=True))
     drawn = result.bootstrap if len(result.others) == 1 else None  # with several, intervals would not fit
     values = _heads(result.baseline.name, [versus.contender.name for versus in result.others], drawn)
-    heads = (*columns("text", "slice", "metric"), *values, *columns("count", "gt", "images"))
+    heads = (Column("slice", "name"), Column("metric", "word"), *values, *columns("count", "gt", "images"))
     rows = tuple(
         (_short(parts[0].name), *_metric_row(deltas, drawn), parts[0].images)
         for parts in slices[:SHOWN_SLICES]
@@ -227,7 +227,7 @@ def _movers(versus: Versus, baseline: str, bootstrap: Resamples | None, options:
         lists = [
             (verb, rows, n) for verb, rows, n in (("gained", gained, options.top), ("lost", lost, options.worst)) if n
         ]
-    heads = (Column("class"), *_heads(baseline, [name], bootstrap), Column("gt", "count"))
+    heads = (Column("class", "name"), *_heads(baseline, [name], bootstrap), Column("gt", "count"))
     sections = []
     for verb, deltas, limit in lists:
         rows = tuple((_short(delta.class_name or ""), *_metric_row([delta], bootstrap)[1:]) for delta in deltas[:limit])
@@ -255,7 +255,7 @@ def _images(versus: Versus) -> Section:
     order = sorted(counted, key=lambda image: (-counted[image], image))
     kinds = [kind for kind, count in versus.counts().items() if count]
     of_kind = Counter((change.image, change.kind) for change in versus.changes)
-    heads = (Column("image"), *columns("count", *map(str, kinds)))
+    heads = (Column("image", "path"), *columns("count", *map(str, kinds)))
     rows: Rows = tuple((_short(image), *(of_kind[image, kind] for kind in kinds)) for image in order[:SHOWN_IMAGES])
     title = f"Images with the most changes, {versus.contender.name}"
     return Section(title, (Table(heads, rows), *_more(order, SHOWN_IMAGES)))
@@ -268,7 +268,7 @@ def _changes(versus: Versus, baseline: str) -> Section:
         states = (_state_text(state, change.class_name) for state in (change.before, change.after))
         rows.append((str(change.kind), _short(change.image), _short(change.class_name), box, *states))
     name = versus.contender.name
-    heads = (Column("change", "word"), *columns("text", "image", "class"), Column("box", "word"))
+    heads = (Column("change", "word"), Column("image", "path"), Column("class", "name"), Column("box", "word"))
     table = Table((*heads, *columns("word", f"IoU in {baseline}", f"IoU in {name}")), tuple(rows))
     return Section(f"Changes, {name}", (table, *_more(versus.changes, SHOWN_CHANGES, "-o changes.csv writes all")))
 

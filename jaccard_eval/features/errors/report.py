@@ -13,7 +13,6 @@ from jaccard_eval.report.model import (
     Chart,
     Column,
     DataCell,
-    Drawing,
     Note,
     Rows,
     Section,
@@ -22,11 +21,10 @@ from jaccard_eval.report.model import (
     columns,
 )
 from jaccard_eval.report.numbers import UNDEFINED, metric_text, threshold_text
-from jaccard_eval.report.outputs.thresholds import map_text
 
 # Results of a large data set must still fit into a comment of a pull request: what is bounded here, JSON and CSV have
 # in full.
-FEW_CLASSES = 10  # up to this many, the whole confusion matrix and the map of scores are shown
+FEW_CLASSES = 10  # up to this many, the whole confusion matrix and the best score of each are shown
 MATRIX_WIDTH = 50  # characters of class names beyond which the columns of a confusion matrix are numbered
 N_CONFUSIONS = 10  # pairs of classes that are listed of a larger matrix
 EVERY = 10  # of the points of a curve, those that a table shows
@@ -47,13 +45,10 @@ def errors_sections(errors: ErrorReport, *, per_class: bool) -> list[Section]:
         rows = tuple((name, *of_class) for name, of_class in zip(errors.confusion.names, counts, strict=True))
         note = Note("columns are the types above; counted by the class of the detection, or of the missed box")
         sections.append(Section("Errors by class", (Table(heads, rows), note)))
-    sections += [_confusion(errors.confusion), _scores(shown), _lrp(shown), _curve(errors.pooled)]
-    sections += _calibration(errors.pooled.calibration)
-    if errors.thresholds and (per_class or len(errors.classes) <= FEW_CLASSES):
-        lines = tuple(map_text(errors.thresholds).splitlines())  # to be pasted
-        note = Note("write it with -o thresholds.json or -o thresholds.yaml")
-        sections.append(Section("Best score by class", (Drawing(lines, lines), note)))
-    return sections
+    # The best scores of a few classes are wanted by whoever deploys the model.
+    scored = shown if per_class or len(errors.classes) > FEW_CLASSES else (errors.pooled, *errors.classes)
+    sections += [_confusion(errors.confusion), _scores(scored), _lrp(shown), _curve(errors.pooled)]
+    return [*sections, *_calibration(errors.pooled.calibration)]
 
 
 def error_columns(errors: ErrorReport | None) -> tuple[str, ...]:
@@ -130,7 +125,10 @@ def _scores(shown: tuple[ClassErrors, ...]) -> Section:
     heads = (Column("class"), Column("best score", "threshold"), *columns("metric", *SCORE_COLUMNS[1:-1]))
     rows: Rows = tuple((_name(group), *_score_cells(group)[:-1]) for group in shown)
     reasons = sorted({group.calibration.reason for group in shown if group.calibration.reason})
-    notes = [Note("best score: the confidence threshold with the highest F1")]
+    text = "best score: the confidence threshold with the highest F1"
+    if len(shown) > 1:
+        text += "; -o thresholds.yaml writes those of the classes"
+    notes = [Note(text)]
     notes += [Note(f"{UNDEFINED}: ECE, MCE: {reason}") for reason in reasons]
     return Section("Scores", (Table(heads, rows), *notes))
 

@@ -69,7 +69,7 @@ def _curve(result: ExplanationResult, *, verbose: bool) -> Section:
 def _boxes(result: ExplanationResult, *, verbose: bool) -> Section:
     if not result.fixes:
         return Section("Boxes that cost most", (Note(f"{_promise(result)}."),))
-    heads = [Column("error", "word"), Column("image"), Column("fix"), Column("box", "word")]
+    heads = [Column("error", "word"), Column("image", "path"), Column("fix", "name"), Column("box", "word")]
     heads += [Column("score", "threshold"), Column("gain", "delta")]
     rows: list[tuple[Cell, ...]] = [
         (fix.kind, fix.image, _verb(fix), " ".join(map(side_text, fix.xywh)), _score(fix.score), fix.gain)

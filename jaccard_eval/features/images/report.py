@@ -11,7 +11,7 @@ def images_section(images: WorstImages) -> Section:
     """Return the images with the highest cost."""
     rows: Rows = tuple(tuple(row.values()) for row in images.rows(images.n))
     heads = (
-        Column("image"),
+        Column("image", "path"),
         *columns("count", "gt", "TP", "FP", "FN"),
         *columns("metric", "precision", "recall", "F1"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
-from jaccard_eval.features.pixels.result import PixelClassRow, PixelsResult
+from jaccard_eval.features.pixels.result import PixelClassRow, PixelProtocol, PixelsResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import listed_rows
 from jaccard_eval.report.headlines import gates_headline, metrics_headline
@@ -28,7 +28,8 @@ def build_report(result: PixelsResult, options: ReportOptions) -> Report:
     sections += findings_section(result.findings)
     values = {name: metric.value for name, metric in result.metrics.items()}
     headline = gates_headline(result.gates) if result.gates else metrics_headline(values, result.findings)
-    return Report(f"jaccard-eval {result.version}, label maps", tuple(sections), result.signature, headline=headline)
+    title, usual = f"jaccard-eval {result.version}, label maps", tuple(PixelProtocol().signature_parts())
+    return Report(title, tuple(sections), result.signature, headline=headline, usual=usual)
 
 
 def build_data(result: PixelsResult, options: ReportOptions) -> DataTable:
@@ -75,7 +76,7 @@ def _rules(result: PixelsResult, *, verbose: bool) -> Section:
 
 
 def _classes(result: PixelsResult, options: ReportOptions) -> list[Section]:
-    heads = (Column("class"), *columns("count", *COUNTS), *columns("metric", *MAP_CLASS_METRICS))
+    heads = (Column("class", "name"), *columns("count", *COUNTS), *columns("metric", *MAP_CLASS_METRICS))
     sections = []
     for listed in listed_rows(result.per_class, options, SORT_COUNTS, MAP_CLASS_METRICS):
         table = Table(heads, tuple(map(_class_cells, listed.rows)))
