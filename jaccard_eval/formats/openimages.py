@@ -104,14 +104,18 @@ def _name_classes(path: Path, labels: list[str], draft: Draft) -> None:
     """Name classes that are MIDs by the descriptions beside the table, where there are any."""
     import csv
 
+    from jaccard_eval.reading.tabular.rows import fields_up_to
+
     mids = [label for label in labels if label.startswith(MID_STARTS)]
     described = sorted(path.parent.glob(DESCRIPTIONS)) if mids else []
     names: dict[str, str] = {}
     for file in described:
-        for row in csv.reader(io.StringIO(files.read_text(file), newline="")):
-            # The first field of a header is no MID.
-            if len(row) > 1 and row[0].startswith(MID_STARTS) and row[1].strip():
-                names[row[0]] = row[1].strip()
+        text = files.read_text(file)
+        with fields_up_to(len(text)):
+            for row in csv.reader(io.StringIO(text, newline="")):
+                # The first field of a header is no MID.
+                if len(row) > 1 and row[0].startswith(MID_STARTS) and row[1].strip():
+                    names[row[0]] = row[1].strip()
     known = [label for label in mids if label in names]
     if known:
         draft.set_classes(labels, [names.get(label, label) for label in labels])

@@ -239,6 +239,7 @@ def test_a_column_that_is_not_there_is_an_error_with_the_nearest_name(load: Load
         ("class=", "expected MEANING=COLUMN"),
         ("class=a,class=b", "repeats a meaning or a column"),
         ("class=a,image=a", "repeats a meaning or a column"),
+        ("class=\r,score=b", "expected MEANING=COLUMN on one line"),
     ],
 )
 def test_a_naming_that_says_nothing_is_a_usage_error(load: Load, naming: str, told: str) -> None:

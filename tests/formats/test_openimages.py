@@ -42,6 +42,13 @@ def test_the_descriptions_beside_the_table_name_its_classes(header: str, tmp_pat
     assert load(tmp_path / "again.csv").labels == dataset.labels
 
 
+def test_a_description_longer_than_the_csv_module_takes_names_its_class(tmp_path: Path) -> None:
+    """Its limit is 131,072 characters a field."""
+    name = "x" * 200_000
+    (tmp_path / "class-descriptions-boxable.csv").write_text(f"/m/0bt9lr,{name}\n")
+    assert load(table(tmp_path, "a,,/m/0bt9lr,1,0,1,0,.5,,,,,")).labels.names == (name,)
+
+
 def test_a_table_in_pixels_is_refused_unless_that_is_said(tmp_path: Path) -> None:
     path = table(tmp_path, "a,,dog,1,10,40,20,60,,,,,")
     with pytest.raises(DataError, match="1 of 1 boxes have coordinates above 1"):

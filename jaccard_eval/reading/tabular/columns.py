@@ -211,7 +211,12 @@ def read_naming(text: str | None) -> dict[str, str]:
     if text is None or "=" not in text:
         return {}
     naming: dict[str, str] = {}
-    for part in next(csv.reader([text], skipinitialspace=True)):
+    try:
+        parts = next(csv.reader([text], skipinitialspace=True))
+    except csv.Error:
+        # A line break outside of quotes, or a name of over 131,072 characters.
+        raise UsageError(f"columns: expected MEANING=COLUMN on one line, got {quoted_value(text)}") from None
+    for part in parts:
         meaning, equals, column = (piece.strip() for piece in part.partition("="))
         name = _USUAL.get(_compact(_MEANINGS.get(meaning.lower(), meaning)))
         if not equals or not column:

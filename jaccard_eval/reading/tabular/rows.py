@@ -60,7 +60,7 @@ class TextFile:
     def _lines(self) -> list[int]:
         # Quoted cells hold line breaks, so that lines are counted by a parser that knows quotes: once, for messages.
         text = self.data.decode("utf-8")
-        with _fields_up_to(len(text)):
+        with fields_up_to(len(text)):
             return [line for line, _ in _records(text, self.delimiter)]
 
 
@@ -173,7 +173,7 @@ def first_line(text: str) -> tuple[int, str]:
 
 def split_first_line(line: str, naming: Mapping[str, str] = MappingProxyType({})) -> tuple[str, list[str]]:
     """Return the delimiter that shows most known names in a first line, else most fields, and the fields."""
-    with _fields_up_to(len(line)):
+    with fields_up_to(len(line)):
         choices = [(mark, next(csv.reader([line], delimiter=mark, skipinitialspace=True))) for mark in DELIMITERS]
     return max(choices, key=lambda choice: (count_known(meant_header(choice[1], naming)), len(choice[1])))
 
@@ -212,7 +212,7 @@ def _records(text: str, delimiter: str, *, strict: bool = False) -> Iterator[tup
 
 
 @contextmanager
-def _fields_up_to(length: int) -> Iterator[None]:
+def fields_up_to(length: int) -> Iterator[None]:
     """Let the csv module take long fields for a while: its limit is a setting of the process."""
     usual = csv.field_size_limit(length + 1)
     try:
@@ -227,7 +227,7 @@ def _without_lone_returns(path: Path, data: bytes, delimiter: str) -> bytes:
     table = io.StringIO(newline="")
     writer = csv.writer(table, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
     try:
-        with _fields_up_to(len(text)):
+        with fields_up_to(len(text)):
             writer.writerows(fields for _, fields in _records(text, delimiter, strict=True))
     except csv.Error as error:
         raise DataError.single("csv-quote", Where(str(path)), f"quotes do not pair: {error}", fix=QUOTE_FIX) from None
@@ -237,7 +237,7 @@ def _without_lone_returns(path: Path, data: bytes, delimiter: str) -> bytes:
 def _shape_error(path: Path, data: bytes, delimiter: str, reason: str) -> DataError:
     """Make the error that names every row that has not as many fields as the first one."""
     text = data.decode("utf-8")
-    with _fields_up_to(len(text)):
+    with fields_up_to(len(text)):
         records = list(_records(text, delimiter))
     if "EOF inside string" in reason:
         where = Where(str(path), line=records[-1][0])
