@@ -11,9 +11,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "formats.md"
 HEAD = """# Formats
 
 jaccard-eval reads these formats. `jaccard-eval convert IN OUT [--to FORMAT]` writes those marked "written". The format
-of an input is detected; if it is ambiguous, name it with `--gt-format` or `--pred-format`. `jaccard-eval formats` prints
-the same list. `python tests/test_formats_page.py` generates this page. Pickles are never loaded: export JSON, CSV or
-NumPy archives instead.
+of an input is detected; if it is ambiguous, name it with `--gt-format` or `--pred-format`. `jaccard-eval formats`
+prints the same list. `python tests/test_formats_page.py` generates this page. Pickles are never loaded: export JSON,
+CSV or NumPy archives instead.
 
 | format | what it is | written | carries | suffixes |
 |---|---|---|---|---|

@@ -31,7 +31,7 @@ EXPLAINED = 0.95  # share of the prediction images that a strategy other than eq
 class CommonImages:
     """The common images: the ground truth's, in their order, with extra images of the predictions where accepted.
 
-    Rows of either side are -1 where an image is left out.
+    Rows of either side are -1 for ignored images.
     """
 
     table: ImageTable
@@ -73,13 +73,13 @@ def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: SideO
         return _forced(gt, pred, options.match_images)
     tried: list[tuple[float, ImageMatch]] = []
     for strategy in AUTOMATIC:
-        # Ids that are the same but for their type, 7 and "7", are not matched by number: that is for the user to say.
+        # Ids that differ only in their type, 7 and "7", are not matched by number: the user has to choose that.
         if strategy == "number" and _explained(match_by("id-text", gt.images, pred.images), used) >= EXPLAINED:
             continue
         match = match_by(strategy, gt.images, pred.images)
         share = _explained(match, used)
         if options.images_in_common:
-            # What either side has beyond the other is left out, so that all images of the smaller one will do.
+            # Images that only one side has are ignored, so it is enough to match all images of the smaller side.
             share = max(share, np.count_nonzero(match.rows >= 0) / max(1, len(gt.images)))
         if match.one_to_one and share >= EXPLAINED:
             return match
@@ -151,7 +151,7 @@ def _no_correspondence(gt: Dataset, pred: Dataset, used: BoolArray, best: ImageM
 
 
 def _kind(images: ImageTable) -> str:
-    """Say whether keys are text, where that may be why nothing matches."""
+    """Add a hint about text keys if they may be why nothing matches."""
     texts = sum(isinstance(key, str) for key in images.keys)
     return " (string ids)" if texts == len(images) else " (integer ids)" if texts == 0 else ""
 
@@ -187,7 +187,7 @@ def _lookalike(gt: Dataset, pred: Dataset, extra: IntArray) -> str:
 
 
 def _keep_extra(extra: _Extra, options: SideOptions, findings: FindingLog) -> bool:
-    """Decide whether extra images count as images without objects (True) or are left out; or stop."""
+    """Decide whether extra images count as images without objects (True) or are ignored; or stop."""
     where = Where(extra.path, field="image")
     if options.extra_images == "error" and not extra.may_be_empty:
         findings.error(
@@ -227,7 +227,7 @@ def _require_listed(gt: Dataset, pred: Dataset) -> None:
     sides = {"ground truth": gt, "predictions": pred}
     are_arrays = all(side.format == "arrays" for side in sides.values())
     for what, side in sides.items():
-        # Arrays on both sides have the same images; beside a file, they end with the last image that has a box.
+        # Arrays on both sides have the same images; with a file, they end with the last image that has a box.
         if not side.images.listed or (side.format == "arrays" and not are_arrays):
             raise UsageError(
                 f"{side.path}: --images-in-common needs all images, but this file lists only images with boxes."
@@ -256,7 +256,7 @@ def _only_common(gt: Dataset, pred: Dataset, match: ImageMatch, used: BoolArray,
 
 
 def left_out(side: Dataset, rows: IntArray, what: str) -> str:
-    """Say which images of a side are left out, with how many boxes; empty where none are."""
+    """List the images of a side that are ignored, with their number of boxes; empty if there are none."""
     if not len(rows):
         return ""
     boxes = int(np.isin(side.boxes.image, rows).sum())
@@ -307,7 +307,7 @@ class Alignment:
 
 
 def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
-    """Align predictions with ground truth; a DataError says what of the two cannot be brought together."""
+    """Align predictions with ground truth; raise a DataError about what cannot be aligned."""
     findings = FindingLog()
     placed = place(gt, pred, options, findings)
     if pred.has_no_class and not gt.has_no_class and not options.class_map and len(pred.boxes):
@@ -342,7 +342,7 @@ def place(gt: Dataset, pred: Dataset, options: SideOptions, findings: FindingLog
 
 
 def _only_class(gt: Dataset, pred: Dataset, findings: FindingLog) -> ClassMatch:
-    """Take predictions without a class for the ground truth's only one; of several none is theirs."""
+    """Give predictions without a class the only class of the ground truth; fail if it has several."""
     where, n = Where(pred.path, field="class"), len(pred.boxes)
     if len(gt.labels) == 1:
         detail = f"predictions have no class: all {n:,} are read as {quoted_value(gt.labels.names[0])}"
@@ -413,7 +413,7 @@ def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: Fi
 
 
 def _renumber(boxes: BoxTable, column: Literal["image", "label"], rows: RowArray) -> BoxTable:
-    """Give boxes common images or classes; those whose own has none (-1) are left out."""
+    """Give boxes common images or classes; drop those whose own has none (-1)."""
     numbers = rows[getattr(boxes, column)]
     known = numbers >= 0
     renumbered = replace(boxes, **{column: numbers})
@@ -471,7 +471,7 @@ def _to_pixels(
 
 
 def _chosen_classes(labels: LabelMap, options: SideOptions) -> RowArray:
-    """Return the row of each class among those to evaluate, -1 for classes left out."""
+    """Return the row of each class among those to evaluate, -1 for other classes."""
     for name in (*options.classes, *options.exclude_classes):
         if name not in labels.names:
             raise UsageError(

@@ -30,7 +30,7 @@ FLAGS = ("crowd", "difficult", "group_of", "ignore")
 
 
 class Shapes(Protocol):
-    """A column of n shapes beside their boxes: masks, keypoints, quadrilaterals. Arrays inside, never objects."""
+    """A column of n shapes, one per box: masks, keypoints, quadrilaterals. Arrays inside, never objects."""
 
     def __len__(self) -> int: ...
 
@@ -76,7 +76,7 @@ class BoxTable:
     area : ndarray of float64, shape (n,)
         The file's area when it gives one (COCO: of the mask), else width times height.
     crowd, difficult, group_of, ignore : ndarray of bool, shape (n,)
-        Flags; a protocol says which of them count.
+        Flags; the protocol decides which of them count.
     source : ndarray of int64, shape (n,)
         Row in the file, for messages.
     shapes : Shapes, optional
@@ -119,7 +119,7 @@ class BoxTable:
         boxes : array_like of float, shape (n, 4)
             Coordinates in `encoding`.
         score : array_like of float, shape (n,), optional
-            Confidence of each prediction; leave out for ground truth.
+            Confidence of each prediction; omit it for ground truth.
         encoding : {"xyxy", "xywh", "cxcywh", "xxyy", "yxyx"}
             What the four numbers of a box are.
         shapes : Shapes, optional

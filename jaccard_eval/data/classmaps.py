@@ -14,9 +14,9 @@ from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.text import did_you_mean, quoted_value
 
 NOWHERE = -1
-AUTO = "auto"  # the map that the boxes speak for; not a map itself
+AUTO = "auto"  # the map that the boxes support; not a map itself
 
-COCO_GAPS = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})  # ids of COCO's 91 things that detection leaves out
+COCO_GAPS = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})  # of COCO's 91 ids, those that detection does not use
 COCO_IDS = tuple(number for number in range(1, 91) if number not in COCO_GAPS)  # the 80 categories, in their order
 
 Rule = Callable[[LabelMap, LabelMap], Iterable[int]]
@@ -67,7 +67,7 @@ def _shifted(by: int) -> Rule:
 
 
 def _counted(listed: Callable[[LabelMap], Sequence[int]], start: int) -> Rule:
-    """Take the prediction id for a place, counted from `start`, in a list of ground-truth rows."""
+    """Read the prediction id as a position, counted from `start`, in a list of ground-truth rows."""
 
     def rule(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
         rows = listed(gt)
@@ -91,7 +91,7 @@ def _coco_categories(gt: LabelMap) -> Sequence[int]:
 
 
 def _from_coco_ids(start: int) -> Rule:
-    """Take COCO's sparse ids for places among its 80 categories, counted from `start`."""
+    """Read COCO's sparse ids as places among its 80 categories, counted from `start`."""
     places = {number: place + start for place, number in enumerate(COCO_IDS)}
 
     def rule(gt: LabelMap, pred: LabelMap) -> Iterable[int]:
@@ -169,9 +169,9 @@ def _require(name: str, known: set[str] | dict[str, int], side: str) -> None:
 
 
 def _by_spelling(gt: LabelMap, pred: LabelMap, where: Where, findings: FindingLog) -> RowArray:
-    """Match equal names, then what is left but for case and spacing, with a warning."""
+    """Match equal names, then the rest ignoring case and spacing, with a warning."""
     exact = _first_rows(gt.names)
-    same = {pair: row for row, pair in enumerate(zip(gt.keys, gt.names, strict=True))}  # tells shared names apart
+    same = {pair: row for row, pair in enumerate(zip(gt.keys, gt.names, strict=True))}  # separates shared names
     pairs = zip(pred.keys, pred.names, strict=True)
     rows = np.array([same.get(pair, exact.get(pair[1], NOWHERE)) for pair in pairs], dtype=np.int32)
     free = [row for row in range(len(gt)) if row not in set(rows.tolist())]

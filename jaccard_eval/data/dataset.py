@@ -13,7 +13,7 @@ from jaccard_eval.findings import Finding
 
 Key = int | str
 
-# px; the largest pictures stitched so far stay below a tenth of it.
+# px; the largest images stitched so far stay below a tenth of it.
 MAX_IMAGE_SIDE = 1e7
 
 
@@ -23,7 +23,7 @@ class ImageTable:
 
     # What the file calls an image: COCO's id, the path or stem elsewhere.
     keys: tuple[Key, ...]
-    # The file name beside each key, where the format has both.
+    # The file name of each key, if the format has both.
     file_names: tuple[str | None, ...]
     # Width and height in pixels, (n, 2); NaN where unknown.
     sizes: FloatArray
@@ -61,11 +61,11 @@ class LabelMap:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the four numbers of a file's boxes were taken for: an encoding, and pixels ("px") or fractions ("norm")."""
+    """How the four numbers of a file's boxes were read: an encoding, and pixels ("px") or fractions ("norm")."""
 
     encoding: str = "xywh"
     units: str = "px"
-    # What the file was said to call the first pixel, 0 or 1.
+    # What the options name as the first pixel, 0 or 1.
     origin: int = 0
     # What was done to the images that the boxes are of; the boxes of the data set are not mapped back yet, as the sizes
     # of the images are most often known to the other side alone.
@@ -92,7 +92,7 @@ class Dataset:
     units_guessed : bool
         Whether the units rest on the values alone.
     reading : Reading
-        What the numbers of the file were taken for.
+        How the numbers of the file were read.
     details : tuple of str
         How the input was read, for the report ("class cx cy w h, normalised").
     has_no_class : bool
@@ -102,7 +102,7 @@ class Dataset:
     zero_id : int, optional
         Row of the one annotation with id 0, which some tools take for none.
     ignored : mapping of str to int
-        What was set aside while reading, counted by reason.
+        What was ignored while reading, counted by reason.
     findings : tuple of Finding
         Warnings and notes of the loader.
     """

@@ -44,7 +44,7 @@ class DataTable:
 
 
 class Part(TypingProtocol):
-    """What was asked for beside the metrics; `kind` is its key in the document of the result."""
+    """An analysis that was requested in addition to the metrics; `kind` is its key in the document of the result."""
 
     @property
     def kind(self) -> str:
@@ -74,7 +74,7 @@ class Rows:
 
 
 def written_as(key: str | None) -> dict[str, str | None]:
-    """Return the metadata of a field of a dataclass that documents hold by another name, or (None) leave out."""
+    """Return the metadata of a dataclass field that documents rename, or omit (None)."""
     return {_KEY: key}
 
 

@@ -18,7 +18,7 @@ PICTURE_SUFFIXES = frozenset({*_COMMON_SUFFIXES, *_RARE_SUFFIXES})
 
 # Roboflow exports photo.jpg as photo_jpg.rf.<hash>.jpg; the hash is another in every version of a data set.
 _ROBOFLOW = re.compile(r"(?:_(?:bmp|gif|jpe?g|jp2|png|ppm|tiff?|webp))?\.rf\.[0-9a-z]{8,}$")
-# Label Studio puts eight hexadecimal digits and a dash before the name of an uploaded picture.
+# Label Studio puts eight hexadecimal digits and a dash before the name of an uploaded image.
 _LABEL_STUDIO = re.compile(r"^[0-9a-f]{8}_(?=.)")
 
 
@@ -33,19 +33,19 @@ def last_part(path: str) -> str:
 
 
 def is_image_name(path: str) -> bool:
-    """Whether a file name has the suffix of a picture."""
+    """Whether a file name has the suffix of an image."""
     _, dot, suffix = path.rpartition(".")
     return bool(dot) and f".{suffix.lower()}" in PICTURE_SUFFIXES
 
 
 def without_suffix(path: str) -> str:
-    """Drop the suffix of a picture; a dot elsewhere belongs to the name."""
+    """Drop the suffix of an image; a dot elsewhere belongs to the name."""
     stem, dot, suffix = path.rpartition(".")
     return stem if dot and f".{suffix.lower()}" in PICTURE_SUFFIXES else path
 
 
 def stem_of(name: str) -> str:
-    """Return a name without folders and picture suffix."""
+    """Return a name without folders and image suffix."""
     return last_part(without_suffix(posix(name)))
 
 
@@ -95,7 +95,7 @@ def number_text(name: str) -> str | None:
 
 
 NOWHERE = -1
-MAX_ID_DIGITS = 18  # of a text that is taken for an id: it fits 64 bits
+MAX_ID_DIGITS = 18  # of a text that is read as an id: it fits 64 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,8 +151,8 @@ STRATEGIES: dict[str, Matcher] = {
     "id-1": lambda gt, pred: _match_shifted_ids(gt, pred, -1),
 }
 AUTOMATIC = ("id", "name", "path", "basename", "stem", "case", "decorated", "number")  # in the order of trial
-WAYS = (*AUTOMATIC, "id+1", "id-1")  # what can be asked for; "id" then takes 7 and "7" for one
-# What those strategies overlook that are tried last; it is said when one is taken.
+WAYS = (*AUTOMATIC, "id+1", "id-1")  # values of the option; "id" then treats 7 and "7" as the same
+# What the last strategies ignore; a note reports it when one is used.
 OVERLOOKED = {
     "case": "case, Unicode composition, and space, dash or underscore in names",
     "decorated": "what Roboflow, Label Studio or Ultralytics add to names",
@@ -233,7 +233,7 @@ def _rows(rows: Iterable[int]) -> RowArray:
 
 
 def bare_names(names: Sequence[str]) -> list[str]:
-    """Return names without folder and picture suffix; with their folders where only these tell images apart."""
+    """Return names without folder and image suffix; with their folders if only these distinguish images."""
     paths = [without_suffix(posix(name)) for name in names]
     stems = [last_part(path) for path in paths]
     return stems if len(set(stems)) == len(stems) else paths

@@ -21,8 +21,8 @@ class Metric:
     """What is known of a metric before anything is measured.
 
     Averages are taken of curves; ratios, counts and mean counts of what is counted at one operating point, or of
-    pixels. A number behind the name stands for `number`: AP50 is at IoU 0.5, AR100 with at most 100 detections.
-    `aliases` are other tools' names; as they stand here they are understood wherever a metric is named.
+    pixels. A number after the name sets `number`: AP50 is at IoU 0.5, AR100 with at most 100 detections.
+    `aliases` are other tools' names; spelled like this, they are understood wherever a metric is named.
     """
 
     name: str
@@ -90,7 +90,7 @@ IOU_DIGITS = 9
 _AREA_SUFFIX = re.compile(r"[A-Za-z]\w*")
 _HEAD = re.compile(rf"(?P<name>{'|'.join(BOX_METRICS)})(?P<number>\d+)?(?:_(?P<area>{_AREA_SUFFIX.pattern}))?")
 _ITEM = re.compile(r'\s*(?P<key>\w+)\s*=\s*(?P<value>"(?:[^"\\]|\\.)*"|[^,"]*?)\s*(?:,|$)')
-# Of the thresholds that plain AP stands for, as trainers of YOLO write it: mAP50-95, mAP@.5:.95.
+# The thresholds of plain AP, as YOLO trainers write them: mAP50-95, mAP@.5:.95.
 _FULL_RANGE = re.compile(r"@?0?\.50?:0?\.95|50-95")
 _AT_IOU = re.compile(r"@0?\.(\d)(\d?)")
 # A reference up to its own bracket; that of mAP@[.5:.95] is a part of the name.
@@ -160,13 +160,13 @@ class MetricRef:
         Raises
         ------
         UsageError
-            When the text is no reference, with a suggestion.
+            If the text is not a reference, with a suggestion.
         """
         head, items = split_ref(text)
         fields = _parse_head(head, text)
         coco_ious = _spelled(_cut(text)[0], text)[2]
         for key, value in items.items():
-            # AP50[iou=0.5] says it twice, even if it says the same.
+            # AP50[iou=0.5] sets the same key twice, even if the values agree.
             if fields.get(key) is not None:
                 raise UsageError(f"metric {quoted_value(text)}: {key} is given twice")
             fields[key] = value
@@ -174,7 +174,7 @@ class MetricRef:
         return cls(**fields, coco_ious=coco_ious)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        # The short form, where it says all: two digits of a percentage (AP50), a cap (AR100), a plain area (AP_small).
+        # The short form if it is complete: two digits of a percentage (AP50), a cap (AR100), a plain area (AP_small).
         # Never two at once: COCO has no name such as AP50_small.
         text, hidden = self.name, ""
         number = METRICS[self.name].number if self.name in METRICS else None
@@ -194,7 +194,7 @@ class MetricRef:
 
 
 def split_ref(text: str) -> tuple[str, dict[str, str | float | int]]:
-    """Return the part of a reference before its bracket, and the keys and values in it; raise for what is no such.
+    """Return the part of a reference before its bracket, and the keys and values in it; raise if it is malformed.
 
     Of other tools' names, the part is ours: ``AP``, with the IoU threshold among the keys, of ``mAP@0.5``.
     """
@@ -231,7 +231,7 @@ def split_ref(text: str) -> tuple[str, dict[str, str | float | int]]:
 
 
 def qualified(metric: str, items: Mapping[str, float | str | None]) -> str:
-    """Return the text of a metric with further keys; those that are None are left out.
+    """Return the text of a metric with further keys; keys that are None are omitted.
 
     Examples
     --------
@@ -287,7 +287,7 @@ def _spelled(head: str, text: str) -> tuple[str, float | None, bool]:
 
 
 def metric_bounds(text: str) -> tuple[float, float]:
-    """Return the least and the largest value that a metric can have; what is no metric of ours has no bounds.
+    """Return the least and the largest value that a metric can have; unknown metrics have no bounds.
 
     Examples
     --------

@@ -167,7 +167,7 @@ def get_protocol(name: str) -> Protocol:
     return PROTOCOLS[name]
 
 
-DIFFICULT = ("count", "ignore")  # what objects with that flag are, whatever the protocol says
+DIFFICULT = ("count", "ignore")  # how objects with that flag are treated, overriding the protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +195,7 @@ class ProtocolOptions:
         if self.difficult not in (None, *DIFFICULT):
             raise UsageError(f"difficult must be one of {', '.join(DIFFICULT)}, got {quoted_value(self.difficult)}")
         if self.difficult is not None:
-            # Ignored and reusable, as in VOC: any number of detections of such an object are no false positives.
+            # Ignored and reusable, as in VOC: no number of detections of such an object makes false positives.
             for name in ("ignored_flags", "reusable_flags"):
                 others = tuple(flag for flag in getattr(rules, name) if flag != "difficult")
                 changes[name] = others if self.difficult == "count" else ("difficult", *others)

@@ -30,7 +30,7 @@ class ClassRow:
     values: Mapping[str, MetricValue]
 
     def to_document(self) -> dict[str, Any]:
-        """Return the counts with the values beside them."""
+        """Return the counts together with the values."""
         counts = {"class": self.name, "gt": self.gt, "ignored": self.ignored, "pred": self.pred}
         return counts | _values_document(self.values)
 
@@ -45,7 +45,7 @@ class SliceRow:
     values: Mapping[str, MetricValue]
 
     def to_document(self) -> dict[str, Any]:
-        """Return the counts with the values and their support beside them."""
+        """Return the counts together with the values and their support."""
         support = {name: value.n for name, value in self.values.items()}
         counts = {"slice": self.name, "digest": self.digest, "images": self.images, "support": support}
         return counts | _values_document(self.values)
@@ -92,7 +92,7 @@ class Resamples:
         return f"bootstrap={','.join(str(setting) for setting in drawn if setting is not None)}"
 
     def to_document(self) -> dict[str, Any]:
-        """Return how it was done; the intervals stand beside the metrics."""
+        """Return how it was done; the intervals are stored with the metrics."""
         return {
             "method": "percentile",
             "n_resamples": self.settings.n_resamples,
@@ -207,7 +207,7 @@ class WithParts:
 
     @property
     def gates(self) -> tuple[GateVerdict, ...]:
-        """What quality gates say of it."""
+        """The verdicts of the quality gates."""
         return self._rows("gates")
 
     def _rows(self, kind: str) -> tuple[Any, ...]:
@@ -237,11 +237,11 @@ class EvaluationResult(WithParts):
     measured : Measured
         For everything else.
     options : mapping of str to plain types
-        What was asked for beside the protocol, by the names of `evaluate`: what it takes to run it again.
+        The options besides the protocol, by the names of `evaluate`: what it takes to run it again.
     boxes : tuple of BoxTable, optional
         The ground truth and the predictions that were matched, with common image and class rows.
     parts : tuple of Part
-        What was asked for beside the metrics; the properties `errors`, `worst_images`, `slices`, `bootstrap`, `gates`
+        Analyses in addition to the metrics; the properties `errors`, `worst_images`, `slices`, `bootstrap`, `gates`
         and `operating_points` name them.
     """
 

@@ -28,7 +28,7 @@ def find_faults(document: Mapping[str, Any]) -> list[Fault]:
     faults = list((_PIXELS if document["kind"] == PIXELS else _EVALUATION)(document, ""))
     if faults:
         return faults
-    # What the fields say together can be asked once each of them is what it should be.
+    # Rules across fields are checked once each field is valid on its own.
     missing = [name for name in ("gt", "pred", "v") if name not in signature_fields(document["signature"])]
     if missing:
         what = f"{_seen(document['signature'])} is not a signature: there is no {'= and no '.join(missing)}="
@@ -40,7 +40,7 @@ def find_faults(document: Mapping[str, Any]) -> list[Fault]:
 
 
 def find_run_faults(run: Any) -> list[Fault]:
-    """Return what is wrong with what a saved run holds beside its match table; its result is looked at elsewhere."""
+    """Return what is wrong with a saved run outside its match table; its result is checked elsewhere."""
     return list(_RUN(run, ""))
 
 

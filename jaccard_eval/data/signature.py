@@ -15,7 +15,7 @@ from jaccard_eval.progress import staged
 
 # Hexadecimal digits shown: 64 bits.
 FINGERPRINT_DIGITS = 16
-# Fields of what is measured beside the metrics, which stay the same.
+# Fields that do not affect the metrics, only what is measured in addition.
 BESIDE_METRICS = ("score", "bootstrap", "slices")
 # Hexadecimal digits of the digest in a short signature.
 RULES_DIGITS = 8
@@ -163,7 +163,7 @@ def short_signature(text: str) -> str:
 
 
 def abridged_signature(text: str, usual: Sequence[str] = ()) -> str:
-    """Return what people read of a signature: what its protocol alone does not say, and the first digits of digests.
+    """Return the short signature for people: what its protocol alone does not determine, and the start of digests.
 
     `usual` are parts that need not be said either.
 
@@ -218,6 +218,6 @@ def _spaced(values: Sequence[float]) -> str:
 
 
 def _exact(value: float) -> str:
-    """Write a number with as many digits as tell it from all others."""
+    """Write a number with as many digits as distinguish it from all others."""
     short = f"{value:g}"
     return short if float(short) == value else repr(float(value))

@@ -33,7 +33,7 @@ class PairedDelta:
     delta: float
     # Percentile interval of the difference; None where no resample has both values.
     interval: Interval | None
-    # How sure it is that the difference is not chance: 1 minus the two-sided bootstrap p-value.
+    # Confidence that the difference is not zero: 1 minus the two-sided bootstrap p-value.
     probability: float
     # Smallest true difference that this set shows four times in five (power 0.8) at this confidence.
     detectable: float
@@ -54,7 +54,7 @@ class Spread:
 
     @property
     def half_width(self) -> float:
-        """Half of the interval: changes below it are no news."""
+        """Half of the interval: smaller changes are noise."""
         return (self.interval[1] - self.interval[0]) / 2
 
     def to_document(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class GateVerdict:
     baseline, delta : float
         The value of the baseline and how much higher the run's is; NaN without one.
     reason : str
-        Why it was skipped, is undefined, or what else there is to say.
+        Why it was skipped or is undefined, or a remark.
     slice, slice_digest : str
         Name and digest of the slice of the images; empty for all.
     cells : tuple of MetricValue

@@ -1,8 +1,8 @@
 """The formats: one module per on-disk layout, found by the name of its file.
 
 A format module has ``looks_like(peek) -> Likeness | None``, ``read(path, draft, options)`` and one frozen value
-``FORMAT``; one that can be written has ``write(dataset, path, findings)`` as well, and ``write_as_read`` where a data
-set of its own format is written another way. Where the suffixes of ``FORMAT`` do not tell which files of a folder are
+``FORMAT``; one that can be written has ``write(dataset, path, findings)`` as well, and ``write_as_read`` if a dataset
+of its own format is written another way. If the suffixes of ``FORMAT`` do not show which files of a folder are
 read, ``reads_name(name)`` does; where an input leads to files outside of it, ``leads_to(path, split)`` returns them. No
 format knows of another: the one that is surest of an input reads it. Modules that start with an underscore are shared
 parts, not formats. Third parties add formats through the entry-point group ``jaccard_eval.formats``.
@@ -45,7 +45,7 @@ class Format:
     source : str
         Where the format is specified.
     example : str
-        A small valid input, as text. Where files are no text, the code that makes one; the module then has
+        A small valid input, as text. For binary files, the code that makes one; the module then has
         ``write_example(path)``, which does that.
     carries : tuple of str
         Among "images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area".
@@ -84,13 +84,13 @@ class SniffingModule(Protocol):
 
 
 class FormatWriter(Protocol):
-    """What the module of a format that can be written offers beside."""
+    """What the module of a format that can be written offers in addition."""
 
     def write(self, dataset: Dataset, path: Path, findings: FindingLog) -> None:
-        """Write a file or folder, whole or not at all; say what of the data set it cannot carry.
+        """Write a file or folder, whole or not at all; report what of the dataset it cannot carry.
 
-        All is said before anything is written, with ``findings.raise_errors()`` between the two: where nothing may be
-        lost, a warning is an error.
+        Everything is reported before anything is written, with ``findings.raise_errors()`` between the two: if nothing
+        may be lost, a warning is an error.
         """
 
 
@@ -119,8 +119,8 @@ def detect_format(path: Path) -> str:
 def find_input(path: Path) -> tuple[Path, str]:
     """Return what is read of an input, and its format: itself, else the one data set that lies in a folder.
 
-    The surest format reads it; formats of other packages are asked last. A DataError says that no format recognises it,
-    or that several are equally sure.
+    The surest format reads it; formats of other packages are asked last. A DataError reports that no format recognises
+    it, or that several are equally sure.
     """
     from jaccard_eval.reading.files import require_readable
     from jaccard_eval.reading.peek import Likeness, Peek
@@ -145,7 +145,7 @@ def find_input(path: Path) -> tuple[Path, str]:
     inputs, is_all = look_inside(peek, surest_formats)
     if len(inputs) == 1 and is_all:
         found, name = inputs[0]
-        # What only its name speaks for may be anything: the settings of a tool, say.
+        # A file recognised only by its name may be anything: the settings of a tool, for example.
         if (likeness(format_module(name), peek.at(found)) or 0) > Likeness.SUFFIX:
             return found, name
     raise explain_unknown(peek, inputs)
@@ -203,8 +203,8 @@ def write_dataset(
 ) -> tuple[Finding, ...]:
     """Write a data set, in its own format unless another is named, and return what is to be known about the output.
 
-    The output must not touch `inputs`, nor what exists unless `replace` says so. What the format cannot carry is a
-    warning, or an error where the output is not to be `lossy`.
+    The output must not touch `inputs`, nor existing files without `replace`. What the format cannot carry is a
+    warning, or an error unless the output may be `lossy`.
     """
     from jaccard_eval.atomic import require_free
     from jaccard_eval.reading.writing import LossErrors

@@ -1,4 +1,4 @@
-"""What to say of an input that no format recognises: what it holds instead, as far as a look at it tells."""
+"""The error about an input that no format recognises: what it holds instead, as far as a look at it shows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def unwrapped(peek: Peek) -> Peek:
 
 
 def explain_unknown(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError:
-    """Return the most telling error about an input that no format recognises; `inputs` is what it holds of such."""
+    """Return the most helpful error about an input that no format recognises; `inputs` is what it holds of such."""
     path = peek.path
     if peek.is_folder:
         return _explain_folder(peek, inputs)
@@ -77,7 +77,7 @@ def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
 
 
 def _foreign(file: Path) -> DataError | None:
-    """Return what a file is when it is no text with anything in it."""
+    """Return what a file is if it is not text, or empty."""
     try:
         data = read_bytes(file)
         if data.strip():
@@ -91,7 +91,7 @@ def _foreign(file: Path) -> DataError | None:
 
 
 def _contents(entries: Sequence[Path]) -> str:
-    """Say what lies in a folder, by the suffixes of the files and the names of the folders."""
+    """Describe what lies in a folder, by the suffixes of the files and the names of the folders."""
     folders = [quoted_value(entry.name) for entry in entries if entry.is_dir()]
     kinds = Counter(entry.suffix.lower() or "without suffix" for entry in entries if not entry.is_dir())
     files = [f"{count:,} {printable(kind)}" for kind, count in kinds.most_common()]

@@ -1,7 +1,7 @@
 """Arrow files, streams and Feather (version 2): the same tables as in Parquet files.
 
-Columns are found by their names, as in delimited text, and have any type that holds what they mean. Rows without a box
-name images without objects. A file written here says in its schema which units, classes and ids it has, and comes back
+Columns are identified by name, as in delimited text, and have any type that holds what they mean. Rows without a box
+name images without objects. The schema of a file written here has its units, classes and ids, so it reads back
 as it was. A folder of files is one table; of one that has splits, one is read. Needs the extra ``parquet``.
 """
 

@@ -28,14 +28,14 @@ FORMAT = Format(
 
 _SECTIONS = frozenset({"images", "annotations", "categories"})
 _RESULT = frozenset({"image_id", "bbox"})
-_WRAPPERS = frozenset({"results", "predictions"})  # refused by the reader, which says what to pass instead
+_WRAPPERS = frozenset({"results", "predictions"})  # refused by the reader, which names what to pass instead
 _CATEGORIES = re.compile(rb'"categories"\s*:\s*\[')
 _NESTED = re.compile(rb"\[\s*\[\s*[{\]]")  # of a list per image
 _JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
 
 
 def looks_like(peek: Peek) -> Likeness | None:
-    """Rate a file by its keys; what is called JSON and has none is claimed, for its reader says best what is wrong."""
+    """Rate a file by its keys; a JSON file without keys is claimed, as its reader has the best error messages."""
     if peek.is_folder:
         return None
     if peek.top_keys or peek.item_keys:

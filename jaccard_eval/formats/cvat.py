@@ -94,7 +94,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 @dataclass(slots=True)
 class _Tree:
-    """What a tree says, as text: a row per image, and a row per box."""
+    """The content of a tree, as text: a row per image, and a row per box."""
 
     path: Path
     images: list[str] = field(default_factory=list)
@@ -119,7 +119,7 @@ class _Tree:
         self.shapes.update(child.tag for child in element if child.tag in _SHAPES)
 
     def add_track(self, number: int, track: Element) -> None:
-        """Add the boxes of a track, but for the frames in which its object is out of sight."""
+        """Add the boxes of a track, except in the frames in which its object is out of sight."""
         for place, box in enumerate(track.iterfind("box")):
             record, frame = f"track[{number}].box[{place}]", box.get("frame", "")
             if box.get("outside") == "1":

@@ -32,7 +32,7 @@ FORMAT = Format(
     carries=("images", "scores", "difficult"),
 )
 
-_LABELS = "labelTxt"  # beside the images
+_LABELS = "labelTxt"  # next to the images
 _RESULT = re.compile(r"Task1_(?P<label>.+)\.txt", re.IGNORECASE)
 _HEADERS = ("imagesource:", "gsd:")  # of an image: where it is from, metres per pixel
 _MARKS = re.compile(r"[,\s]+")
@@ -120,7 +120,7 @@ def _read_labels(folder: Path, draft: Draft) -> tuple[TextBoxes, list[bool]]:
 
 
 def _note_oriented(points: FloatArray, corners: FloatArray, draft: Draft) -> None:
-    """Say how many boxes are smaller than the upright box around them."""
+    """Report how many boxes are smaller than the upright box around them."""
     following = np.roll(points, -1, axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         cross = points[..., 0] * following[..., 1] - following[..., 0] * points[..., 1]

@@ -1,6 +1,6 @@
 """Hugging Face: outputs of the object-detection pipeline, and rows of data sets that hold objects in lists.
 
-Rows are JSON or JSON Lines, or the metadata.jsonl of an image folder; the four numbers of a bbox are taken for left,
+Rows are JSON or JSON Lines, or the metadata.jsonl of an image folder; the four numbers of a bbox are read as left,
 top, width and height, as in COCO and the library's own examples.
 """
 
@@ -58,7 +58,7 @@ def _rate_outputs(document: Peek) -> Likeness | None:
         is_marked = b'"box"' in document.head and b'"xmin"' in document.head
         return Likeness.CONTENT if document.maps_images and is_marked else None
     likeness = rate_keys(document.item_keys, _OUTPUT, ("score",))
-    # With keys of their own beside, objects are outputs only if the box is an object too.
+    # With further keys of their own, objects are outputs only if the box is an object too.
     is_output = likeness is Likeness.STRUCTURE or _OUTPUT_BOX.search(document.head)
     return likeness if is_output else None
 

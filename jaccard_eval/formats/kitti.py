@@ -26,7 +26,7 @@ FORMAT = Format(
     carries=("images", "scores", "ignore"),
 )
 
-_LABELS = "label_2"  # where the benchmark has them, beside image_2
+_LABELS = "label_2"  # where the benchmark has them, next to image_2
 _NUMBERS = (
     *("truncated", "occluded", "alpha", "left", "top", "right", "bottom"),
     *("height", "width", "length", "x", "y", "z", "rotation_y", "score"),

@@ -1,4 +1,4 @@
-"""LabelMe: a JSON file beside each picture, with a list of shapes; rectangles are two opposite corners."""
+"""LabelMe: a JSON file next to each image, with a list of shapes; rectangles are two opposite corners."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def looks_like(peek: Peek) -> Likeness | None:
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and rectangles of one file or a folder of them."""
     collector = RecordCollector(draft)
-    claims: dict[str, list[tuple[Path, str]]] = {}  # documents by the image that they say they are of
+    claims: dict[str, list[tuple[Path, str]]] = {}  # documents by the image that they name
     for key, record in document_records(path, draft):
         is_sized = record.has("imageWidth") and record.has("imageHeight")
         size = (record.number("imageWidth"), record.number("imageHeight")) if is_sized else UNKNOWN_SIZE
@@ -67,7 +67,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 def _refuse_copies(image: str, documents: list[tuple[Path, str]], draft: Draft) -> None:
     """Report documents of an image that has one of its own name: copies would count its objects once more.
 
-    A document whose own image is there was made from the other as a template, with what it says left as it was.
+    A document whose own image is there was made from the other as a template, and still names that image.
     """
     strangers = [(document, name) for document, name in documents if str(document.with_suffix("")) != image]
     if len(strangers) == len(documents):

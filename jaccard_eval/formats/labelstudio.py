@@ -1,4 +1,4 @@
-"""Label Studio: a list of tasks with annotations and predictions, in per cent of the picture; JSON and JSON-MIN."""
+"""Label Studio: a list of tasks with annotations and predictions, in per cent of the image; JSON and JSON-MIN."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     tasks = list(listed_records(path, draft))
     addresses = [_address(task) for task in tasks]
     collector, left_out = RecordCollector(draft), Counter[str]()
-    # Results say how large their image is, but for those of older exports. In JSON-MIN they stand in the task itself.
+    # Results have the size of their image, except in older exports. In JSON-MIN they are in the task itself.
     entries = [entry for task in tasks for entry in _objects(list(task.values.values()))]
     results = _objects([entry.get("result") for entry in entries])
     is_sized = any(entry.get(_WIDTH) is not None for entry in (*entries, *results))
@@ -97,7 +97,7 @@ def _address(task: Record) -> str:
 
 
 def _keys(addresses: list[str], draft: Draft) -> list[str]:
-    """Return the names of the images without what uploading put before them, where that tells them apart."""
+    """Return the names of the images without the prefix of the upload, if they remain distinct."""
     parts = map(urlsplit, addresses)
     paths = [parse_qs(part.query).get("d", [part.path])[0] for part in parts]  # local storage has it in the query
     bare = [_UPLOAD.sub("", path.rpartition("/")[2]) for path in paths]

@@ -2,8 +2,8 @@
 
 A file of one sequence, the folder of a sequence (gt/gt.txt or det/det.txt, with seqinfo.ini), or a folder of several.
 In ground truth only pedestrians with a confidence of 1 count. Pedestrians with 0, and what the benchmark calls
-distractors, are read as crowds, so that predictions of them are no mistakes; objects of other classes with 0 are left
-out, as in TrackEval.
+distractors, are read as crowds, so that predictions of them are not mistakes; objects of other classes with 0 are
+ignored, as in TrackEval.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NAMES = (
     *("distractor", "occluder", "occluder on the ground", "occluder full", "reflection", "crowd"),
 )
 PEDESTRIAN = 1
-# A prediction on one of these is no mistake: person on vehicle, static person, distractor, reflection.
+# A prediction on one of these is not a mistake: person on vehicle, static person, distractor, reflection.
 _DISTRACTORS = (2, 7, 8, 12)
 _NUMBERS = ("frame", "id", "left", "top", "width", "height", "confidence", "class")
 _FRAME, _BOX, _CONFIDENCE, _CLASS = 0, slice(2, 6), 6, 7
@@ -89,7 +89,7 @@ def _lists(folder: Peek, name: str) -> bool:
 
 
 def _holds(folder: Peek, name: str) -> bool:
-    """Whether a folder of a sequence has its file; an error where that cannot be told."""
+    """Whether a folder of a sequence has its file; an error if that cannot be determined."""
     return files.is_there(folder.path / name / f"{name}.txt")
 
 
@@ -151,7 +151,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 
 def _read_info(file: Path, draft: Draft) -> tuple[int, tuple[float, float]]:
-    """Return the number of frames of a sequence and their width and height; 0 and NaN where nothing says so."""
+    """Return the number of frames of a sequence and their width and height; 0 and NaN if unknown."""
     unknown = 0, (np.nan, np.nan)
     info = file.parent.parent / _INFO if file.stem in _FOLDERS else file.with_name(_INFO)
     if not files.is_there(info):
@@ -198,7 +198,7 @@ def _add_boxes(lines: TextBoxes, table: FloatArray, images: list[str], draft: Dr
     draft.mention_uncounted({"with confidence 0 or distracting": int(np.count_nonzero(crowd)), **kinds})
     keys = sorted(set(number[rows].tolist()))
     is_benchmark = keys in ([], [PEDESTRIAN])
-    # Sequences of others have classes of their own, whose names no file tells.
+    # Sequences of others have classes of their own, whose names are in no file.
     names = [NAMES[PEDESTRIAN - 1]] if is_benchmark else [str(key) for key in keys]
     draft.set_classes([PEDESTRIAN] if is_benchmark else keys, names, named=is_benchmark)
     draft.add_boxes(

@@ -2,8 +2,8 @@
 
 Boxes: ``boxes`` (n, 4), ``labels`` (n,) and ``image`` (n,), with ``scores`` (n,) for predictions. Labels and images
 are texts or whole numbers. ``names`` (k,) names numbered classes; ``images`` (m,) lists all images, texts that
-``image`` repeats or counts from 0; ``sizes`` (m, 2) has their width and height; ``encoding`` is "xyxy" unless it says
-otherwise.
+``image`` repeats or counts from 0; ``sizes`` (m, 2) has their width and height; ``encoding`` is "xyxy" by
+default.
 
 Raw output: ``raw`` (m, anchors, rows, columns, 4 + 1 + classes), ``anchors``, ``stride`` and perhaps ``formula``, as
 `jaccard_eval.decode_grid` takes them, with ``images`` (m,). Several heads are ``raw_0``, ``anchors_0``, ``stride_0``
@@ -162,7 +162,7 @@ def _key_list(keys: Keys) -> list[Key]:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """Boxes (k, 4) that one head sees, with image, class and score of each (k,), and how many were set aside."""
+    """Boxes (k, 4) of one head, with image, class and score of each (k,), and how many were ignored."""
 
     image: npt.NDArray[np.int64]
     label: npt.NDArray[np.int64]

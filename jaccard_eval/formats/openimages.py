@@ -101,7 +101,7 @@ def _with_known_groups(table: Table, column: int, draft: Draft) -> Table:
 
 
 def _name_classes(path: Path, labels: list[str], draft: Draft) -> None:
-    """Name classes that are MIDs by the descriptions beside the table, where there are any."""
+    """Name classes that are MIDs by the descriptions next to the table, if there are any."""
     import csv
 
     from jaccard_eval.reading.tabular.rows import fields_up_to
@@ -123,7 +123,7 @@ def _name_classes(path: Path, labels: list[str], draft: Draft) -> None:
 
 
 def leads_to(path: Path, _: str) -> list[Path]:
-    """Return the files beside a table that name its classes."""
+    """Return the files next to a table that name its classes."""
     return [] if files.is_folder(path) else sorted(path.parent.glob(DESCRIPTIONS))
 
 

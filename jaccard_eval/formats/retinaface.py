@@ -1,6 +1,6 @@
 """RetinaFace's ``label.txt``: the path of an image behind a hash, then a face a line, with five landmarks or without.
 
-A face is left, top, width and height in pixels; landmarks and what stands behind them are passed over.
+A face is left, top, width and height in pixels; landmarks and further columns are ignored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Responses of Roboflow's inference: a JSON file per picture; x and y are the centre of a box, in pixels."""
+"""Responses of Roboflow's inference: a JSON file per image; x and y are the centre of a box, in pixels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SageMaker Ground Truth and Rekognition: a manifest of JSON lines, one per picture, boxes under the job's name."""
+"""SageMaker Ground Truth and Rekognition: a manifest of JSON lines, one per image, boxes under the job's name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     collector = RecordCollector(draft)
     unlabelled: list[Where] = []
     for line in line_records(path, files.read_text(path), draft):
-        # The job's name is that of its field with boxes; what kind of job it was stands in the metadata beside.
+        # The job's name is that of its field with boxes; its metadata has the kind of the job.
         about = {name: line.values.get(f"{name}{_METADATA}") for name in line.values}
         jobs = [name for name, kind in about.items() if isinstance(kind, dict) and kind.get("type") == _TYPE]
         if len(jobs) > 1:

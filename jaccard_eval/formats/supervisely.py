@@ -1,4 +1,4 @@
-"""Supervisely: a JSON file per picture in folders called ann; rectangles are two opposite corners."""
+"""Supervisely: a JSON file per image in folders called ann; rectangles are two opposite corners."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and rectangles of one file or a project."""
     collector = RecordCollector(draft)
     for name, record in document_records(path, draft, besides=_META):
-        # Annotations lie in ds/ann, their images in ds/img, so that "ann" is no part of an image's name.
+        # Annotations lie in ds/ann, their images in ds/img, so "ann" does not belong to an image's name.
         key = "/".join(part for part in name.split("/") if part != _FOLDER)
         size = record.record("size")
         collector.add_image(key, file_name=key, size=(size.side("width"), size.side("height")))

@@ -57,7 +57,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 
 def _image(row: Record) -> Key:
-    """Return the image of a box, which is there only if the user told the sink to write it."""
+    """Return the image of a box, which is there only if the user asked the sink to write it."""
     from jaccard_eval.reading.tabular.columns import IMAGE  # not needed to look for a format
 
     def fold(name: str) -> str:

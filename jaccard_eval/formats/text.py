@@ -39,13 +39,13 @@ def looks_like(peek: Peek) -> Likeness | None:
     from jaccard_eval.reading.tabular.columns import is_header  # only where a list is possible
     from jaccard_eval.reading.tabular.rows import split_first_line
 
-    # The rows of a table with a header may be such lines as well, and its header says what they are.
+    # The rows of a table with a header may be such lines as well, and its header names its columns.
     if peek.lines and is_header(split_first_line(peek.lines[0])[1]):
         return None
     found = [label for line in peek.lines if (label := _split(line)) is not None]
     if not found or len(found) * 2 <= len(peek.lines):
         return None
-    # A name of an image is told by its suffix. Without one, the words may be anything, and other texts go first.
+    # The name of an image is recognised by its suffix. Without one, words may be anything; other texts go first.
     return Likeness.STRUCTURE if all(is_image_name(image) for image, _, _ in found) else Likeness.CONTENT
 
 

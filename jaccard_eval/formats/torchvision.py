@@ -54,7 +54,7 @@ def _add_boxes(collector: RecordCollector, image: str, output: Record) -> None:
     for other, values in (("labels", labels), ("scores", scores)):
         if len(values) != len(rows) and isinstance(output.values.get(other), list):
             output.error("section-type", other, f"has {len(values):,} values for {len(rows):,} boxes")
-    # A record for each box, so that whatever is wrong is told with the place of that box in its array.
+    # A record for each box, so that every error is reported with the place of that box in its array.
     for at, (row, label, score) in enumerate(zip(rows, labels, scores, strict=False)):
         place, key, rank = f"{name}[{at}]", f"labels[{at}]", f"scores[{at}]"
         box = Record({place: row, key: label, rank: score}, output.where, output.findings)

@@ -1,8 +1,8 @@
 """Results of Ultralytics models as JSON, and data sets of the platform as JSON Lines (NDJSON).
 
 Coordinates of results, as ``Results.to_json()`` returns them, are pixels, or fractions where ``normalize=True`` was
-asked for, which ``--pred-units norm`` tells; oriented boxes are read as the boxes around them. Of a data set the images
-of a split are read.
+requested, which ``--pred-units norm`` declares; oriented boxes are read as the boxes around them. From a dataset the
+images of a split are read.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _add_object(collector: RecordCollector, image: str, entry: Record) -> None:
     if is_oriented:
         collector.count_rotated()
     xs, ys = ([box.number(f"{axis}{end}") for end in ("1234" if is_oriented else "12")] for axis in "xy")
-    # Corners of an upright box stay in their order, so that a box inside out is told as such.
+    # Corners of an upright box stay in their order, so that a box inside out is reported as such.
     corners = [min(xs), min(ys), max(xs), max(ys)] if is_oriented else [xs[0], ys[0], xs[1], ys[1]]
     number = entry.values.get("class")
     is_numbered = isinstance(number, int) and not isinstance(number, bool) and not entry.has("name")
@@ -115,7 +115,7 @@ def _add_image(collector: RecordCollector, line: Record) -> None:
     boxes = annotations.entries(_BOXES) if annotations.has(_BOXES) else Record({}, line.where, line.findings)
     for name in boxes.values:
         number, *box = boxes.numbers(name, 5)
-        # What is no number was told already; any class will do, for the run ends with that error.
+        # What is not a number was reported already; any class will do, for the run ends with that error.
         index = 0 if math.isnan(number) else int(number)
         if number != number // 1 and not math.isnan(number):
             boxes.error("class-index", name, f"has class {number:g}; expected a whole number")

@@ -33,7 +33,7 @@ NAMES = (
     *("tricycle", "awning-tricycle", "bus", "motor", "others"),
 )
 _REGION, _OTHERS = 0, len(NAMES) - 1
-_LABELS = "annotations"  # where the benchmark has them, beside images
+_LABELS = "annotations"  # where the benchmark has them, next to images
 _NUMBERS = ("left", "top", "width", "height", "score", "category", "truncation", "occlusion")
 _SCORE, _CATEGORY, _OCCLUSION = 4, 5, 7
 _TRUNCATIONS, _OCCLUSIONS = (-1, 0, 1), (-1, 0, 1, 2)  # -1 in detections

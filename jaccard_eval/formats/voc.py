@@ -1,8 +1,8 @@
 """Pascal VOC: a folder of XML files, one per image; results as text files, one per class (comp4_det_test_dog.txt).
 
 Boxes are corners in pixels, read as they are written: the specification counts pixels from 1, most tools from 0.
-Objects in XML have a ``score`` or ``confidence`` where they are predictions. Of the development kit's folder
-(Annotations beside ImageSets) the images of a split are read.
+Objects in XML have a ``score`` or ``confidence`` if they are predictions. From the development kit's folder
+(Annotations next to ImageSets) the images of a split are read.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             detail = f"holds {len(blocks):,} images; in a folder each file holds one"
             draft.findings.error("layout", Where(str(file)), detail, fix="Pass the file instead of its folder.")
         for name, faces in blocks:
-            # In a tree of results the files are called as the images; what their first lines say differs by writer.
+            # In a tree of results the files are named after the images; their first lines differ by writer.
             images.append(key or name)
             for number, fields in faces:
                 numbers = [

@@ -2,7 +2,7 @@
 
 A folder of label files (read with its subfolders), Ultralytics' data.yaml, or darknet's obj.data. Boxes are centre-size
 fractions as YOLO has them, or pixels as corners or left-top-size, with class indices or class names; what a set uses is
-found by looking at all of it. The layouts that ``columns`` names: ``box``, ``box-conf``, ``conf-box``, ``box-track``,
+detected from all of it. The layouts that ``columns`` names: ``box``, ``box-conf``, ``conf-box``, ``box-track``,
 ``box-conf-track``, ``polygon``, ``polygon-conf``, ``polygon-conf-track``, ``obb``, ``obb-conf``. Polygons and oriented
 boxes are read as the boxes around them, polygons among boxes too. The word ``difficult`` may end an object of ground
 truth, as in Cartucho's evaluator.
@@ -56,7 +56,7 @@ def looks_like(peek: Peek) -> Likeness | None:
     roots = [peek, peek.at(path / "labels")]
     found = _label_files_in([*roots, *(root.at(root.path / split) for root in roots for split in _SPLIT_FOLDERS)])
     if not found:
-        # Folders of any name count only below "labels" or beside the names of the classes: a project has other folders.
+        # Folders of any name count only below "labels" or with a file of class names: a project has other folders.
         is_set = path.name == "labels" or any((path / name).is_file() for name in NAMES_FILES)
         found = _label_files_below(peek if is_set else roots[1])
     written = [file.lines[0] for file in found if file.lines]
@@ -87,7 +87,7 @@ def write_as_read(dataset: Dataset, path: Path, findings: FindingLog) -> None:
 
 
 def reads_name(name: str) -> bool:
-    """Whether a file of this name in a folder is one of labels, or says what they mean."""
+    """Whether a file of this name in a folder holds labels, or describes them."""
     from jaccard_eval.formats._yolo.sources import DESCRIPTIONS
     from jaccard_eval.reading.names import NAMES_FILES
 

@@ -41,7 +41,7 @@ class Sample:
     def located(self) -> tuple[int, int]:
         """Count the ground-truth boxes that share their place with some prediction, and all that could.
 
-        Crowds, and images on which only one side has boxes, are left out.
+        Crowds, and images on which only one side has boxes, are not counted.
         """
         most = int(max(self.pred.image.max(initial=-1), self.gt.image.max(initial=-1)))
         has_predictions = np.zeros(most + 1, dtype=np.bool_)
@@ -54,8 +54,8 @@ class Sample:
     def objects(self) -> tuple[IntArray, IntArray]:
         """Return one pair of rows (prediction, ground truth) for each object that predictions agree with by place.
 
-        Each prediction stands for the object that it overlaps most, and of those that stand for one object the
-        prediction with the highest score counts: surplus and doubtful predictions say little. Crowds are left out.
+        Each prediction is paired with the object that it overlaps most, and of those paired with one object only the
+        prediction with the highest score counts: surplus and doubtful predictions are weak evidence. No crowds.
         """
         single = np.flatnonzero(~self.gt.crowd[self.gt_row])
         by_overlap = single[np.lexsort((-self.overlap[single], self.pred_row[single]))]
@@ -69,7 +69,7 @@ class Sample:
 def take_sample(gt: BoxTable, pred: BoxTable, n_images: int, limit: int = SAMPLE_BOXES) -> Sample:
     """Pair the boxes of evenly spread images by place alone, of either side at most about `limit`.
 
-    Where images are so crowded that too many pairs remain, evenly spread objects stand for all: each is still compared
+    If images are so crowded that too many pairs remain, evenly spread objects are sampled: each is still compared
     with every prediction of its image. Classes may be rows of different maps.
     """
     step = max(1, -(-len(pred) // limit), -(-len(gt) // limit))
@@ -129,7 +129,7 @@ class ImageMatchTrial:
 
 
 def place_agreement(sample: Sample) -> Agreement:
-    """Measure how well predictions lie on the objects of their own images; objects that do not count are left out."""
+    """Measure how well predictions overlap the objects of their own images; objects that do not count are skipped."""
     counted = unflagged(sample.gt)
     found = np.zeros(len(sample.gt), dtype=np.bool_)
     found[sample.gt_row] = True
@@ -158,18 +158,18 @@ def chance_agreement(sample: Sample) -> Agreement:
 STOP_GIVEN = 0.01  # share of the matchable predictions that match as given, up to which a run may stop
 STOP_OTHER = 0.5  # share of the possible objects that another reading must find then
 STOP_OBJECTS = 30  # matchable predictions, in
-STOP_IMAGES = 5  # images, from which shares are no accident
+STOP_IMAGES = 5  # images, from which shares are not an accident
 
 
 def is_decisive(given: Sample, other: Sample) -> bool:
     """Whether boxes as given match next to nothing, and another reading or pairing of the same boxes matches well.
 
-    What matches either way speaks for neither: a box at 0, 0 has the same numbers as corners and as a size.
+    A match under both readings is evidence for neither: a box at 0, 0 has the same numbers as corners and as a size.
     """
     counted = unflagged(given.gt)
     n_images = 1 + int(max(given.gt.image.max(initial=-1), given.pred.image.max(initial=-1)))
     objects = np.bincount(given.gt.image[counted], minlength=n_images)
-    # As many predictions of an image can match as it has objects. Those with the best scores stand for all: of hundreds
+    # As many predictions of an image can match as it has objects. Only those with the best scores are used: of hundreds
     # with low scores a few lie on any object by chance.
     score = np.zeros(len(given.pred)) if given.pred.score is None else given.pred.score
     order = np.lexsort((-score, given.pred.image))
@@ -190,7 +190,7 @@ def is_decisive(given: Sample, other: Sample) -> bool:
 
 
 def ways_to_match(gt: Dataset, pred: Dataset, names: Iterable[str]) -> list[ImageMatchTrial]:
-    """Try ways to match images; those that are not one to one, or match nothing, are left out."""
+    """Try ways to match images; skip those that are not one to one, or match nothing."""
     used = np.zeros(len(pred.images), dtype=np.bool_)
     used[pred.boxes.image] = True
     ways = [_try_way(gt, pred, name, used) for name in names]
@@ -198,7 +198,7 @@ def ways_to_match(gt: Dataset, pred: Dataset, names: Iterable[str]) -> list[Imag
 
 
 def is_better(agreement: Agreement, present: Agreement) -> bool:
-    """Whether the boxes speak for another correspondence than the present one, beyond doubt."""
+    """Whether the boxes clearly support a different correspondence than the present one."""
     return agreement.share >= max(LOW_AGREEMENT, present.share + BETTER_AGREEMENT, 2 * present.share)
 
 

@@ -1,4 +1,4 @@
-"""Were the four numbers of boxes taken for what they are? Other readings are tried where something is wrong.
+"""Were the four numbers of boxes read correctly? Other readings are tried if something looks wrong.
 
 Trials cost a matching pass each, so they are made only where predictions lie on few of the objects, or boxes of both
 sides leave their images.
@@ -34,7 +34,7 @@ TRIAL_BOXES = 4_000  # boxes of either side that a trial looks at, at most about
 FEWEST_GAINED = 4  # objects that another reading must find beyond those found as given
 CLEAR_GAIN = 0.1  # AP50 by which another reading must be better
 LEAVING, STAYING = 0.2, 0.02  # share of boxes outside from which a reading is doubted, to which another one is believed
-FEWEST_BOXES = 3  # from which numbers alone tell something
+FEWEST_BOXES = 3  # from which numbers alone are evidence
 RAW_ENCODINGS = ("xyxy", "cxcywh")  # that networks put out, before anything is mapped back
 LARGEST_FRACTION = 1.01  # exporters of fractions overshoot a little
 SMALLEST_IMAGE = 16.0  # px; boxes of a smaller image may well be a pixel wide
@@ -185,7 +185,7 @@ def _best_resizing(view: _View, reading: Reading) -> Iterator[Reading]:
 
 
 def _closeness(view: _View) -> float:
-    """Sum what each object has in common with the prediction that stands for it."""
+    """Sum what each object has in common with the prediction that is paired with it."""
     with np.errstate(over="ignore", invalid="ignore"):
         paired = pair_by_place(view.gt, view.pred)
     best = np.zeros(len(view.gt))
@@ -211,7 +211,7 @@ def _confirm(context: AuditContext, trial: _Trial, findings: FindingLog) -> bool
     aligned = context.aligned
     view = _View.of(context, aligned.gt, aligned.pred)
     other = view.reread(trial.role, trial.reading)
-    for pooled in (False, True):  # where classes do not correspond either, places alone can tell
+    for pooled in (False, True):  # if classes do not correspond either, only places are evidence
         given, reread = (
             average_precision(context, boxes.gt, boxes.pred, iou=IOU, pooled=pooled) for boxes in (view, other)
         )
@@ -246,7 +246,7 @@ def _check_alone(context: AuditContext, view: _View, findings: FindingLog) -> No
 
 
 def _are_fractions(view: _View, role: str) -> bool:
-    """Whether boxes in pixels have the numbers of fractions, in images, or beside boxes, that are larger."""
+    """Whether boxes in pixels have the numbers of fractions, although images, or other boxes, are larger."""
     if view.units != "px" or view.readings[role].units != "px":
         return False
     if not (np.abs(view.numbers(role)) <= LARGEST_FRACTION).all():
@@ -315,12 +315,12 @@ def _name(reading: Reading, given: Reading) -> str:
 
 
 def _mapping(reading: Reading) -> str:
-    """Say how boxes of resized images are read."""
+    """Describe how boxes of resized images are read."""
     return "read without it" if reading.resized is None else f"mapped back from {reading.resized.called}"
 
 
 def _evidence(context: AuditContext, resizing: Resizing) -> str:
-    """Say by how much the images were scaled, and how far they were padded."""
+    """Describe by how much the images were scaled, and how far they were padded."""
     sizes = image_sizes(context)
     used = np.unique(context.aligned.pred.image)
     if resizing.kind == "scale" or not len(used):
@@ -338,13 +338,13 @@ def _fix(side: Dataset, reading: Reading) -> str:
         return f'Pass encoding="{reading.encoding}" to BoxTable.from_arrays.'
     given = _stated(side.reading)
     changed = {name: value for name, value in _stated(reading).items() if value != given[name]}
-    # What was not done is said by leaving the option out.
+    # What was not done is expressed by omitting the option.
     flags = [f"--{side.role}-{name} {value}" for name, value in changed.items() if value]
     without = [f"without --{side.role}-{name}" for name, value in changed.items() if not value]
     return f"Rerun {' and '.join([*without, *(['with ' + ' '.join(flags)] if flags else [])])}."
 
 
 def _stated(reading: Reading) -> dict[str, str]:
-    """Return what options say of a reading, by their names."""
+    """Return the options that describe a reading, by their names."""
     resized = "" if reading.resized is None else str(reading.resized)
     return {"box": reading.encoding, "units": reading.units, "resized": resized}

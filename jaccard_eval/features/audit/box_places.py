@@ -18,7 +18,7 @@ from jaccard_eval.text import pluralise
 
 SLACK_PIXELS = 1.0  # px by which a box may leave its image: rounding, or coordinates counted from 1
 SLACK_SHARE = 0.01  # of the image's side by which it may, whichever is more
-MANY = 0.2  # share of boxes outside from which they are no accident
+MANY = 0.2  # share of boxes outside from which they are not an accident
 LARGER = 1.1  # times the image's area from which a box is larger than the image
 FIX = "Check the encoding and units of the boxes, and that the sizes belong to these images."
 EDGES = ("left", "top", "right", "bottom")
@@ -75,7 +75,7 @@ class _Images:
         return np.flatnonzero(left | top | right | bottom)
 
     def count(self, boxes: BoxTable) -> str:
-        """Say how many boxes there are, or were looked at."""
+        """Describe how many boxes there are, or were checked."""
         return f"{len(boxes):,} boxes{' checked' if self.is_sample else ''}"
 
     def describe(self, boxes: BoxTable, row: int) -> tuple[Where, str]:
@@ -122,7 +122,7 @@ def _report_large(images: _Images, boxes: BoxTable, rows: IntArray, findings: Fi
     )
 
 
-FEWEST_OBJECTS = 20  # objects found, from which a median says something
+FEWEST_OBJECTS = 20  # objects found, from which a median is reliable
 TOLERANCE = 0.15  # px between a median and the offset that explains it
 LARGEST_ERROR = 0.25  # px, standard error of a median up to which it is believed: half the smallest offset
 NORMAL_SPREAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
@@ -149,7 +149,7 @@ STEPS = (1.0, 0.5)  # px
 
 
 def check_offsets(context: AuditContext, findings: FindingLog) -> None:
-    """Say when the boxes of the predictions are all shifted by the same half or whole pixel."""
+    """Report if the boxes of the predictions are all shifted by the same half or whole pixel."""
     if context.aligned.units != "px" or findings.has(*MISREAD):
         return
     medians = _edge_medians(context)
@@ -163,7 +163,7 @@ def check_offsets(context: AuditContext, findings: FindingLog) -> None:
 
 
 def _edge_medians(context: AuditContext) -> FloatArray | None:
-    """Return the medians of prediction minus ground truth at left, top, right, bottom; None where they say nothing."""
+    """Return the medians of prediction minus ground truth at left, top, right, bottom; None if unreliable."""
     pred_row, gt_row = context.sample.objects()
     if len(pred_row) < FEWEST_OBJECTS:
         return None
@@ -225,7 +225,7 @@ _SIDES = {"gt": "the ground truth", "pred": "the predictions"}
 
 
 def _repair(pattern: _Pattern, step: float) -> str:
-    """Say what to do to the predictions, as left, top, width and height."""
+    """Describe how to correct the predictions, as left, top, width and height."""
     less, more = f"subtract {abs(step):g} from", f"add {abs(step):g} to"
     undo, redo = (less, more) if step > 0 else (more, less)
     todo = {
@@ -236,12 +236,12 @@ def _repair(pattern: _Pattern, step: float) -> str:
     return f"Export with the same convention on both sides: {todo[pattern.near, pattern.far]}."
 
 
-FEWEST = 20  # boxes from which coordinates that are all multiples of a step are no accident
+FEWEST = 20  # boxes from which coordinates that are all multiples of a step are not an accident
 FIRST = 200  # boxes that are looked at before all are
 MAX_DECIMALS = {"px": 1, "norm": 4}  # decimals looked for; finer steps move no box by a tenth of a pixel
 NEARLY = 0.01  # of a step: fractions with six decimals come back as pixels that are whole to within it
 FINER = 2.0  # how many times coarser one side must be than the other
-NOTED, WARNED = 0.01, 0.1  # IoU lost at the smallest tenth of the objects from which it is told, and warned of
+NOTED, WARNED = 0.01, 0.1  # IoU lost at the smallest tenth of the objects from which a note, a warning is printed
 THRESHOLDS = (0.95, 0.75, 0.5)
 
 
@@ -326,7 +326,7 @@ def _is_coarser(step: Step, other: Step | None) -> bool:
 
 
 def _report_rounding(context: AuditContext, side: Dataset, step: Step, findings: FindingLog) -> None:
-    """Say what the rounding of one side can cost at the sizes of the objects present."""
+    """Report what the rounding of one side can cost at the sizes of the objects present."""
     sides = context.aligned.gt.xywh[~context.aligned.gt.crowd, 2:]
     sides = sides[(sides > 0).all(axis=1)]
     if len(sides) == 0:

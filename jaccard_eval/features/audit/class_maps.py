@@ -1,7 +1,7 @@
 """Do the classes of both sides mean the same? Candidate maps are judged by objects that lie in one place.
 
-Where a prediction and a ground-truth box share their place, they are one object, whatever their classes say. The share
-of such pairs whose classes agree under a map says how well the map fits.
+Where a prediction and a ground-truth box share their place, they are one object, even if their classes differ. The
+share of such pairs whose classes agree under a map measures how well the map fits.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Verdict:
     better: Candidate | None
 
     def evidence(self) -> str:
-        """Say how many of the pairs agree as given, and under the candidate that fits better."""
+        """Report how many of the pairs agree as given, and under the candidate that fits better."""
         text = f"of {self.pairs:,} overlapping pairs, {self.given:.1%} have the same class as given"
         return (
             text
@@ -111,7 +111,7 @@ class Verdict:
 
 
 def check_classes(context: AuditContext, findings: FindingLog) -> None:
-    """Warn where the classes of objects in one place speak for another map than the one in use."""
+    """Warn if the classes of objects in one place support a different map than the one in use."""
     if context.metrics.protocol.class_agnostic or findings.has(*MISREAD):
         return
     gt, pred = context.gt.labels, context.pred.labels
@@ -142,7 +142,7 @@ def _is_decisive(verdict: Verdict, located: Agreement) -> bool:
 
 
 def best_class_map(gt: Dataset, pred: Dataset, placed: Placement, findings: FindingLog) -> ClassMap | None:
-    """Return the map that the boxes speak for, with a note of it; None to leave the classes as given."""
+    """Return the map that the boxes support, with a note of it; None to leave the classes as given."""
     where = Where(pred.path, field="class")
     given = match_classes(gt.labels, pred.labels, None, where, FindingLog()).rows
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table))
@@ -161,7 +161,7 @@ COUNTINGS = {  # rules under which one side counts classes from 0 and the other 
 }
 FEWEST_LOCATED = 10  # objects in one place, from which a rule is applied unasked, and
 GIVEN_AT_MOST = 0.25  # share of those that the rule gives another class whose classes may agree as given
-ONE_CLASS = 0.75  # share whose classes must agree where only one class of the predictions speaks
+ONE_CLASS = 0.75  # share whose classes must agree if only one class of the predictions is evidence
 
 
 def applied_counting(gt: Dataset, pred: Dataset, options: SideOptions, findings: FindingLog) -> str | None:
@@ -172,7 +172,7 @@ def applied_counting(gt: Dataset, pred: Dataset, options: SideOptions, findings:
     """
     if options.class_map is not None or (gt.labels.named and pred.labels.named) or "arrays" in (gt.format, pred.format):
         return None
-    if pred.has_no_class:  # then its id says nothing, however it counts
+    if pred.has_no_class:  # then its id means nothing
         return None
     given = match_classes(gt.labels, pred.labels, None, Where(pred.path), FindingLog()).rows
     used = np.unique(pred.boxes.label)
@@ -202,7 +202,7 @@ def applied_counting(gt: Dataset, pred: Dataset, options: SideOptions, findings:
 def _is_told_apart(confusion: Confusion, given: RowArray, rule: RowArray) -> bool:
     """Whether objects agree with a rule and not with the classes as given, where the two differ.
 
-    Index plus one is the id of COCO's first eleven classes: those speak for neither.
+    Index plus one is the id of COCO's first eleven classes: those are evidence for neither.
     """
     differ = rule[confusion.pred] != given[confusion.pred]
     pairs = confusion.count[differ].sum()
@@ -293,7 +293,7 @@ def _class_text(labels: LabelMap, row: int) -> str:
 def _swapped(confusion: Confusion, given: RowArray, gt: LabelMap, pred: LabelMap) -> list[Candidate]:
     """Find classes that have changed places among themselves in an otherwise fitting map; one candidate or none.
 
-    They must be a permutation: a class that is merely taken for another one is a weakness of the detector.
+    They must be a permutation: a class that is merely confused with another one is a weakness of the detector.
     """
     total = np.bincount(confusion.pred, weights=confusion.count, minlength=len(given))[confusion.pred]
     share = confusion.count / np.maximum(total, 1)  # (c,): of the pairs of the cell's prediction class

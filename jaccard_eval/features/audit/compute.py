@@ -33,7 +33,7 @@ from jaccard_eval.progress import staged
 Check = Callable[[AuditContext, FindingLog], None]
 
 # Where check_readings explains poor agreement by the boxes, the others do not blame classes or images for it; what
-# check_outside and check_rows tell is not told again by check_rows and check_scores.
+# check_outside and check_rows report is not repeated by check_rows and check_scores.
 CHECKS: tuple[Check, ...] = (
     check_readings,
     check_outside,

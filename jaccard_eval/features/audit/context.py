@@ -18,7 +18,7 @@ MISREAD = (
     "box-units",
     "box-axes",
     "box-resized",
-)  # codes of boxes read wrongly, which tell nothing of anything else
+)  # codes of boxes read wrongly, after which all other evidence is worthless
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -41,7 +41,7 @@ class AuditContext:
 
 
 def going_on(code: str) -> str:
-    """Say how to evaluate in spite of an error."""
+    """Describe how to evaluate in spite of an error."""
     return f"To go on as it is, add --allow {code}."
 
 

@@ -33,8 +33,8 @@ COPIED_SHARE = (
     0.5  # of those looked at, that no detector reaches: none of the public sets has one, made-up ones an eighth
 )
 MAX_NEIGHBOURS = 64  # boxes compared with each one, so that thousands at one place stay cheap
-CANNOT_MATCH = ("box-empty", "box-negative")  # loaders say of boxes without an area that they can match nothing
-OUTSIDE = ("box-outside", "box-gigantic")  # tell of the same boxes: what follows from it is then a note
+CANNOT_MATCH = ("box-empty", "box-negative")  # loaders report these: boxes without an area, which can match nothing
+OUTSIDE = ("box-outside", "box-gigantic")  # report the same boxes: the consequence is then only a note
 ADVICE = "Evaluate with --drop-duplicates, and fix the export."
 
 
@@ -156,7 +156,7 @@ def _ap_without(context: AuditContext, gt_rows: IntArray, pred_rows: IntArray) -
 
 
 def _check_near_duplicates(context: AuditContext, repeats: Repeats, findings: FindingLog) -> None:
-    """Tell of ground truth that was drawn twice, and warn where it is not rare; exact repeats are told already."""
+    """Report ground truth drawn twice, and warn if it is not rare; exact repeats are reported already."""
     gt = context.aligned.gt
     single = ~gt.crowd
     single[repeats.rows] = False
@@ -202,7 +202,7 @@ def near_duplicates(boxes: BoxTable) -> IntArray:
 
 
 def check_copies(context: AuditContext, findings: FindingLog) -> None:
-    """Warn of predictions that hold the ground truth itself: then AP tells how well it agrees with itself."""
+    """Warn of predictions that hold the ground truth itself: then AP measures how well it agrees with itself."""
     sample = context.sample
     counted = unflagged(sample.gt)
     same = (sample.overlap > IDENTICAL) & counted[sample.gt_row]
@@ -261,7 +261,7 @@ def check_zero_id(context: AuditContext, findings: FindingLog) -> None:
 
 
 def _check_unmatchable(context: AuditContext, findings: FindingLog) -> None:
-    """Say which ground truth no detection can match, and which counts nowhere."""
+    """Report which ground truth no detection can match, and which counts nowhere."""
     gt, table = context.aligned.gt, context.metrics.table
     counts = ~table.gt_ignored[0]
     threshold = table.protocol.iou_thresholds[0]

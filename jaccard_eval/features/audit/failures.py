@@ -18,7 +18,7 @@ from jaccard_eval.options import SideOptions
 from jaccard_eval.text import quoted_value
 
 MATCHED_SHARE = 0.5  # of the prediction images, from which a way is worth naming
-TELLING_AGREEMENT = 0.1  # from which agreement by place tells ways apart; chance alone gives up to about this
+TELLING_AGREEMENT = 0.1  # from which agreement by place separates ways; chance alone gives up to about this
 FEWEST_OBJECTS = 3  # found in their place, from which a way may replace the one that was taken
 NAMED_GROUPS = 2  # groups of shared names that a message shows
 
@@ -33,9 +33,9 @@ _DIFFERENCE = {
 
 
 def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOptions) -> Finding:
-    """Return a finding about images that do not correspond with what differs, and the option that mends it.
+    """Return a finding about images that do not correspond with what differs, and the option that fixes it.
 
-    Where images were matched and only some are left over, another way is named only if the boxes speak for it: ids off
+    If images were matched and only some remain, another way is named only if the boxes support it: ids off
     by one match all but one image, and so do the right ids of an incomplete ground truth.
     """
     ways = ways_to_match(gt, pred, WAYS)
@@ -52,7 +52,7 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOp
     groups = [*_shared_names(gt), *_shared_names(pred)]
     if taken or not groups:
         return finding
-    # No way tells such images apart: whoever wrote the files has to.
+    # No way separates such images: whoever wrote the files has to.
     examples = "; ".join(" and ".join(map(quoted_value, group[:2])) for group in groups[:NAMED_GROUPS])
     fix = "Include in the names of both sides the folders that distinguish images."
     return _extended(finding, f"several folders hold images of the same name ({len(groups):,}): {examples}", fix)
@@ -93,7 +93,7 @@ def _with_repair(
 
 
 def _called(images: ImageTable, row: int, way: ImageMatchTrial) -> str:
-    """Show what a way goes by: the id, with the name beside it if there is one, or the name."""
+    """Show what a way compares: the id, with the name if there is one, or the name."""
     key, name = images.keys[row], images.file_names[row]
     if not way.name.startswith("id"):
         return quoted_value(images.name(row))
@@ -129,7 +129,7 @@ def explain_failure(
 
 
 def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: SideOptions) -> Finding:
-    """Add the maps of classes that objects in one place speak for, where predictions have classes at all."""
+    """Add the class maps that objects in one place support, if predictions have classes at all."""
     if pred.has_no_class:
         return finding
     placed = place(gt, pred, options, FindingLog())

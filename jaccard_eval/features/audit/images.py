@@ -29,13 +29,13 @@ from jaccard_eval.options import SideOptions
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 MIN_UNCOVERED = 5  # images without predictions, before they are more than chance
-UNCOVERED_SHARE = 0.2  # of the images with objects; sound predictions of the public sets leave out at most 0.02
+UNCOVERED_SHARE = 0.2  # of the images with objects; sound predictions of the public sets miss at most 0.02
 
 # Agreement by place is at least .63 on the public sets with sound predictions, at most .11 by chance, .04 for the one
 # published set whose predictions belong to another split.
 MIN_OBJECTS = 30  # and
-MIN_IMAGES = 5  # from which poor agreement says that pictures are other ones
-FEWEST_OBJECTS = 10  # from which much better agreement says that ids mean other images
+MIN_IMAGES = 5  # from which poor agreement means that the images are different ones
+FEWEST_OBJECTS = 10  # from which much better agreement means that ids name other images
 NO_AGREEMENT = 0.05
 CHANCE_FACTOR = 1.25  # up to which agreement above that of chance is none
 STANDARD_ERRORS = 3.0  # by which few objects found must exceed chance to mean something
@@ -45,7 +45,7 @@ UNKNOWN_SHARE = 0.95  # of the prediction images, from which they seem to belong
 FEWEST_COMMON = 3  # objects on the common images, and `LOW_AGREEMENT` of them, are found
 
 OUTSIDE_PIXELS = 2.0  # px and
-OUTSIDE_SHARE = 0.02  # share of the side by which boxes leave pictures before the size is doubted
+OUTSIDE_SHARE = 0.02  # share of the side by which boxes leave images before the size is doubted
 
 NUMBERINGS = ("id", "id+1", "id-1", "number")  # that match other images silently, where all of them exist
 
@@ -98,7 +98,7 @@ def applied_numbers(gt: Dataset, pred: Dataset, options: SideOptions, findings: 
 def uncovered_images(context: AuditContext) -> tuple[IntArray, int]:
     """Return the images with objects of a predicted class and without any prediction, and how many have such objects.
 
-    Few or fewer than a fifth of them are none: detectors leave out some.
+    If they are few, or less than a fifth, none are returned: detectors miss some images.
     """
     aligned, placed = context.aligned, context.aligned.placement
     gt = aligned.gt
@@ -116,7 +116,7 @@ def _check_coverage(context: AuditContext, findings: FindingLog) -> None:
     """Warn of images with objects of a predicted class but without any prediction."""
     aligned = context.aligned
     without, total = uncovered_images(context)
-    if not len(aligned.placement.pred) or not len(without):  # the loader has said so
+    if not len(aligned.placement.pred) or not len(without):  # the loader has reported that
         return
     names = example_keys(aligned.image_names[row] for row in without)
     findings.warning(
@@ -131,7 +131,7 @@ def _check_coverage(context: AuditContext, findings: FindingLog) -> None:
 
 
 def _check_names(side: Dataset, findings: FindingLog) -> None:
-    """Note images of one side whose names differ only in the suffix of the picture."""
+    """Note images of one side whose names differ only in the suffix."""
     images = side.images
     if not any(images.file_names) and not any(isinstance(key, str) for key in images.keys[-1:]):
         return
@@ -194,7 +194,7 @@ def _transposed_between(placed: Placement, pred: Dataset) -> BoolArray:
 
 
 def _transposed_by_boxes(placed: Placement) -> BoolArray:
-    """Mark images that objects leave, all of which fit into the transposed picture."""
+    """Mark images that objects leave, all of which fit into the transposed image."""
     gt, sizes = placed.gt, placed.images.table.sizes
     ends = gt.xywh[:, :2] + gt.xywh[:, 2:]  # (n, 2): right, bottom
     doubted = np.zeros(len(sizes), dtype=np.bool_)
@@ -205,7 +205,7 @@ def _transposed_by_boxes(placed: Placement) -> BoolArray:
 
 
 def _beyond(ends: FloatArray, sizes: FloatArray) -> BoolArray:
-    """Whether boxes (n, 2) end clearly outside of pictures; not where the size is unknown."""
+    """Whether boxes (n, 2) end clearly outside of images; false if the size is unknown."""
     limits = sizes + np.maximum(OUTSIDE_PIXELS, OUTSIDE_SHARE * sizes)
     outside: BoolArray = np.any(ends > limits, axis=1)
     return outside
@@ -276,7 +276,7 @@ def _is_decisive(context: AuditContext, way: ImageMatchTrial) -> bool:
 def _check_extra(context: AuditContext, findings: FindingLog) -> None:
     """Stop where next to no image of the predictions is one of the ground truth, which does not list its images.
 
-    Boxes that lie in place on the few common images say that the others are images without objects.
+    Boxes that lie in place on the few common images show that the others are images without objects.
     """
     own = place_agreement(context.sample)
     if own.found >= FEWEST_COMMON and own.share >= LOW_AGREEMENT:

@@ -13,15 +13,15 @@ from jaccard_eval.metrics.averages import TieBounds, has_ties
 from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.text import pluralise
 
-FEWEST = 100  # detections from which a lowest score, or a share of ties, says something
-FEWEST_EQUAL = 4  # detections from which equal scores are no accident
+FEWEST = 100  # detections from which a lowest score, or a share of ties, is evidence
+FEWEST_EQUAL = 4  # detections from which equal scores are not an accident
 ALMOST_ONE = 1 + 1e-6  # single-precision scores overshoot 1 by less
 ISOLATED = 0.05  # share of scores outside [0, 1] up to which they are faults rather than another scale
-CUT = 0.05  # lowest score that tells of a threshold: detectors give boxes of any lower score
-WORTH_A_WARNING = 0.005  # AP that detections left out can add, from which that is a warning
-BULK = 0.5  # share of detections with a tied score from which it is told
+CUT = 0.05  # lowest score that shows a threshold: detectors give boxes of any lower score
+WORTH_A_WARNING = 0.005  # AP that missing detections can add, from which that is a warning
+BULK = 0.5  # share of detections with a tied score from which it is reported
 MAX_DECIMALS = 3  # decimals of scores that are looked for
-WORTH_A_LINE = 1e-4  # AP between the orders of equal scores, from which that is told
+WORTH_A_LINE = 1e-4  # AP between the orders of equal scores, from which that is reported
 
 
 def check_scores(context: AuditContext, findings: FindingLog) -> None:
@@ -107,7 +107,7 @@ def _report_range(context: AuditContext, score: FloatArray, findings: FindingLog
 
 
 def _report_threshold(context: AuditContext, lowest: float, findings: FindingLog) -> None:
-    """Say what AP may be missing where low scores were cut off before the file was written."""
+    """Report what AP may be missing if low scores were cut off before the file was written."""
     by_user = "score-min" in context.pred.ignored
     if by_user or len(context.metrics.table) < FEWEST:
         return

@@ -256,7 +256,7 @@ def _spelled_as_listed(draft: Draft, field: str, keys: Keys, listed: list[Key], 
 
 
 def _refuse_mixed(draft: Draft, field: str, keys: Keys, place: Places) -> None:
-    """Refuse "7" among numbers: a reader that takes it for another id loses the box."""
+    """Refuse "7" among numbers: a reader that treats it as another id loses the box."""
     if isinstance(keys, np.ndarray) or not any(isinstance(key, int) for key in keys):
         return
     rows = [row for row, key in enumerate(keys) if isinstance(key, str) and _INTEGER.fullmatch(key)]
@@ -277,7 +277,7 @@ def _listed(keys: Keys) -> Sequence[Key]:
 
 
 def _note_boxes(draft: Draft, columns: TruthColumns, place: Places) -> None:
-    """Say what was assumed about boxes, and which of their fields mean something to the evaluation."""
+    """Report what was assumed about boxes, and which of their fields affect the evaluation."""
     n = len(columns.ids)
     n_scored = count_given(columns.scores)
     if n_scored:
@@ -329,11 +329,11 @@ def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _read_truth(path: Path, data: bytes, draft: Draft) -> None:
     decoded = decode_truth(data)
-    # The quick reader says no more than that something is odd; what it is, the slow one finds out.
+    # The quick reader only reports that something is odd; the slow one finds out what.
     if decoded is None:
         from jaccard_eval.formats._coco.tolerant import read_truth, refuse_list
 
-        # Results are tried as ground truth wherever nobody says what a file is: they need no look into each record.
+        # Results are tried as ground truth if no option names the format: they need no look into each record.
         n_listed = count_list(data)
         if n_listed is not None:
             raise refuse_list(path, n_listed)

@@ -25,7 +25,7 @@ from jaccard_eval.reading.json import count_quotes, may_repeat_keys, record_keys
 from jaccard_eval.reading.rawboxes import Keys
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
-NOT_GIVEN = -1  # of a flag; files can only say 0 or 1
+NOT_GIVEN = -1  # of a flag; files can only hold 0 or 1
 
 Id = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)] | str
 Flag = Annotated[int, msgspec.Meta(ge=0, le=1)] | bool
@@ -84,7 +84,7 @@ class PlainRecord(msgspec.Struct, gc=False):
 
 
 class Layout(enum.StrEnum):
-    """How a file arranges its records; the text is what reports say."""
+    """How a file arranges its records; the text is used in reports."""
 
     OBJECT = "one object with annotations"
     ARRAY = "results list"
@@ -322,7 +322,7 @@ def decode_results(data: bytes, *, scores_optional: bool) -> tuple[Content[Resul
     if content.layout is Layout.LINES and not content.boxes:
         return None
     columns = result_columns(content.boxes)
-    # JSON has no NaN, so that one stands for a score that is not there.
+    # JSON has no NaN, so that a NaN means a missing score.
     n_scores = int(np.count_nonzero(~np.isnan(columns.score)))
     if n_scores < len(columns.score) and (n_scores or not scores_optional):
         return None

@@ -41,7 +41,7 @@ from jaccard_eval.text import quoted_value, shown_json
 
 _EXACT_FLOATS = 2.0**53  # from here on not every integer is a float: an id written as one may be another
 _NEEDED = "Every record needs it, under this name."
-_SHOWN_KEYS = 5  # of an object that is no COCO JSON
+_SHOWN_KEYS = 5  # of an object that is not COCO JSON
 
 # What other tools call the fields; named when a field is missing, never read in its place.
 _ALIASES = {
@@ -144,7 +144,7 @@ def _placed(where: Where, name: str, values: list[Any]) -> list[tuple[Where, Any
 
 
 def _objects(placed: list[tuple[Where, Any]], findings: FindingLog, expected: str) -> list[Record]:
-    """Return values that are objects; anything else is recorded, and left out."""
+    """Return values that are objects; anything else is recorded and skipped."""
     records = []
     for where, value in placed:
         if isinstance(value, dict):
@@ -161,7 +161,7 @@ def _result_object(outermost: Record, scores_optional: bool) -> Content[ResultRe
         raise DataError.single("layout", outermost.where, detail, fix="Pass only the array of results.")
     outermost.refuse_repeated(tuple(_SECTIONS))
     boxes = _results(_section(outermost, "annotations"), scores_optional)
-    # Unlike ground truth, detections need neither images nor categories beside them.
+    # Unlike ground truth, detections need neither images nor categories.
     images = map(_image, _section(outermost, "images")) if outermost.has("images") else None
     categories = map(_category, _section(outermost, "categories")) if outermost.has("categories") else None
     return Content(
@@ -232,7 +232,7 @@ def _id(record: Record, field: str) -> int | str:
     value = _required(record, field)
     if isinstance(value, str) and value.strip():
         return value
-    # A number too large for a float is taken for an integer, which is out of range.
+    # A number too large for a float is treated as an integer, which is out of range.
     is_large = is_number(value) and not is_finite(value) and (isinstance(value, int) or math.isinf(value))
     if is_large or (is_number(value) and is_finite(value) and value == math.floor(value)):
         exact = isinstance(value, int) or abs(value) < _EXACT_FLOATS
@@ -278,7 +278,7 @@ def _flag(record: Record, field: str) -> int:
 
 
 def _text(record: Record, field: str) -> str | UnsetType | None:
-    """Read an optional text; a number in its place is written out, anything else is left out with a warning."""
+    """Read an optional text; a number in its place is converted, anything else is skipped with a warning."""
     value = record.values.get(field, UNSET)
     if value is UNSET or value is None or isinstance(value, str):
         return value
@@ -290,7 +290,7 @@ def _text(record: Record, field: str) -> str | UnsetType | None:
 
 
 def _side(record: Record, field: str) -> float | UnsetType | None:
-    """Read a side of an image; what is no number is left out with a warning."""
+    """Read a side of an image; what is not a number is skipped with a warning."""
     value = record.values.get(field, UNSET)
     if value is UNSET or value is None:
         return value
@@ -311,7 +311,7 @@ def _required(record: Record, field: str, fix: str = _NEEDED, *, code: str = "fi
 
 @lru_cache(maxsize=64)  # the records of a file have few sets of keys, and a field may be missing in all of them
 def _likely(field: str, keys: tuple[str, ...]) -> str:
-    """Say which of the keys may have been meant for a field."""
+    """Suggest which of the keys may have been meant for a field."""
 
     def fold(key: str) -> str:
         return key.casefold().replace("_", "").replace("-", "").replace(" ", "")

@@ -25,8 +25,8 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     """Write a data set as COCO JSON.
 
     Ground truth is one object. Predictions are a results list where the ids are those of the ground truth: aligned to
-    it, or read as numbers; else an object, which lists the images that its ids are of; JSON Lines where the suffix says
-    so. A suffix ``.gz`` compresses.
+    it, or read as numbers; else an object, which lists the images that its ids are of; JSON Lines if the suffix
+    asks for them. A suffix ``.gz`` compresses.
     """
     require_pixels(dataset, "COCO JSON")
     dataset, numbered = _with_integer_ids(dataset)
@@ -130,7 +130,7 @@ def _encoded(record: Mapping[str, Any]) -> str:
     try:
         return msgspec.json.encode(record).decode()
     except UnicodeEncodeError:
-        # Lone surrogates of odd file names are no UTF-8; the slower library writes them as escapes.
+        # Lone surrogates of odd file names are not UTF-8; the slower library writes them as escapes.
         return json.dumps(record)
 
 

@@ -45,7 +45,7 @@ RESULT_NAME = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
 _SCORES = ("score", "confidence")  # the kit has none in XML; converters of predictions write either
 _ONCE = ("name", "bndbox", *CORNERS, *_SCORES)  # in an object
 _SNIFFED = 20  # files, and folders in a folder, that are looked at
-ANNOTATIONS = "Annotations"  # where the development kit has them, beside JPEGImages and ImageSets
+ANNOTATIONS = "Annotations"  # where the development kit has them, next to JPEGImages and ImageSets
 _MAIN = "ImageSets/Main"
 _JUDGEMENTS = frozenset({"-1", "0", "1"})  # of an image in the list of a class: without, difficult only, with
 
@@ -106,7 +106,7 @@ def _files_of_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str
         names = sorted(entry.name for entry in entries if entry.name.endswith(".txt"))
     lists = {name.removesuffix(".txt"): kit / _MAIN / name for name in names}
     for name, path in list(lists.items()):
-        # A list of one class, such as dog_val.txt, judges each image, and is no split; a split may have such a name.
+        # A list of one class, such as dog_val.txt, judges each image, and is not a split; a split may have such a name.
         fields = first_line(path).split() if "_" in name else []
         if len(fields) > 1 and fields[-1] in _JUDGEMENTS:
             del lists[name]
@@ -136,7 +136,7 @@ def _files_of_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str
 
 @dataclass(slots=True)
 class _Files:
-    """What the files say, as text: a row per file, and a row per object."""
+    """The content of the files, as text: a row per file, and a row per object."""
 
     paths: list[Path] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
@@ -226,7 +226,7 @@ def read_annotations(path: Path, root: str, draft: Draft) -> None:
 
 
 def _file_names(files: _Files, draft: Draft) -> list[str | None]:
-    """Return what the files call their image; where that is not their own name, only if no other file says it."""
+    """Return what the files call their image; if that is not their own name, only if no other file has it."""
     own = [_stem(key) == _stem(name) for key, name in zip(files.keys, files.file_names, strict=True)]
     strange = [row for row, name in enumerate(files.file_names) if name and not own[row]]
     draft.findings.add_rows(

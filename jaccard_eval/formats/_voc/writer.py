@@ -108,7 +108,7 @@ def _objects(dataset: Dataset, corners: FloatArray) -> list[list[str]]:
 
 
 def _document(dataset: Dataset, row: int, objects: Sequence[str]) -> str:
-    """Return the text of a file; what is not known of an image is left out."""
+    """Return the text of a file; unknown properties of an image are omitted."""
     key, name = dataset.images.keys[row], dataset.images.file_names[row]
     named = name or (key if isinstance(key, str) and is_image_name(key) else "")
     file_name = f"  <filename>{escape(named, quote=False)}</filename>\n" if named else ""

@@ -122,7 +122,7 @@ def check_finite(reporter: LineReporter, rows: IntArray, numbers: IntArray) -> B
     """Return which of the lines `rows` hold finite numbers behind the class; the others are errors."""
     lines = reporter.lines
     end = lines.first[rows] + lines.count[rows]
-    # Running sums tell of every span at once whether it holds a number that is not finite.
+    # Running sums show of every span at once whether it holds a number that is not finite.
     broken_before = np.concatenate(([0], np.cumsum(~np.isfinite(lines.values))))  # (n_tokens + 1,)
     bad = broken_before[end] > broken_before[end - numbers[rows]]
 
@@ -146,7 +146,7 @@ def check_units(reporter: LineReporter, rows: IntArray, coords: FloatArray, unit
         return np.asarray(coords[np.searchsorted(rows, line)])
 
     if units == "px":
-        # Whole numbers say nothing: a box from 0 to 1 pixel lies in 0..1 as well.
+        # Whole numbers prove nothing: a box from 0 to 1 pixel lies in 0..1 as well.
         mixed = rows[is_normalised(coords) & (coords != np.floor(coords)).any(axis=1)]
         detail = "the box {} looks normalised, but the dataset is in pixels"
         fix = "Use the same units in all files."

@@ -58,7 +58,7 @@ class Columns:
         return len(self.order) + 3
 
     def accepts(self, numbers: IntArray) -> BoolArray:
-        """Return whether so many numbers fit; a track id behind a box may be missing, as trackers leave it out."""
+        """Return whether so many numbers fit; a track id after a box may be missing, as trackers omit it."""
         inner = numbers - self.head - self.tail
         fits: BoolArray
         if self.shape == "box":
@@ -79,14 +79,14 @@ class Columns:
 
     @property
     def sibling(self) -> Columns | None:
-        """The layout that differs in the shape only and may stand in the same set: polygons beside boxes."""
+        """The layout that differs in the shape only and may occur in the same set: polygons among boxes."""
         if self.shape not in _SIBLINGS or self.order[0] == "conf" or "track" in self.order:
             return None
         return COLUMNS["-".join(_SIBLINGS.get(part, part) for part in self.order)]
 
     def describe(self) -> str:
         """Return what a line looks like, for messages."""
-        # What the four numbers are is found out later, and a guess in a message is taken for an answer.
+        # What the four numbers are is found out later, and a guess in a message reads like an answer.
         return f"{self.box_width + 1} columns ({self.fields('box')})" if self.shape == "box" else self.fields()
 
     def fields(self, box: str = "x y w h") -> str:
@@ -170,7 +170,7 @@ def choose_columns(
 
 
 def _choose_behind_names(lines: LabelLines, numbers: IntArray, sizes: FloatArray, options: ReadOptions) -> ColumnChoice:
-    """Choose box or box and confidence: a number that is no confidence belongs to the name, as in "Boeing 737"."""
+    """Choose box or box and confidence: a number that is not a confidence belongs to the name, as in "Boeing 737"."""
     counts = np.bincount(np.minimum(numbers, 5), minlength=6)
     if counts[5] <= counts[4]:
         return ColumnChoice(COLUMNS["box"])
@@ -224,7 +224,7 @@ def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnC
     columns = COLUMNS[best[0]]
     if all(name == best[0] for name, _ in near):
         return ColumnChoice(columns)
-    # The boxes are broken, whatever is read: the checks of each line tell how.
+    # The boxes are broken under any reading: the checks of each line show how.
     if fits[best] <= IMPOSSIBLE:
         return ColumnChoice(COLUMNS["box-conf"])
     usual = ("box-conf", options.box or "cxcywh")
@@ -269,7 +269,7 @@ def _block(lines: LabelLines, numbers: IntArray, width: int, *, or_more: bool = 
 
 
 def _count_outside(column: FloatArray) -> int:
-    """How many values are no confidence: below 0, above 1, or no number."""
+    """How many values are not a confidence: below 0, above 1, or not a number."""
     return int((~((column >= 0) & (column <= 1))).sum())
 
 

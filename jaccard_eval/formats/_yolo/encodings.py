@@ -19,7 +19,7 @@ LOW, HIGH = -0.01, 1.01  # normalised coordinates may leave 0..1 by this much, a
 PIXEL_LOOK = 2.0  # a coordinate above this is rather a pixel than a fraction gone astray
 PIXEL = 1.0  # by which a box in pixels may leave its image: rounding, or coordinates counted from 1
 
-USUAL = ("cxcywh", "xywh", "xyxy")  # encodings that are found by looking; the others are read when asked for
+USUAL = ("cxcywh", "xywh", "xyxy")  # encodings that are detected; the others are read when asked for
 FIELDS = {
     "cxcywh": ("cx", "cy", "w", "h"),
     "xywh": ("x", "y", "w", "h"),
@@ -72,7 +72,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class EncodingChoice:
-    """An encoding; what is to be said of it, where the boxes do not all prove it, and how loudly."""
+    """An encoding; what to report about it if the boxes do not all prove it, and how loudly."""
 
     encoding: str
     assumption: str = ""
@@ -113,7 +113,7 @@ def contradictions(coords: FloatArray, encoding: str, frame: Frame) -> BoolArray
 def fit(coords: FloatArray, encoding: str, frame: Frame, is_possible: BoolArray | None = None) -> float:
     """Return the log-likelihood of boxes (n, 4) read in an encoding.
 
-    `is_possible` (n,) is false where something else speaks against the row, such as a score beyond 1.
+    `is_possible` (n,) is false if something else contradicts the row, such as a score beyond 1.
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         density = _densities(coords, encoding, frame)
@@ -126,7 +126,7 @@ def fit(coords: FloatArray, encoding: str, frame: Frame, is_possible: BoolArray 
 
 
 def choose_encoding(coords: FloatArray, frame: Frame, *, is_scored: bool) -> EncodingChoice:
-    """Return the encoding that the boxes (n, 4) support, and what has to be said about it.
+    """Return the encoding that the boxes (n, 4) support, and what has to be reported about it.
 
     Fractions are YOLO's where the boxes leave that possible. `is_scored` where the lines have a score: then pixels have
     no convention, so that corners and sizes that fit alike are an error; else they are corners if nothing contradicts.
@@ -168,7 +168,7 @@ def spelled(encoding: str) -> str:
 
 
 def _minority(best: str, against: dict[str, int], n: int, units: str) -> str:
-    """Say how many boxes contradict what the others prove, or the convention; nothing when none does."""
+    """Report how many boxes contradict what the others prove, or the convention; nothing if none does."""
     usual = "cxcywh" if units == "norm" else "xywh"
     fewest = min(USUAL, key=lambda encoding: against[encoding])
     if against[fewest] < against[best] <= (1 - _LEAST_GOOD) * n:
@@ -190,8 +190,8 @@ def _densities(coords: FloatArray, encoding: str, frame: Frame) -> FloatArray:
     xywh = to_xywh(coords, encoding)
     low, side = xywh[:, :2], xywh[:, 2:]  # (n, 2) each
     known = np.isfinite(frame.sizes)
-    # Images of unknown size are as large as the boxes say. Centre-size borrows the extent of left-top-size: which of
-    # the two reaches farther depends on where objects like to be, and proves nothing.
+    # Images of unknown size are as large as the boxes require. Centre-size borrows the extent of left-top-size: which
+    # of the two reaches farther depends on where objects like to be, and proves nothing.
     far = coords[:, 2:] if encoding == "xyxy" else coords[:, :2] + coords[:, 2:]
     extent = np.quantile(far, 0.98, axis=0) if len(far) else np.ones(2)
     sizes = np.where(known, frame.sizes, np.maximum(extent, 1e-9))

@@ -1,4 +1,4 @@
-"""The images of label files: those that the user or the data set names, or those that lie beside the labels."""
+"""The images of label files: those that the user or the dataset names, or those next to the labels."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def add_images(source: LabelSource, draft: Draft) -> FloatArray:
         images = {**source.images}
         found = [None] * len(images) if folder is None else folder.match(list(source.images.values()))
     elif folder is None or (named is None and draft.options.role == "pred"):
-        # Predictions say nothing of images that lie there by chance; ground truth has no objects in them.
+        # Predictions do not depend on images that lie there by chance; ground truth has no objects in them.
         found = [None] * len(labels) if folder is None else folder.match(labels)
         images, is_complete = dict(zip(labels, found, strict=True)), False
     else:
@@ -67,7 +67,7 @@ def add_images(source: LabelSource, draft: Draft) -> FloatArray:
 
 
 def _folder_beside(source: LabelSource, draft: Draft) -> ImageFolder | None:
-    """Return the images that lie beside the labels where they are clearly meant; where they are not, say so.
+    """Return the images next to the labels if they are clearly meant; if not, report it.
 
     Clearly: one place holds an image for each label file, by its relative path.
     """

@@ -56,7 +56,7 @@ class LabelLines:
         return np.where(last_word < 0, self.count, self.first + self.count - 1 - last_word)
 
 
-_DIFFICULT = " difficult"  # what ends a line of an object that Cartucho's evaluator leaves out
+_DIFFICULT = " difficult"  # what ends a line of an object that Cartucho's evaluator ignores
 
 
 def take_difficult(lines: LabelLines) -> tuple[LabelLines, BoolArray]:
@@ -78,7 +78,7 @@ def read_label_files(paths: Sequence[Path], findings: FindingLog) -> LabelLines:
     parts: list[LabelLines] = []
     mark = b""
     for batch in _batches(paths, failures):
-        mark = mark or (b"" if parts else _separator(batch))  # of a set, as all that is found by looking
+        mark = mark or (b"" if parts else _separator(batch))  # of a set, like everything that is detected
         parts.append(_split([(row, data.replace(mark, b" ") if mark else data) for row, data in batch]))
     record_failures(failures, findings)
     return _concatenate(parts)
@@ -98,7 +98,7 @@ def _batches(paths: Sequence[Path], failures: list[DataError]) -> Iterator[list[
             data = read_bytes(path, empty_ok=True)
             # Nearly all labels are ASCII, which needs no decoding to be known for UTF-8.
             if not data.isascii() or b"\0" in data:
-                decode(path, data)  # for what it says of text that is not UTF-8
+                decode(path, data)  # for its error about text that is not UTF-8
         except DataError as error:
             failures.append(error)
             continue

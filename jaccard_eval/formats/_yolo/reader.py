@@ -49,7 +49,7 @@ def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:
             source = read_description(description, options.split, draft.findings)
         require_labels(source, options.role, draft.findings)
     except DataError as error:
-        # What was said before the search failed may be why it did.
+        # What was reported before the search failed may be why it did.
         draft.findings.extend(error.findings)
         raise DataError(draft.findings.findings()) from None
     paths = list(source.files.values())
@@ -66,7 +66,7 @@ def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:
 def add_listed_lines(
     path: Path, images: Sequence[str], labels: Sequence[str], draft: Draft, options: ReadOptions
 ) -> None:
-    """Add what one text says of many images: `labels` is a line for each of its lines, `images` for each not blank."""
+    """Add one text about many images: `labels` is a line for each of its lines, `images` for each that is not blank."""
     keys = list(dict.fromkeys(images))
     at = {key: row for row, key in enumerate(keys)}
     lines = split_lines(labels, np.array([at[image] for image in images], dtype=np.int64))
@@ -75,7 +75,7 @@ def add_listed_lines(
     draft.fill_sizes(sizes, keys)
     draft.set_images(keys, file_names=keys, sizes=sizes, listed=False)
     if len(lines):
-        # Without label files: all that it says is where a file of names may lie, beside the text.
+        # Without label files: all that it provides is where a file of names may lie, next to the text.
         source = LabelSource(root=path.parent, files={})
         _add_lines(reporter, keys, sizes, _with_names(source, draft, options, search=not uses_names(lines)))
 
@@ -127,7 +127,7 @@ def _add_lines(reporter: LineReporter, keys: Sequence[str], file_sizes: FloatArr
     rows = np.flatnonzero(good)
     if columns.shape == "polygon" and columns.sibling is not None and not columns.accepts(numbers[rows]).all():
         columns = columns.sibling  # boxes among polygons are polygons among boxes: the former have an encoding
-    # Each check sees what the ones before it left, so that a line is told once.
+    # Each check sees the lines that the ones before it kept, so that a line is reported once.
     if not by_name:
         rows = rows[check_indices(reporter, rows, source.names, source.names_from)]
     rows = rows[check_finite(reporter, rows, numbers)]
@@ -154,7 +154,7 @@ def _add_lines(reporter: LineReporter, keys: Sequence[str], file_sizes: FloatArr
 def _settle_columns(
     draft: Draft, lines: LabelLines, numbers: IntArray, sizes: FloatArray, *, by_name: bool
 ) -> ColumnChoice:
-    """Take the layout that the user named, else the one that the set supports; say what was assumed."""
+    """Use the layout that the user named, else the one that the set supports; report what was assumed."""
     options = draft.options
     if options.columns is not None:
         return ColumnChoice(named_columns(options.columns))
@@ -200,7 +200,7 @@ def _add_rows(
     files = lines.file[rows]
     outlined = (numbers > label_set.columns.box_width) & (label_set.columns.shape == "box")
     units, encoding = _settle_encoding(label_set, coords[~outlined], file_sizes[files[~outlined]])
-    if outlined.any():  # the box around a polygon is written as the boxes beside it are
+    if outlined.any():  # the box around a polygon is written like the other boxes of the set
         coords[outlined] = from_xywh(to_xywh(coords[outlined], "xyxy"), encoding)
         what = pluralise(int(outlined.sum()), "polygon among the boxes is", "polygons among the boxes are")
         draft.findings.note("outline", Where(draft.path), f"{what} read as the box around it")
@@ -243,7 +243,7 @@ def _coordinates(label_set: _Set, start: IntArray, numbers: IntArray) -> FloatAr
 
 
 def _settle_encoding(label_set: _Set, coords: FloatArray, sizes: FloatArray) -> tuple[str, str]:
-    """Return units and encoding: what the user named, else what the set supports; say what was assumed."""
+    """Return units and encoding: what the user named, else what the set supports; report what was assumed."""
     draft, columns = label_set.reporter.draft, label_set.columns
     options, where, findings = draft.options, Where(draft.path), draft.findings
     units = options.units or ("norm" if is_mostly_normalised(coords) else "px")

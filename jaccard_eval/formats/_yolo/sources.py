@@ -56,10 +56,10 @@ class LabelSource:
     files: dict[str, Path]  # label file by key, sorted
     images: dict[str, str] | None = None  # file name of each image by key, where the input lists them
     folder: ImageFolder | None = None  # the images that belong to the labels
-    beside: tuple[Path, ...] = ()  # where images lie as if they belonged to the labels; nobody said so
+    beside: tuple[Path, ...] = ()  # where images lie as if they belonged to the labels; no option names them
     names: tuple[str, ...] | None = None  # of classes, where the input gives them
     names_from: str = ""
-    # Files in the folder that are neither labels nor anything usual beside labels.
+    # Files in the folder that are neither labels nor usually found next to labels.
     other_files: tuple[str, ...] = ()
 
 
@@ -100,7 +100,7 @@ def _holds_images(place: Path) -> bool:
 
 
 def folder_source(root: Path, findings: FindingLog) -> LabelSource:
-    """Return the label files in a folder and below it; what else lies there is passed over."""
+    """Return the label files in a folder and below it; other files are ignored."""
     names = list_tree(root, findings)
     found, backups = without_backups([name for name in names if is_label_name(name)])
     labels = {*found, *backups}
@@ -159,7 +159,7 @@ def _is_image_list(root: Path, name: str) -> bool:
 
 
 def _is_unusual(name: str) -> bool:
-    """Whether a file that is no label file is worth a word: a backup of one, say."""
+    """Whether a file that is not a label file deserves a note: a backup of one, for example."""
     if is_image_name(name):
         return False
     base = name.rpartition("/")[2].lower()
@@ -171,7 +171,7 @@ def _is_unusual(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Description:
-    """What a description says: the folder its paths start from, the places of each split, the class names."""
+    """The content of a description: the folder its paths start from, the places of each split, the class names."""
 
     path: Path
     base: Path
@@ -218,7 +218,7 @@ def _read_yaml(path: Path, findings: FindingLog) -> _Description:
     base, written = path.parent, content.get("path")
     if isinstance(written, str) and written:
         base = path.parent / written
-        if not files.is_folder(base):  # what the file says to download is left alone
+        if not files.is_folder(base):  # what the file offers to download is ignored
             detail = f"there is no folder {quoted_value(written)}; paths start from the file's folder"
             findings.warning("path-missing", Where(str(path), field="path"), detail)
             base = path.parent
@@ -299,16 +299,16 @@ def _locate(description: _Description, places: list[str], findings: FindingLog) 
 
 
 def _existing(base: Path, place: str) -> Path | None:
-    """Return the place from `base`; Roboflow writes ``../valid/images`` for what lies beside the file."""
+    """Return the place from `base`; Roboflow writes ``../valid/images`` for what lies next to the file."""
     attempts = [base / place, base / place.removeprefix("../")]
     return next((attempt for attempt in attempts if os.path.exists(attempt)), None)  # noqa: PTH110 - see is_folder
 
 
 def _moved(base: Path, place: str) -> Path | None:
-    """Return the folder below `base` that the end of a path of another machine means: data sets are moved all the time.
+    """Return the folder below `base` that the end of a path of another machine means: datasets are often moved.
 
-    Its last two parts have to be there, or the last where the one before it is `base` itself: that there is some folder
-    "images" says nothing, as every split has one.
+    Its last two parts have to exist, or the last if the one before it is `base` itself: a folder "images" alone proves
+    nothing, as every split has one.
     """
     parts = _inner_parts(place)
     least = 1 if len(parts) > 1 and parts[-2] == Path(os.path.abspath(base)).name else 2  # noqa: PTH100 - links stay
@@ -317,7 +317,7 @@ def _moved(base: Path, place: str) -> Path | None:
 
 
 def twin_folder(path: Path, part: str = "images", other: str = "labels") -> Path:
-    """Return a path whose last folder `part` has the name `other`, as "labels" lie beside "images"."""
+    """Return a path whose last folder `part` has the name `other`, as "labels" lie next to "images"."""
     parts = list(path.parts)
     if part in parts:
         parts[len(parts) - 1 - parts[::-1].index(part)] = other
@@ -339,7 +339,7 @@ def _listed_images(description: _Description, place: str, findings: FindingLog) 
 def _find_below(base: Path, written: str) -> Path | None:
     """Return the file below `base` that a path means: leading folders are dropped until it is there."""
     parts = _inner_parts(written)
-    # A link that leads nowhere counts as found: to open it says more than that nothing is there.
+    # A link that leads nowhere counts as found: the error from opening it is more helpful than "not found".
     attempts = (base.joinpath(*parts[start:]) for start in range(len(parts)))
     return next((attempt for attempt in attempts if os.path.lexists(attempt)), None)
 
@@ -363,7 +363,7 @@ def _source_of_list(description: _Description, listed: list[str], findings: Find
     if len(set(keys)) < len(keys):
         findings.warning("image-ambiguous", where, "images that differ only in their suffix share a label file")
     found: dict[str, Path | None] = {}
-    for key, path in zip(keys, paths, strict=True):  # in "labels" for "images", or beside it as darknet has it
+    for key, path in zip(keys, paths, strict=True):  # in "labels" for "images", or next to it as darknet has it
         beside = without_suffix(path) + ".txt"
         twin = twin_folder(Path(beside)).as_posix()
         found[key] = _find_below(description.base, twin) or _find_below(description.base, beside)

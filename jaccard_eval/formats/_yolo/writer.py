@@ -73,7 +73,7 @@ def _file_names(dataset: Dataset, path: Path, findings: FindingLog) -> list[str]
 def _classes(dataset: Dataset, path: Path, findings: FindingLog) -> tuple[list[int], tuple[str, ...]]:
     """Return the number of each class in label lines, and all names by number: none where keys are indices.
 
-    Where keys are no indices from 0, classes are numbered in their order, and named.
+    Where keys are not indices from 0, classes are numbered in their order, and named.
     """
     labels = dataset.labels
     indices = [key for key in labels.keys if isinstance(key, int) and key >= 0]
@@ -98,7 +98,7 @@ def _classes(dataset: Dataset, path: Path, findings: FindingLog) -> tuple[list[i
 
 
 def _fractions(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
-    """Return centres and sizes (n, 4) as fractions of the image, and say which boxes lose their last bits."""
+    """Return centres and sizes (n, 4) as fractions of the image, and report which boxes lose their last bits."""
     sizes = None if dataset.units == "norm" else dataset.images.sizes[dataset.boxes.image]
     coords, exact = exact_coords(dataset.boxes.xywh, "cxcywh", sizes)
     report_rounded(exact, path, findings)
@@ -106,7 +106,7 @@ def _fractions(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray
 
 
 def _pixels(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
-    """Return the numbers of the boxes (n, 4) as they were read, and say how to read them again."""
+    """Return the numbers of the boxes (n, 4) as they were read, and report how to read them again."""
     encoding = dataset.reading.encoding
     coords, exact = exact_coords(dataset.boxes.xywh, encoding)
     fix = f"Read it with --{dataset.role}-units px --{dataset.role}-box {encoding}."
