@@ -165,7 +165,7 @@ def short_signature(text: str) -> str:
 def abridged_signature(text: str, usual: Sequence[str] = ()) -> str:
     """Return the short signature for people: what its protocol alone does not determine, and the start of digests.
 
-    `usual` are parts that need not be said either.
+    `usual` are parts that are omitted, too.
 
     Examples
     --------
