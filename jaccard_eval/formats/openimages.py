@@ -113,7 +113,7 @@ def _name_classes(path: Path, labels: list[str], draft: Draft) -> None:
         text = files.read_text(file)
         with fields_up_to(len(text)):
             for row in csv.reader(io.StringIO(text, newline="")):
-                # The first field of a header is no MID.
+                # The first field of a header is not a MID.
                 if len(row) > 1 and row[0].startswith(MID_STARTS) and row[1].strip():
                     names[row[0]] = row[1].strip()
     known = [label for label in mids if label in names]
