@@ -151,8 +151,9 @@ def parse_numbers(text: str) -> tuple[float, ...]:
 
 def parse_whole(text: str) -> int:
     """Return a whole number from 0 on."""
+    text = text.strip()  # int() leaves some of the blanks that this removes, such as \x1c
     # 18 digits fit into 64 bits, as seeds and counts have to later.
-    if not re.fullmatch(r"\d{1,18}", text.strip(), re.ASCII):
+    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
         raise UsageError(f"{quoted_value(text)} is not a whole number")
     return int(text)
 

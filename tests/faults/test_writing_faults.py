@@ -129,6 +129,64 @@ def test_runs_that_write_one_file_at_once_leave_it_whole_at_any_moment(pair: tup
     assert temporary_files(out.parent) == []
 
 
+def test_two_runs_on_one_output_both_finish_and_leave_the_result_of_one(tmp_path: Path, out: Path) -> None:
+    """The ground truth of one is that of both; the predictions of the other are worse by an empty box."""
+    (tmp_path / "other").mkdir()
+    pairs = [write_pair(tmp_path), write_pair(tmp_path / "other", warned=True)]
+    alone = []
+    for pair in pairs:
+        assert run_process(*pair, "-o", out).returncode == 0
+        alone.append(out.read_bytes())
+    assert alone[0] != alone[1]
+    settings = {"env": environment(), "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    for _ in range(3):
+        out.unlink()
+        runs = [subprocess.Popen(command(*pair, "-o", out), **settings) for pair in pairs]  # type: ignore[call-overload]
+        assert [run.wait(60) for run in runs] == [0, 0]
+        assert out.read_bytes() in alone
+        assert temporary_files(out.parent) == []
+
+
+def test_two_runs_on_one_folder_leave_the_folder_of_one(tmp_path: Path, sample_data: Path) -> None:
+    """Who comes second may find the other's folder in the place of none, and leaves it alone."""
+    sources = [sample_data / "coco" / name for name in ("better.json", "worse.json")]
+    folder = tmp_path / "out" / "labels"
+    folder.parent.mkdir()
+    settings, gt = ("--to", "voc", "--lossy", "--force"), ("--gt", sample_data / "coco/gt.json")
+
+    def contents() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    alone = []
+    for source in sources:
+        assert run_process("convert", source, folder, *settings, *gt).returncode == 0
+        alone.append(contents())
+    assert alone[0] != alone[1]
+    for _ in range(3):
+        argvs = [command("convert", source, folder, *settings, *gt) for source in sources]
+        runs = [
+            subprocess.Popen(argv, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            for argv in argvs
+        ]
+        said = [run.communicate(timeout=60)[1] for run in runs]
+        assert {run.returncode for run in runs} in ({0}, {0, 4}), said
+        assert contents() in alone
+        assert temporary_files(folder.parent) == []
+
+
+@linux_only
+def test_a_disk_that_is_read_only_is_refused_before_reading(small_disk: Path) -> None:
+    path = small_disk / "result.json"
+    path.write_text(OLD)
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    for name in ("result.json", "new.json"):
+        done = run_process("missing.json", "missing too.json", "-o", small_disk / name)
+        assert (done.returncode, done.stdout) == (4, "")
+        assert done.stderr.startswith("error: cannot write '")
+        assert "read-only" in done.stderr
+    assert path.read_text() == OLD
+
+
 def test_a_reader_that_takes_the_first_line_only_is_no_fault(pair: tuple[Path, Path], out: Path) -> None:
     script = 'set -o pipefail; "$@" | head -n 1'
     argv = ["bash", "-c", script, "bash", *command(*pair, "--json", "-o", out)]

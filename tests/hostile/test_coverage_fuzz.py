@@ -28,7 +28,7 @@ def test_a_target_reads_its_seeds_and_what_damage_makes_of_them(name: str) -> No
             target(seed[:1] + damage(seed[1:], rng, EDITS))
 
 
-@pytest.mark.parametrize(("name", "data"), [("options", b"\x09class=\r,score=b")])
+@pytest.mark.parametrize(("name", "data"), [("options", b"\x09class=\r,score=b"), ("options", b"\x080\x1c")])
 def test_what_was_found_stays_fixed(name: str, data: bytes) -> None:
     TARGETS[name]()(data)
 
