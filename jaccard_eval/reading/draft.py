@@ -63,7 +63,7 @@ def _index_integers(keys: npt.NDArray[np.int64], universe: npt.NDArray[np.int64]
         rows[rows == len(universe)] = 0
         return np.where(universe[rows] == keys, rows, -1).astype(np.int32)
     # Ids of images are mostly dense, and looking them up is then six times as fast. The last cell stays -1, and
-    # stands for all keys out of range.
+    # is used for all keys out of range.
     table = np.full(high - low + 2, -1, dtype=np.int32)
     table[universe - low] = np.arange(len(universe), dtype=np.int32)
     inside = (keys >= low) & (keys <= high)
@@ -97,7 +97,7 @@ class Draft:
         self.options = options
         self.pictures: ImageFolder | None = None
         if options.images is not None:
-            from jaccard_eval.reading.images import ImageFolder  # most inputs come without pictures
+            from jaccard_eval.reading.images import ImageFolder  # most inputs come without images
 
             # One that was listed already is kept: both sides share it.
             given = options.images
@@ -112,7 +112,7 @@ class Draft:
         self._boxes: list[RawBoxes] = []
 
     def fill_sizes(self, sizes: FloatArray, names: Sequence[str]) -> None:
-        """Set the sizes (n, 2) that are not known (NaN) from the folder of pictures, where one is given."""
+        """Set the sizes (n, 2) that are not known (NaN) from the folder of images, if there is one."""
         if self.pictures is not None:
             self.pictures.fill_sizes(sizes, names, self.findings)
 
@@ -133,7 +133,7 @@ class Draft:
         self._classes = (list(keys), list(names), named)
 
     def mention_scores(self, count: int, where: Where | None = None) -> None:
-        """Say that ground truth has scores, and count them: a lone input that has some may be predictions."""
+        """Report that ground truth has scores, and count them: a lone input that has some may be predictions."""
         self.ignored["score"] += count
         self.findings.note("gt-scores", where or Where(self.path), "scores of ground truth are ignored")
 
@@ -144,7 +144,7 @@ class Draft:
     set_boxes = add_boxes  # as formats of other packages call it, which were written for 0.1
 
     def mention_uncounted(self, counts: Mapping[str, int]) -> None:
-        """Say how many boxes, by what they are, the benchmark's own tool does not judge."""
+        """Report how many boxes, by what they are, the benchmark's own tool does not judge."""
         given = {what: count for what, count in counts.items() if count}
         if given:
             total = pluralise(sum(given.values()), "box does", "boxes do")
@@ -190,7 +190,7 @@ class Draft:
         check_sizes(raw, xywh, options, self.findings)
         if raw.area is not None:
             check_areas(raw.area, raw.place, self.findings)
-        # The format may have said so in words of its own.
+        # The format may have reported that in its own words.
         if not len(raw.coords) and not self.findings.has("gt-empty", "pred-empty"):
             is_gt = options.role == "gt"
             code, detail = ("gt-empty", "no ground truth boxes") if is_gt else ("pred-empty", "no predictions")
@@ -202,7 +202,7 @@ class Draft:
         if shapes is not None and (reading.units, units) == ("norm", "px"):
             shapes = shapes.scaled(images.sizes[image_rows])
         boxes = _make_table(raw, options, image_rows, label_rows, xywh=xywh, area=area, shapes=shapes)
-        # Rows without an image or class are those of ground truth that were set aside, with a warning.
+        # Rows without an image or class belong to ground truth that was ignored, with a warning.
         kept = (image_rows >= 0) & (label_rows >= 0) & ~self._dropped(xywh)
         return Dataset(
             path=self.path,
@@ -222,7 +222,7 @@ class Draft:
         )
 
     def _dropped(self, xywh: FloatArray) -> BoolArray:
-        """Return which boxes are left out for their negative size, and count them."""
+        """Return which boxes are dropped for their negative size, and count them."""
         dropped = inverted(xywh) & self.options.drop_inverted
         if dropped.any():
             self.ignored["inverted"] += int(np.count_nonzero(dropped))
@@ -309,7 +309,7 @@ class Draft:
     def _universe(
         self, kind: str, box_keys: Keys, given: list[Key], place: Callable[[int], Where], *, closed: bool
     ) -> _Universe:
-        """Index the boxes' keys in the union of given and used; ground truth outside a closed list is set aside."""
+        """Index the boxes' keys in the union of given and used; ground truth outside a closed list is ignored."""
         what = "images" if kind == "image" else "categories"
         if len(set(given)) != len(given):
             repeated = [key for key, count in Counter(given).items() if count > 1]
@@ -340,7 +340,7 @@ class Draft:
             self.findings.add_rows(Severity.WARNING, code, orphans, describe, summary=summary, fix=fix)
             self.ignored[code] += len(orphans)
             return known, rows
-        # Predictions keep what the list lacks: whether that is an error is seen beside the ground truth.
+        # Predictions keep what the list lacks: whether that is an error is decided with the ground truth.
         return index_keys(box_keys, [*given, *distinct_keys(box_keys, orphans)])
 
     def _to_pixels(
@@ -356,10 +356,10 @@ class Draft:
 
 
 def _shifted_list(used: Sequence[Key], listed: Sequence[Key]) -> str:
-    """Say which ids boxes use and which are listed where the former are one below the latter; empty where not."""
+    """Describe which ids boxes use and which are listed if the former are one below the latter; empty if not."""
     numbers = [key for key in used if isinstance(key, int)]
     ids = [key for key in listed if isinstance(key, int)]
-    # Ids that end with the list's last are those of the list, and one below them is another class: background, say.
+    # Ids that end with the list's last belong to the list, and one below them is another class, such as background.
     is_shifted = len(numbers) == len(used) and len(ids) == len(listed) and {key + 1 for key in numbers} <= {*ids}
     if not is_shifted or min(numbers) != min(ids) - 1:
         return ""

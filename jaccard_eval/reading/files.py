@@ -1,4 +1,4 @@
-"""Opening what users name: files, folders and their splits; what cannot be read is an error that says so."""
+"""Opening what users name: files, folders and their splits; errors explain what cannot be read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC})
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
-# First bytes of what people pass by mistake, and what to tell them.
+# First bytes of what people pass by mistake, and what to recommend.
 _UNPACK = "Unpack it and pass the file inside."
 _NO_PICTURE = "Pass the annotations, not the image."
 _EXPORT = "Export it as CSV or COCO JSON."
@@ -62,7 +62,7 @@ _FOREIGN_MAGIC = (
     *((bytes((0x80, version)), "a Python pickle", _NO_PICKLE) for version in range(2, 6)),
 )
 _FOREIGN_STARTS = tuple(magic for magic, _, _ in _FOREIGN_MAGIC)
-# Of binary files some are told by their names alone: PyTorch saves a zip archive, MATLAB an HDF5 file.
+# Some binary files are recognised only by their names: PyTorch saves a zip archive, MATLAB an HDF5 file.
 _FOREIGN_SUFFIXES = {
     **dict.fromkeys((".pt", ".pth"), ("a PyTorch file, which is a pickle", _NO_PICKLE)),
     **dict.fromkeys((".pkl", ".pickle", ".joblib"), ("a Python pickle", _NO_PICKLE)),
@@ -76,12 +76,12 @@ UNPACKED_RATIO = 32  # beyond that, so many times its size: annotations compress
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is a folder; one that the system cannot look up, a name too long say, is none."""
+    """Whether a path is a folder; false if the system cannot look it up, because its name is too long, for example."""
     return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for such names
 
 
 def is_there(path: Path) -> bool:
-    """Whether anything stands at a path, a dead link included; a DataError when the system does not tell."""
+    """Whether anything exists at a path, a dead link included; a DataError if the system does not know."""
     with refusals_explained(path):
         try:
             path.lstat()
@@ -103,7 +103,7 @@ def require_readable(path: Path) -> None:
 
 @contextlib.contextmanager
 def open_regular(path: Path) -> Iterator[BinaryIO]:
-    """Open a regular file for reading, never blocking on a pipe or device; a DataError says what is in the way."""
+    """Open a regular file for reading, never blocking on a pipe or device; a DataError explains what is in the way."""
     with refusals_explained(path), open(_open(path), "rb") as file:
         yield file
 
@@ -112,7 +112,7 @@ def open_regular(path: Path) -> Iterator[BinaryIO]:
 def refusals_explained(path: Path) -> Iterator[None]:
     """Raise a DataError for what the system refuses while `path` is read; it names the file that was refused.
 
-    What is short on the machine itself is no fault of the file, and errors of libraries, without a number, pass.
+    Shortages of the machine itself are not the fault of the file, and errors of libraries, without a number, pass.
     """
     try:
         yield
@@ -129,7 +129,7 @@ def head(path: Path) -> bytes:
         with open_regular(path) as file:
             start = file.read(SNIFF_BYTES)
         if start.startswith(_GZIP_MAGIC):
-            # The cut-off end is no error to a decompressor object, and a bomb gives no more than is asked for.
+            # The cut-off end is not an error to a decompressor object, and a bomb gives no more than is asked for.
             start = zlib.decompressobj(wbits=31).decompress(start, SNIFF_BYTES)
     except (DataError, OSError, zlib.error):
         return b""
@@ -314,7 +314,7 @@ def _unpack(path: Path, data: bytes) -> bytes:
     )
 
 
-MAX_ENTRIES = 10_000_000  # files and folders; the largest public sets have some two million pictures
+MAX_ENTRIES = 10_000_000  # files and folders; the largest public sets have some two million images
 
 
 def require_folder(path: Path, expected: str) -> None:
@@ -328,7 +328,7 @@ def require_folder(path: Path, expected: str) -> None:
 def list_tree(root: Path, findings: FindingLog) -> list[str]:
     """Return the relative POSIX paths of all files below `root`, sorted.
 
-    A folder that was seen before (a link in a circle) is passed over; one that cannot be listed is an error. Too many
+    A folder that was seen before (a link in a circle) is skipped; one that cannot be listed is an error. Too many
     files, as when the root of a disk is given, are a DataError.
     """
     # A slash too many in a script must not walk the whole disk.
@@ -384,7 +384,7 @@ def inner_folder(path: Path, name: str) -> Path:
 def files_by_class(folder: Path, name: re.Pattern[str]) -> dict[str, list[Path]]:
     """Return the files of a folder whose names match, by the group ``label`` of the match, sorted. Never raises.
 
-    A folder of such a name is among them: it is in the place of a file, as the error of reading it says.
+    A folder of such a name is among them: it is in the place of a file, as the error from reading it explains.
     """
     files: dict[str, list[Path]] = {}
     wanted, folders = scan_folder(folder, lambda text: name.fullmatch(text) is not None, MAX_ENTRIES)
@@ -434,7 +434,7 @@ def without_backups(names: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def is_beside_labels(base: str) -> bool:
-    """Whether a file name in lower case is one of those that tools write beside text labels."""
+    """Whether a file name in lower case is one of those that tools write next to text labels."""
     return base in _NO_LABELS or _READ_ME.match(base) is not None
 
 

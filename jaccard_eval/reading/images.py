@@ -23,9 +23,9 @@ from jaccard_eval.progress import tracked
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_folder
 
-MAX_PIXELS = 2**34  # a picture that claims more (131,072 x 131,072) has a damaged or hostile header
+MAX_PIXELS = 2**34  # an image that claims more (131,072 x 131,072) has a damaged or hostile header
 
-_ORIENTATION = 0x0112  # EXIF tag; 5 to 8 turn the picture by a quarter, so width and height change places
+_ORIENTATION = 0x0112  # EXIF tag; 5 to 8 turn the image by a quarter, so width and height change places
 _QUARTER_TURNS = frozenset({5, 6, 7, 8})
 
 # Pillow has a reader for each of some 40 formats, and what they raise for a damaged header is theirs to choose.
@@ -168,7 +168,7 @@ def _read_header(file: BinaryIO, where: Where) -> tuple[int, int]:
                     orientation = image.getexif().get(_ORIENTATION)
             return (height, width) if orientation in _QUARTER_TURNS else (width, height)
     except UnidentifiedImageError:
-        # Pillow says the same of an empty file and of any other content.
+        # Pillow's message is the same for an empty file and for any other content.
         file.seek(0)
         what = "is not a readable image" if file.read(1) else "is empty (0 bytes)"
     except _PILLOW_FAILURES as error:
@@ -178,16 +178,16 @@ def _read_header(file: BinaryIO, where: Where) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def _as_header_reader() -> Iterator[None]:
-    """Let Pillow read headers of any size, in silence: nothing is decoded, and a satellite picture is no attack."""
+    """Let Pillow read headers of any size, in silence: nothing is decoded, and a satellite image is not an attack."""
     from PIL import Image
 
-    # The limit is a global of Pillow's: whoever uses Pillow beside this must find it as it was.
+    # The limit is a global of Pillow's: other users of Pillow in this process must find it as it was.
     limit, silence, logger = Image.MAX_IMAGE_PIXELS, logging.NullHandler(), logging.getLogger("PIL")
     Image.MAX_IMAGE_PIXELS = None
     logger.addHandler(silence)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of damaged EXIF, say: the size is told apart from that
+            warnings.simplefilter("ignore")  # of damaged EXIF, for example: the size does not depend on it
             yield
     finally:
         Image.MAX_IMAGE_PIXELS = limit

@@ -48,7 +48,7 @@ def parse_json(path: Path, text: str) -> Any:
 def parse_json_lines(path: Path, text: str, findings: FindingLog) -> list[tuple[int, Any]]:
     """Parse JSON Lines; return each value with the number of its line, counted from 1. Blank lines are skipped.
 
-    Lines that are no JSON are recorded in `findings`.
+    Lines that are not JSON are recorded in `findings`.
     """
     values = []
     for number, line in enumerate(text.split("\n"), start=1):
@@ -127,7 +127,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 _QUOTE = ord('"')
 _BLOCK = 1 << 18  # bytes searched at a time, so that the intermediate arrays stay in the cache
-_LONGEST_KEY = 64  # bytes; longer distances between quotes are not told apart
+_LONGEST_KEY = 64  # bytes; longer distances between quotes are not distinguished
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"(?:\s*:)?|[\[{\]}]', re.DOTALL)  # a key ends with its colon
 _ESCAPED_ASCII = re.compile(rb"\\u00[2-7]")
 
@@ -164,8 +164,8 @@ def may_repeat_keys(
     """Whether `data` holds more of some key than its decoded records explain.
 
     False is certain; True asks for a real parse, because a text may equal a key or an object inside a record may have
-    the same one. `explained` says how often the decoder found each key that matters, and `texts` how many texts it
-    found as values; keys in the parts that were `set_aside` as they stand do not matter.
+    the same one. `explained` counts how often the decoder found each key that matters, and `texts` how many texts it
+    found as values; keys in the parts that were kept unparsed (`set_aside`) do not matter.
     """
     # A key may be written with escapes, and then no search for its text finds it.
     if b"\\" in data and b"\\u00" in data and _ESCAPED_ASCII.search(data):

@@ -49,11 +49,11 @@ class TextBoxes:
         self.numbers += numbers
 
     def refuse(self, place: Place, detail: str) -> None:
-        """Keep what is to be said of a line with too few or too many fields."""
+        """Record an error about a line with too few or too many fields."""
         self.uneven.append((Where(place[0], line=place[1]), detail))
 
     def read(self, findings: FindingLog, *, fix: str) -> FloatArray:
-        """Return the numbers, shape (n, columns), NaN where absent; every line and number that is none is told."""
+        """Return the numbers, shape (n, columns), NaN where absent; report every invalid line and number."""
         findings.add_rows(Severity.ERROR, "columns", range(len(self.uneven)), self.uneven.__getitem__, fix=fix)
         numbers, bad = parse_numbers(np.array(self.numbers, dtype=np.object_))
         width = len(self.columns)
@@ -81,7 +81,7 @@ class TextBoxes:
     def require_whole(
         self, name: str, values: FloatArray, allowed: range, findings: FindingLog, *, expected: str, fix: str
     ) -> None:
-        """Report the values of a column that are no whole numbers of a range, or missing."""
+        """Report the values of a column that are missing, or not whole numbers in a range."""
         texts = self.numbers[self.columns.index(name) :: len(self.columns)]
         # A text that is no number was reported, and has no value.
         missing = np.isnan(values) & np.array([not text for text in texts], dtype=np.bool_)
@@ -148,7 +148,7 @@ def read_class_files(
 
 
 def mention_other_files(folder: Path, others: Sequence[str], draft: Draft) -> None:
-    """Count the files of a folder that are no labels, and say which they are."""
+    """Count the files of a folder that are not labels, and report which they are."""
     if others:
         draft.ignored["other_file"] += len(others)
     draft.findings.add_rows(

@@ -21,7 +21,7 @@ NAMES_FILES = (
     "obj.names",
     "classes.txt",
     "_darknet.labels",
-)  # beside labels, in order of preference
+)  # next to labels, in order of preference
 PARENT_LEVELS = 2  # folders above the labels that are searched for one of them
 INPUT_LEVELS = 3  # folders above an input, whatever its format, that are searched where the other side has names
 _FILE_SUFFIXES = (".yaml", ".yml", ".names", ".labels", ".txt", ".json")
@@ -54,7 +54,7 @@ def load_names(spec: str | Path, findings: FindingLog | None = None) -> tuple[st
 
 
 def read_names(path: Path, findings: FindingLog) -> tuple[str, ...]:
-    """Return the class names that a file holds; its suffix says how."""
+    """Return the class names that a file holds; its suffix decides how it is read."""
     suffix = path.suffix.lower()
     if suffix in (".yaml", ".yml"):
         return names_of_yaml(path, read_yaml_mapping(path), findings)
@@ -69,7 +69,7 @@ def read_names(path: Path, findings: FindingLog) -> tuple[str, ...]:
     while len(lines) > 1 and not lines[-1]:
         lines.pop()
     for number, line in enumerate(lines, start=1):
-        # darknet and labelImg take every line for a class, and so does this.
+        # darknet and labelImg read every line as a class, and so does this.
         if line.startswith("#"):
             detail = f"{quoted_value(line)} is read as the name of class {number - 1}: such files have no comments"
             fix = "Delete the line if it is a comment: it shifts the numbers of all classes after it."
@@ -102,7 +102,7 @@ def names_files(folder: Path) -> list[Path]:
 
 
 def names_above(path: Path, other: Path) -> list[Path]:
-    """Return the names files beside an input and above it, up to the folder that holds both inputs; nearest first.
+    """Return the names files next to an input and above it, up to the folder that holds both inputs; nearest first.
 
     At most three levels above: what lies further up belongs to other data sets as well. Never raises.
     """

@@ -39,7 +39,7 @@ class Archive:
         self.findings.error("npz-array", self.where(name), detail, fix=fix)
 
     def numbers(self, name: str, shape: tuple[int | None, ...]) -> FloatArray | None:
-        """Return an array of numbers of a shape, None standing for any length; None when it cannot be used."""
+        """Return an array of numbers of a shape, None meaning any length; None if it cannot be used."""
         array = self._required(name, "biuf", "numbers")
         if array is None:
             return None
@@ -92,7 +92,7 @@ class Archive:
 
 
 def load_archive(path: Path, findings: FindingLog) -> Archive:
-    """Load all arrays of an archive; a DataError says which of them cannot be unpacked or read."""
+    """Load all arrays of an archive; a DataError names those that cannot be unpacked or read."""
     name = ""
     try:
         with files.open_regular(path) as file, np.load(file, allow_pickle=False) as content:
@@ -103,7 +103,7 @@ def load_archive(path: Path, findings: FindingLog) -> Archive:
                 try:
                     array = content[name]
                 except MemoryError:
-                    # The header may lie; if it does not, the machine has too little memory, and that is told.
+                    # The header may lie; if it does not, the machine has too little memory, and that is reported.
                     _refuse_false_claim(content.zip, name)
                     raise
                 if not isinstance(array, np.ndarray):  # NumPy gives the bytes of an entry that is none
@@ -117,7 +117,7 @@ def load_archive(path: Path, findings: FindingLog) -> Archive:
 
 
 def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return the shape and the type that a NumPy array claims, before room is made for it; NumPy says what is wrong."""
+    """Return the shape and the type that a NumPy array claims, before memory is allocated; NumPy reports errors."""
     version = np.lib.format.read_magic(file)
     # Version 3.0 differs in the names of fields only, which arrays of numbers or texts have none of.
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

@@ -18,16 +18,16 @@ LEVELS = 3  # of folders that are searched for the documents of a data set
 
 # An object with one of these keys is made of parts, and no mapping from the names of images to what they show.
 _PARTS = frozenset({"images", "annotations", "shapes", "predictions"})
-# Beside the documents of images several tools write one that describes the project.
+# In addition to the documents of images several tools write one that describes the project.
 _PROJECT = "meta.json"
 
 
 class Likeness(enum.IntEnum):
     """How surely an input is of a format: the surest format reads it, and two that are equally sure are an error.
 
-    NAMED: the input says what it is, by its first bytes, or by a key or a file name that this format alone uses.
-    STRUCTURE: keys, columns, elements or lines stand as the format prescribes them. CONTENT: what stands there fits,
-    but would fit other formats as well, as one common key or column does. SUFFIX: the name alone speaks for it, as for
+    NAMED: the input names its format, by its first bytes, or by a key or a file name that this format alone uses.
+    STRUCTURE: keys, columns, elements or lines are as the format prescribes them. CONTENT: what is there fits,
+    but would fit other formats as well, as one common key or column does. SUFFIX: only the name supports it, as for
     a damaged file.
     """
 
@@ -61,7 +61,7 @@ class Peek:
         self._seen = {path: self} if seen is None else seen
 
     def at(self, path: Path) -> Peek:
-        """Look at another place, say a file in this folder; all who ask for it share that look too."""
+        """Look at another place, such as a file in this folder; all who ask for it share that look too."""
         if path not in self._seen:
             self._seen[path] = Peek(path, self._seen)
         return self._seen[path]
@@ -164,7 +164,7 @@ class Peek:
     def documents(self, besides: Collection[str] = ()) -> list[Peek]:
         """Look at the first 20 JSON files of a folder, else of the folders in it or in these; of a file at itself.
 
-        `besides` names files that are no documents of images, and with a slash folders that hold none themselves.
+        `besides` names files that are not documents of images, and with a slash folders that hold none themselves.
         """
         if not self.is_folder:
             return [self] if self.is_json else []
@@ -177,9 +177,9 @@ class Peek:
             places = [folder for folder in level if folder is self or f"{folder.path.name}/" not in besides]
             found = [document for folder in places for document in folder.first_files(is_document)][:FIRST]
             if found:
-                # An image without objects is an empty list in several formats, and speaks for none of them.
+                # An image without objects is an empty list in several formats, and evidence for none of them.
                 return [document for document in found if document.head.strip() != b"[]"]
-            # Folders of any name are gone into: a data set may be called as what lies beside documents is.
+            # Folders of any name are searched: a dataset may be named like what lies next to documents.
             level = [inner for folder in level for inner in folder.first_folders()][:FIRST]
         return []
 
@@ -222,7 +222,7 @@ class Peek:
 
 
 def rate_keys(keys: Collection[str], required: Collection[str], optional: Collection[str]) -> Likeness | None:
-    """Rate the keys of an object: all that are required, and none but optional ones beside, are the structure."""
+    """Rate the keys of an object: it has the structure if it has all required keys, and others only if optional."""
     others = set(keys) - set(required)
     if len(keys) - len(others) < len(set(required)):
         return None

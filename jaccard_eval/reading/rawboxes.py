@@ -81,8 +81,8 @@ class RawBoxes:
     units_guessed : bool
         Whether `units` rests on the values alone; a format that prescribes its units does not guess.
     negative_size : Severity, optional
-        Whether a negative width or height is an error or, as in COCO JSON, a warning; by how many boxes have one where
-        the format does not say.
+        Whether a negative width or height is an error or, as in COCO JSON, a warning; by how many boxes have one if
+        the format does not decide.
     shapes : Shapes, optional
         What the boxes are the bounds of, n of them, in the same units.
     no_score : tuple of str, optional
@@ -114,10 +114,10 @@ def inverted(xywh: FloatArray) -> BoolArray:
 
 def check_numbers(raw: RawBoxes, findings: FindingLog) -> None:
     """Report coordinates, scores and areas that are not finite, and scores and areas that overflow in a sum."""
-    # Which coordinates overflow depends on the encoding: that is told when they are converted.
+    # Which coordinates overflow depends on the encoding: that is reported when they are converted.
     columns = [("bbox", raw.coords, float(np.finfo(np.float64).max)), ("score", raw.score, MAX_SCORE)]
     if raw.area is not None:
-        # NaN stands for no area, and is none of the numbers that are checked.
+        # NaN means a missing area, which is not checked.
         given = np.nan_to_num(raw.area, nan=0.0, posinf=np.inf, neginf=-np.inf)
         columns.append(("area", given, MAX_AREA))
     for name, column, most in columns:

@@ -42,7 +42,7 @@ class Record:
 
     @classmethod
     def of(cls, value: Any, where: Where, findings: FindingLog) -> Record:
-        """Take a value as an object; of one that is none, the faults are told once and no more."""
+        """Read a value as an object; if it is not one, its faults are reported once and no more."""
         if not isinstance(value, dict):
             findings.error("record-type", where, f"is {described_json(value)}; expected an object", fix=_EXPORT)
             return cls({}, where, FindingLog())
@@ -52,7 +52,7 @@ class Record:
 
     @classmethod
     def list_of(cls, value: Any, where: Where, findings: FindingLog) -> Iterator[Record]:
-        """Take a value as a list of objects; what is none is told and left out."""
+        """Read a value as a list of objects; others are reported and skipped."""
         return cls({"": value}, where, findings).records("")
 
     def refuse_repeated(self, fields: Container[str]) -> None:
@@ -152,7 +152,7 @@ class Record:
         return replace(self, values={f"{field}[{at}]": value for at, value in enumerate(self.array(field))})
 
     def records(self, field: str) -> Iterator[Record]:
-        """Read an array of objects; what is none is told and left out."""
+        """Read an array of objects; others are reported and skipped."""
         for at, value in enumerate(self.array(field)):
             record = Record.of(value, self.at(f"{field}[{at}]"), self.findings)
             if isinstance(value, dict):
@@ -161,7 +161,7 @@ class Record:
     def record(self, field: str) -> Record:
         """Read an object in this one."""
         if not self._require(field):
-            # A log of its own, which nobody reads: what an object lacks that is not there was told by its absence.
+            # A log of its own, which nobody reads: the missing object was reported already.
             return Record({}, self.where, FindingLog())
         return Record.of(self.values[field], self.at(field), self.findings)
 
@@ -183,7 +183,7 @@ class Record:
 
 
 def documents(path: Path, draft: Draft, *, besides: frozenset[str] = frozenset()) -> Iterator[tuple[str, Path, Any]]:
-    """Yield key, path and value of each document, sorted; those that are no JSON are errors, all in one pass.
+    """Yield key, path and value of each document, sorted; those that are not JSON are errors, all in one pass.
 
     Of a folder, keys are relative paths without suffix; the names in `besides`, of files or with a slash of the folders
     they lie in, describe no image. A folder without documents is a DataError.
@@ -211,7 +211,7 @@ def document_records(
 
 
 def listed_records(path: Path, draft: Draft) -> Iterator[Record]:
-    """Return the objects of a file that is a list of them; what is none is told and left out."""
+    """Return the objects of a file that is a list of them; others are reported and skipped."""
     return Record.list_of(parse_json(path, files.read_text(path)), Where(str(path)), draft.findings)
 
 
@@ -263,7 +263,7 @@ class RecordCollector:
         self._crowd.append(crowd)
 
     def count_shape(self, kind: str) -> None:
-        """Count a shape that is no box."""
+        """Count a shape that is not a box."""
         self._shapes[kind] += 1
 
     def count_rotated(self) -> None:
@@ -275,7 +275,7 @@ class RecordCollector:
         draft, where = self._draft, Where(self._draft.path)
         sizes = np.array(self._sizes, dtype=np.float64).reshape(-1, 2)
         draft.fill_sizes(sizes, [str(key) for key in self._images])
-        # A name that several images claim tells none of them apart.
+        # A name that several images claim identifies none of them.
         claims = Counter(self._file_names)
         names = [name if claims[name] == 1 else None for name in self._file_names]
         draft.set_images(self._images, file_names=names, sizes=sizes, listed=listed)
@@ -327,8 +327,8 @@ class RecordCollector:
 def outputs(path: Path, draft: Draft, is_output: Callable[[Any], bool]) -> Iterator[tuple[str, Any, Where]]:
     """Yield the image, the output and its place, for every image of a file or folder.
 
-    `is_output` tells whether a whole document is the output for one image. Others are lists of outputs, or objects from
-    the names of images to outputs.
+    `is_output` decides whether a whole document is the output for one image. Others are lists of outputs, or objects
+    from the names of images to outputs.
     """
     for key, file, value in documents(path, draft):
         where = Where(str(file))

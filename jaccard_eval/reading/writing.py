@@ -24,7 +24,7 @@ def exact_coords(xywh: FloatArray, encoding: str, sizes: FloatArray | None = Non
     """Return boxes (n, 4) in another encoding, and which of them are read back to the last bit.
 
     Reading subtracts (``cx - w / 2``, ``x2 - x1``) and, for fractions, multiplies by the image's size, with a rounding
-    each; the nearest number may lie one or two units beside the one that leads back. Boxes that were read from such
+    each; the nearest number may lie one or two units from the one that leads back. Boxes that were read from such
     numbers have one that does; others need not. Fractions are written where `sizes` (n, 2) has each box's image's.
     """
     units = np.ones((len(xywh), 2)) if sizes is None else sizes
@@ -66,7 +66,7 @@ class _Axis:
 
 
 class _Neighbours:
-    """Numbers (n,) that are some steps beside those which, times a unit, are nearest to targets."""
+    """Numbers (n,) that are some steps from those which, times a unit, are nearest to targets."""
 
     def __init__(self, targets: FloatArray, unit: FloatArray) -> None:
         self._targets, self._unit, self._known = targets, unit, {0: targets / unit}
@@ -86,7 +86,7 @@ class _Neighbours:
 
 
 def _combine(low: FloatArray, side: FloatArray, encoding: str, steps: int) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Return the two numbers of an encoding, the sum so many steps beside the nearest, and whether they lead back."""
+    """Return the two numbers of an encoding, the sum so many steps from the nearest, and whether they lead back."""
     # Read back as the reader does it, operation by operation: only equal bits count.
     if encoding == "xywh":
         return low, side, np.ones(len(low), dtype=np.bool_)
@@ -148,7 +148,7 @@ class LossErrors(FindingLog):
 
 
 def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: Collection[str]) -> None:
-    """Say what the data set holds that is not among `carried`: a warning for columns of boxes, a note for the rest."""
+    """Report what the dataset holds but `carried` lacks: a warning for columns of boxes, a note for the rest."""
     boxes = dataset.boxes
     held = {flag: int(getattr(boxes, flag).sum()) for flag in FLAGS}
     held["area"] = int((boxes.area != boxes.xywh[:, 2] * boxes.xywh[:, 3]).sum())
@@ -219,7 +219,7 @@ def require_names(dataset: Dataset, what: str, findings: FindingLog) -> None:
 
 
 def report_rounded(exact: BoolArray, path: Path, findings: FindingLog) -> None:
-    """Say how many boxes are not read back to the last bit."""
+    """Report how many boxes are not read back to the last bit."""
     rounded = np.flatnonzero(~exact)
     findings.add_rows(
         Severity.NOTE,
@@ -248,7 +248,7 @@ _ELSEWHERE = re.compile(r"/|\.\./|[A-Za-z][A-Za-z0-9+.-]*:/")  # absolute, above
 def below_shared_place(names: Sequence[str], path: Path, findings: FindingLog) -> list[str]:
     """Return POSIX paths of images without the folder that all share, where none of them can lie in the output.
 
-    The folder is told in a note.
+    A note reports the folder.
     """
     if not names or not all(map(_ELSEWHERE.match, names)):
         return list(names)
@@ -267,7 +267,7 @@ def require_file_names(
 ) -> None:
     """Record errors for images whose label file, `names` without suffix, leads elsewhere, cannot be, or is another's.
 
-    Names are relative POSIX paths; `is_usable` says whether the format reads a file of a name.
+    Names are relative POSIX paths; `is_usable` decides whether the format reads a file of a name.
     """
     bad = [row for row, name in enumerate(names) if not (is_safe(name) and is_usable(name))]
     findings.add_rows(

@@ -21,7 +21,7 @@ _COMMENT = re.compile(rb"<!--.*?(-->|$)", re.DOTALL)
 
 
 def parse_xml(path: Path, root: str) -> Element:
-    """Return the tree of a file whose outermost element must be called `root`; a DataError says what is wrong."""
+    """Return the tree of a file whose outermost element must be called `root`; a DataError explains what is wrong."""
     from xml.etree.ElementTree import ParseError, fromstring  # not needed to look for a format
     from xml.parsers import expat
 
@@ -40,11 +40,11 @@ def parse_xml(path: Path, root: str) -> Element:
     # Of itself expat would expand entities, a billion laughs among them, before a tree is there to look at.
     parser.StartDoctypeDeclHandler = refuse_document_type
     try:
-        parser.Parse(data, True)  # a pass of its own, for the tree's parser cannot be told to refuse; it costs little
+        parser.Parse(data, True)  # a pass of its own, for the tree's parser has no way to refuse; it costs little
         element = fromstring(data)  # noqa: S314 - the pass before has refused what is dangerous
     except expat.ExpatError as error:
         if _DECLARED_ENCODING not in data[:_DECLARATION_BYTES].lower():
-            files.decode(path, data)  # what is wrong with the text says more than where the parser stumbled
+            files.decode(path, data)  # an error about the text is more helpful than where the parser stumbled
         place = Where(str(path), line=error.lineno)
         detail = f"not well-formed XML: {expat.ErrorString(error.code)}, column {error.offset + 1}"
         raise DataError.single("xml-syntax", place, detail, fix="Export the file again.") from None
@@ -64,7 +64,7 @@ def text_of(element: Element, path: str) -> str:
 
 
 def mention_unused(counts: Iterable[tuple[str, int]], where: Where, findings: FindingLog) -> None:
-    """Say which properties of boxes were read and are not used, and how many boxes have each."""
+    """Report which properties of boxes were read and are not used, and how many boxes have each."""
     used = [f"{name} ({count:,})" for name, count in counts if count]
     if used:
         detail = f"ignored properties that do not affect metrics: {', '.join(used)}"
@@ -72,7 +72,7 @@ def mention_unused(counts: Iterable[tuple[str, int]], where: Where, findings: Fi
 
 
 def root_of(head: bytes) -> str:
-    """Return the name of the outermost element by the first bytes of a file, empty where they are no XML."""
+    """Return the name of the outermost element by the first bytes of a file, empty if they are not XML."""
     start = head.lstrip()
     found = _ROOT.search(_COMMENT.sub(b"", start)) if start.startswith(b"<") else None
     return "" if found is None else found[1].decode("ascii", "replace")

@@ -16,9 +16,16 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 # Folders, modules and pages whose strings and prose are clean.
-ROOMS = ("CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "README.md", "action.yml", "benchmarks/README.md", "docs", "jaccard_eval")
-# Below these, docstrings and comments are not looked at.
-UNSWEPT = ("jaccard_eval/reading",)
+ROOMS = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Makefile",
+    "README.md",
+    "action.yml",
+    "benchmarks/README.md",
+    "docs",
+    "jaccard_eval",
+)
 # Documents hold these words since release 0.1, and programs may compare them.
 KEPT = ("and left out of the means",)
 
@@ -59,7 +66,7 @@ def test_words_are_plain_english(room: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}: {habit!r}: better {better}"
         for path in _files(room)
-        for place, text in _texts(path, with_comments=not any(map(path.is_relative_to, map(ROOT.joinpath, UNSWEPT))))
+        for place, text in _texts(path)
         if not text.endswith(KEPT)
         for line, habit, better in _habits(place, text)
     ]
@@ -71,18 +78,14 @@ def test_habits_are_found_in_strings_docstrings_comments_and_prose(tmp_path: Pat
     module.write_text(
         '"""Is set\naside."""\nnote = f"{note} is no\tJSON"  # nothing is\n# told\nbeside = "fixes_mend"\n'
     )
-    assert sorted(
-        (line, habit) for line, text in _texts(module, with_comments=True) for line, habit, _ in _habits(line, text)
-    ) == [
+    assert sorted((line, habit) for line, text in _texts(module) for line, habit, _ in _habits(line, text)) == [
         (1, "set aside"),
         (3, "is no"),
         (4, "told"),
     ]
     page = tmp_path / "page.md"
     page.write_text("It stands\nfor `beside`.\n\n```\npictures\n```\n\nA picture.\n")
-    assert sorted(
-        (line, habit) for line, text in _texts(page, with_comments=True) for line, habit, _ in _habits(line, text)
-    ) == [
+    assert sorted((line, habit) for line, text in _texts(page) for line, habit, _ in _habits(line, text)) == [
         (1, "stands for"),
         (8, "picture"),
     ]
@@ -103,7 +106,7 @@ def _habits(line: int, text: str) -> Iterator[tuple[int, str, str]]:
             yield line + text.count("\n", 0, first.start()), match[0], better
 
 
-def _texts(path: Path, *, with_comments: bool) -> Iterator[tuple[int, str]]:
+def _texts(path: Path) -> Iterator[tuple[int, str]]:
     """The words of a file, each text with its first line."""
     source = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
@@ -112,21 +115,18 @@ def _texts(path: Path, *, with_comments: bool) -> Iterator[tuple[int, str]]:
         # Of the changelog, what was released stays as it was written.
         yield 1, prose.partition(FIRST_RELEASE)[0]
         return
-    yield from _strings(ast.parse(source), with_docstrings=with_comments)
-    if with_comments:
-        yield from _comments(source)
+    yield from _strings(ast.parse(source))
+    yield from _comments(source)
 
 
 def _blank(match: re.Match[str]) -> str:
     return re.sub(r"[^\n]", "#", match[0])
 
 
-def _strings(tree: ast.Module, *, with_docstrings: bool) -> Iterator[tuple[int, str]]:
+def _strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Texts of a module; keys and names, which have no blank, are not prose."""
     nodes = list(ast.walk(tree))
     skipped = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
-    if not with_docstrings:
-        skipped |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:
         if isinstance(node, ast.JoinedStr):
             yield (

@@ -1,4 +1,4 @@
-"""Tables of colours: which colour stands for which class."""
+"""Tables of colours: which colour means which class."""
 
 from __future__ import annotations
 

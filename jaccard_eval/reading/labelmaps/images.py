@@ -130,7 +130,7 @@ def _foreign(path: Path, data: bytes) -> DataError:
     if data.startswith(_JPEG):
         fix = "Export it as PNG or .npy from the source: JPEG compression cannot be undone."
         return DataError.single("map-lossy", where, "is a JPEG image, which does not keep label values", fix=fix)
-    files.read_bytes(path)  # knows what else it could be, and says so
+    files.read_bytes(path)  # knows what else it could be, and reports it
     detail = "is neither a PNG image nor a NumPy array (.npy)"
     return DataError.single("image-unreadable", where, detail, fix="Export it as PNG or .npy.")
 
@@ -187,7 +187,7 @@ def _decode_png(data: bytes, where: Where, *, by_color: bool) -> LabelImage:
             detail = f"has an alpha channel that is not opaque: {int(alpha[y, x])} of 255 at ({x}, {y})"
             raise _mode(where, detail, "Choose a class for transparent pixels, and save the map without alpha.")
     if is_rgb or (header.color_type == _PALETTE and by_color):
-        image.info.pop("transparency", None)  # of a palette; it says how to draw, and Pillow warns when it is dropped
+        image.info.pop("transparency", None)  # of a palette; affects drawing only, and Pillow warns when it is dropped
         return LabelImage((header.height, header.width), partial(_color_rows, image), is_colored=True)
     spread = _SPREAD.get(header.depth, 1) if header.color_type == _GREY else 1
     flat = image.getpalette("RGB") if image.mode == "P" else None

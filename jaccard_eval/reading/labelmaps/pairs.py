@@ -35,7 +35,7 @@ class MapSide:
     role: str
     root: Path
     names: tuple[str, ...]  # paths below the root, with slashes, sorted
-    others: int = 0  # files below the root that are no label maps by their suffix
+    others: int = 0  # files below the root whose suffix is not that of a label map
     is_file: bool = False  # whether the side is a single file
 
     def path(self, row: int) -> Path:
@@ -44,7 +44,7 @@ class MapSide:
 
     @property
     def table(self) -> ImageTable:
-        """The maps as images; ``a.npy`` may belong to ``a.png``, so that suffix is no part of a name."""
+        """The maps as images; ``a.npy`` may belong to ``a.png``, so names exclude that suffix."""
         keys = tuple(name.removesuffix(".npy") for name in self.names)
         return ImageTable(keys, keys, unknown_sizes(len(keys)), listed=True)
 
@@ -148,14 +148,14 @@ def _find_pair(
 STRATEGIES = ("name", "path", "basename", "stem")  # in the order of trial
 SINGLE_FILES = "single files"
 LISTED = "list"
-OTHER_FILES = "other-files"  # set aside: no label maps by their suffix
-UNLISTED = "unlisted"  # set aside: not on the list
+OTHER_FILES = "other-files"  # ignored: not label maps by their suffix
+UNLISTED = "unlisted"  # ignored: not on the list
 _FIX_UNPAIRED = "Add or remove label maps, or choose which to compare with --list FILE."
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """The pairs in the order of the ground truth (or of the list), how they were found, and what was set aside."""
+    """The pairs in the order of the ground truth (or of the list), how they were found, and what was ignored."""
 
     pairs: tuple[MapPair, ...]
     strategy: str

@@ -11,7 +11,7 @@ from jaccard_eval.reading.files import scan_folder
 PARQUET_SUFFIXES = (".parquet", ".pq")
 ARROW_SUFFIXES = (".arrow", ".feather", ".arrows")
 ARROW_MAGIC = b"ARROW1"
-# Files beside the data: of Spark and of Hugging Face's save_to_disk.
+# Files next to the data: of Spark and of Hugging Face's save_to_disk.
 _DESCRIPTIONS = ("dataset_info.json", "dataset_dict.json", "state.json", "readme.md")
 _BESIDES = frozenset({"_success", "_metadata", "_common_metadata", *_DESCRIPTIONS})
 _CONTINUATION = b"\xff\xff\xff\xff"  # of an Arrow stream, before the length of its first message

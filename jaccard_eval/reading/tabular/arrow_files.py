@@ -32,13 +32,13 @@ HUGGING_FACE_KEY = b"huggingface"
 
 
 def dump_remarks(column: str, classes: Mapping[Key, str], *, units: str, listed: bool, named: bool) -> bytes:
-    """Return what a table written here says of itself."""
+    """Return the description that a table written here carries."""
     about = {"column": column, "classes": list(classes.items()), "units": units, "listed": listed, "named": named}
     return json.dumps(about).encode()
 
 
 def read_remarks(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
-    """Return what the metadata of a schema says of a `Table`; what is not as expected says nothing."""
+    """Return what the metadata of a schema holds about a `Table`; unexpected values are ignored."""
     own = _loaded(metadata.get(OWN_KEY, b""))
     if isinstance(own, dict) and own.get("units") in ("px", "norm"):
         names: dict[Key, str] = {}
@@ -98,9 +98,9 @@ class Content:
     """What a file holds."""
 
     batches: list[Batch] = field(default_factory=list)  # at least one, which may be empty
-    unread: list[str] = field(default_factory=list)  # columns, and fields of objects, that were passed over
+    unread: list[str] = field(default_factory=list)  # columns, and fields of objects, that were ignored
     metadata: dict[bytes, bytes] = field(default_factory=dict)  # of the schema
-    named: frozenset[str] = frozenset()  # columns that the user says are to be read
+    named: frozenset[str] = frozenset()  # columns that the user wants to be read
 
 
 def read_content(path: Path, findings: FindingLog, named: frozenset[str] = frozenset()) -> Content:
@@ -157,7 +157,7 @@ class _Budget:
 def _parquet(file: BinaryIO, content: Content, budget: _Budget) -> Iterator[Any]:
     """Yield the row groups, with indices of a dictionary for texts: one text for a million rows is then one text."""
     parquet = require("pyarrow.parquet", extra=EXTRA)
-    # Opened for its description first, as that says which columns are read, and how.
+    # Opened for its description first, which decides which columns are read, and how.
     opened = parquet.ParquetFile(file)
     schema, about = opened.schema_arrow, opened.metadata
     content.metadata = schema.metadata or {}
@@ -246,7 +246,7 @@ def find_parts(path: Path, suffixes: Collection[str], draft: Draft) -> list[Part
 
 
 def _part(folder: Path, name: str) -> Part:
-    """Return a file with what its path says."""
+    """Return a file with the columns from its path."""
     *folders, file = name.split("/")
     pairs = [inner.partition("=") for inner in folders if "=" in inner.strip("=")]
     columns = {unquote(key): None if value == _NO_VALUE else unquote(value) for key, _, value in pairs}
@@ -282,7 +282,7 @@ def read_tables(path: Path, suffixes: Collection[str], draft: Draft) -> None:
 
 
 def _read_part(part: Part, draft: Draft) -> Content:
-    """Read a file, and give it the columns that its path says."""
+    """Read a file, and give it the columns from its path."""
     try:
         content = read_content(part.path, draft.findings, frozenset(read_naming(draft.options.columns).values()))
     except DataError as error:
@@ -327,7 +327,7 @@ def _merged(parts: list[Part], contents: list[Content], draft: Draft) -> Table |
     cells: dict[str, Column] = {name: ArrowColumn(merged.column(name)) for name in merged.column_names}
     unread = [name for content in contents for name in content.unread if name not in cells]
     said = [read_remarks(content.metadata) for content in contents]
-    remarks = said[0] if all(other == said[0] for other in said) else {}  # what all files say alike
+    remarks = said[0] if all(other == said[0] for other in said) else {}  # on which all files agree
     # What was not read has a name that messages may repeat, and no cells.
     cells |= {name: Column(()) for name in unread}
     return Table(
@@ -363,7 +363,7 @@ def _mergeable(values: Any) -> Any:
     if not is_text:
         return values.dictionary_decode() if types.is_dictionary(kind) else values
     if kind == coded:
-        values.dictionary.validate(full=True)  # which the validation of the whole leaves out
+        values.dictionary.validate(full=True)  # which the validation of the whole skips
         return values
     plain = values.cast(texts) if types.is_dictionary(kind) else values
     return plain.cast(arrow.string()).dictionary_encode()

@@ -58,14 +58,14 @@ class ArrowColumn(Column):
         return self._numbers[rows] if len(rows) < len(self._numbers) else self._numbers, np.zeros(0, dtype=np.int64)
 
     def packed(self) -> tuple[Sequence[Column], BoolArray]:
-        """Return all cells as four columns of n numbers, and which of them are no four."""
+        """Return all cells as four columns of n numbers, and which of them are not four."""
         values = self._plain.combine_chunks()
         coords = np.full((4, len(values)), np.nan)
         if not (hasattr(values.type, "value_type") and _is_number(values.type.value_type)):
             return [NumberColumn(column) for column in coords], self.filled
         whole = compute.fill_null(compute.equal(compute.list_value_length(values), 4), False)
         is_whole: BoolArray = _numpy(whole)
-        # Lists of other lengths are left out first: only then are the numbers four to a row.
+        # Lists of other lengths are removed first: only then are the numbers four to a row.
         coords[:, is_whole] = _floats(compute.list_flatten(values.filter(whole))).reshape(-1, 4).T
         return [NumberColumn(column) for column in coords], self.filled & ~is_whole
 
@@ -147,13 +147,13 @@ class Batch:
     columns: Columns  # each of n rows
     rows: RowIndices  # of the file (n,)
     positions: RowIndices  # of the object in the lists of its row (n,); -1 where the row of the file is the box
-    # Whether the row stands for an image without objects, as the lists say; where there are none nothing is said.
+    # Whether the row is an image without objects, according to its lists; unknown without lists.
     bare: BoolArray
     inner: frozenset[str] = frozenset()  # columns that come from the lists of objects
 
 
 def is_wanted(path: tuple[str, ...], named: Collection[str] = ()) -> bool:
-    """Whether a column, or a field in a structure or list of structures, may be read: pictures and outlines are not.
+    """Whether a column, or a field in a structure or list of structures, may be read: images and outlines are not.
 
     The columns that the user named are read, whatever they are called.
     """
@@ -176,7 +176,7 @@ def flatten(table: Any, first_row: int, path: str, findings: FindingLog, *, most
     objects = columns.pop(OBJECTS, None)
     if objects is None:
         return Batch(columns, rows, np.full(len(rows), -1), np.ones(len(rows), dtype=np.bool_))
-    # Beside lists of objects width and height are those of the image; in flat rows they may be a box.
+    # With lists of objects width and height are those of the image; in flat rows they may be a box.
     columns = {OF_THE_IMAGE.get(name, name): values for name, values in columns.items()}
     lengths, inner = _objects(objects, rows, path, findings)
     if int(lengths.sum()) > most:
@@ -194,7 +194,7 @@ def flatten(table: Any, first_row: int, path: str, findings: FindingLog, *, most
 
 
 def _outer_columns(table: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the columns; structures that are a picture or a box give their fields."""
+    """Yield the columns; structures that are an image or a box give their fields."""
     for name in table.schema.names:
         values = _plain(table.column(name))
         if name == IMAGE_FIELD and _is_struct(values):
@@ -206,7 +206,7 @@ def _outer_columns(table: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _picture_columns(picture: Any) -> Iterator[tuple[str, Any]]:
-    """Yield name and size of a picture; a name that no row has is none."""
+    """Yield name and size of an image; a name that no row has is skipped."""
     fields = _fields(picture)
     path = next((fields[name] for name in PATHS if name in fields and fields[name].null_count < len(picture)), None)
     if path is not None:
@@ -217,7 +217,7 @@ def _picture_columns(picture: Any) -> Iterator[tuple[str, Any]]:
 def _objects(objects: Any, rows: RowIndices, path: str, findings: FindingLog) -> tuple[RowIndices, Columns]:
     """Return the number of objects of each row, and their columns; of those that cannot be used there are none."""
     is_null, kind = types.is_null, objects.type
-    # No row has an object, in a column that does not even say what they would be.
+    # No row has an object, in a column that does not even have a type for them.
     if is_null(kind) or (_is_list(kind) and is_null(kind.value_type) and not _lengths(objects).any()):
         return np.zeros(len(rows), dtype=np.int64), dict.fromkeys(USUAL, objects.slice(0, 0))
     if _is_list(objects.type) and _is_struct_type(objects.type.value_type):
@@ -236,7 +236,7 @@ def _objects(objects: Any, rows: RowIndices, path: str, findings: FindingLog) ->
         return Where(path, record=f"row {rows[row]}", field=OBJECTS), f"the lists differ in length: {told}"
 
     findings.add_rows(Severity.ERROR, "objects-type", uneven, describe, fix=OBJECTS_FIX)
-    # Lists of unequal length leave no way to tell which values go together: the file is refused for it.
+    # In lists of unequal length it is unknown which values go together: the file is refused for it.
     if len(uneven):
         return np.zeros(len(rows), dtype=np.int64), {}
     return shortest, _renamed({name: compute.list_flatten(values) for name, values in lists.items()})

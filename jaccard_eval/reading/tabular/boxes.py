@@ -54,12 +54,12 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
     image_codes = row_codes[cells.rows]
     units = _decide_units(table, cells.coords, draft)
     names = [images.names.get(key, str(key)) for key in keys]
-    # Pictures are opened only for fractions, which need their sizes to become pixels.
+    # Images are opened only for fractions, which need their sizes to become pixels.
     if units == "norm":
         draft.fill_sizes(sizes, names)
     draft.set_images(keys, file_names=[images.names.get(key) for key in keys], sizes=sizes, listed=table.listed)
     classes = table.classes(columns, cells.rows)
-    # Keys that stand beside names are of use after all.
+    # Keys in addition to names are of use after all.
     beside = (images.beside, classes.beside)
     columns = replace(columns, unused=tuple(column for column in columns.unused if column not in beside))
     box_sizes = np.ones((len(image_codes), 2)) if units == "norm" else sizes[image_codes]
@@ -88,7 +88,7 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
 
 
 def note_no_class(draft: Draft) -> None:
-    """Say that a table has no column for the class, and what its boxes are then."""
+    """Report that a table has no column for the class, and what its boxes are then."""
     draft.has_no_class = not draft.options.names
     fix = f"Pass {_flag(draft, 'names')} NAME to name it."
     detail = f"no column for the class: all boxes are of class {NO_CLASS}"
@@ -126,7 +126,7 @@ def _drop_zero_rows(table: Table, cells: BoxCells, codes: RowIndices, draft: Dra
     zero = np.logical_and.reduce([column == 0 for column in cells.coords.T])
     if not zero.any():
         return cells
-    # Beside other boxes of the image zeros are a degenerate box, and stay one.
+    # Among other boxes of the image zeros are a degenerate box, and stay one.
     has_box = np.bincount(codes[~zero], minlength=int(codes.max()) + 1) > 0
     alone = zero & ~has_box[codes]
     rows = cells.rows[alone]
@@ -183,14 +183,14 @@ def _decide_units(table: Table, coords: FloatArray, draft: Draft) -> str:
 
 
 def looks_normalised(coords: FloatArray) -> bool:
-    """Whether boxes look like fractions: no number exceeds 1, and some are no whole numbers."""
+    """Whether boxes look like fractions: no number exceeds 1, and some are not whole numbers."""
     within = len(coords) > 0 and bool((np.abs(coords) <= NORM_LIMIT).all())
     return within and bool((coords % 1).any())
 
 
 def _decide_encoding(table: Table, columns: Columns, coords: FloatArray, box_sizes: FloatArray, draft: Draft) -> str:
     """Return the header's encoding; columns x and y are centres when only so the boxes lie inside their images."""
-    # Exporters mean corners or centres by x and y; only a box that leaves its image can tell.
+    # Exporters mean corners or centres by x and y; only a box that leaves its image is evidence.
     x_name = table.header[columns.box[0]].lower()
     if draft.options.box or columns.encoding != "xywh" or x_name != "x":
         return columns.encoding
@@ -227,7 +227,7 @@ def _set_classes(classes: Named, draft: Draft) -> Keys:
         if names is not None:
             detail = f"classes are {'texts' if classes.beside is None else 'named'}: the list of names is ignored"
             draft.findings.note("csv-names-unused", Where(draft.path), detail)
-        # Names of the file go before a list of the user, who is told so.
+        # Names of the file go before a list of the user, and a note reports it.
         given = classes.names or {key: str(key) for key in distinct}
         draft.set_classes(list(given), list(given.values()), named=classes.named)
     return classes.keys
@@ -253,7 +253,7 @@ def _warn_alike_images(images: list[str], draft: Draft) -> None:
 
 
 def _note_reading(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> None:
-    """Say which columns were read, and how, and which were not."""
+    """Report which columns were read, and how, and which were not."""
     where = Where(draft.path)
     box = ", ".join(table.titles[column] for column in columns.box)
     packed = f" ({columns.encoding})" if len(columns.box) == 1 else ""

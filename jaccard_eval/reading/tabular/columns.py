@@ -30,9 +30,9 @@ _FLAG_VALUES = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 
 def parse_numbers(cells: TextArray) -> tuple[FloatArray, RowIndices]:
-    """Return the numbers (n,) and the rows whose cell is no finite plain decimal; the number there is NaN."""
+    """Return the numbers (n,) and the rows whose cell is not a finite plain decimal; the number there is NaN."""
     given = cells != ""
-    # NumPy parses all cells in one go and refuses all for an empty one, which is no reason to read each by itself.
+    # NumPy parses all cells in one go but refuses all for an empty one: without those the fast way still works.
     texts = cells if given.all() else cells[given]
     text = "".join(texts)
     numbers = np.full(len(cells), np.nan)
@@ -101,7 +101,7 @@ _USUAL_CLASS = (
 )  # fmt: skip
 _USUAL_SCORE = ("score", "scores", "confidence", "conf", "probability", "prob", "objectness")
 # Rarer names count only where a header has none of the usual ones of their meaning: what one of these names must not
-# come to mean something else because a column beside it has a name that is listed here.
+# come to mean something else because another column has a name that is listed here.
 IMAGE = (
     *_USUAL_IMAGE, "image_file", "image_filename", "image_uri", "img_name", "img_path", "img_file", "img_filename",
     "fname", "frame_name", "frame_image", "frame_id",
@@ -190,7 +190,7 @@ class Columns:
     area: int | None
     size: tuple[int, int] | None  # width and height of the image
     flags: dict[str, int]
-    unused: tuple[int, ...]  # columns that are passed over
+    unused: tuple[int, ...]  # columns that are ignored
 
 
 def count_known(header: Sequence[str]) -> int:
@@ -198,13 +198,13 @@ def count_known(header: Sequence[str]) -> int:
     return sum(_compact(name) in _KNOWN for name in header)
 
 
-# What a user calls a column by its meaning, beside the usual names themselves.
+# Names by which users may refer to a meaning, in addition to the usual names themselves.
 _MEANINGS = {"box": "bbox", "string": "prediction_string"}
 NOT_USED = " (not used)"  # behind the names of columns that do not count
 
 
 def read_naming(text: str | None) -> dict[str, str]:
-    """Return which column has which meaning, as ``class=palm_class,score=det_conf`` says it; none of a mere layout.
+    """Return which column has which meaning, from ``class=palm_class,score=det_conf``; empty for a mere layout.
 
     A column whose name holds a comma is quoted together with its meaning, as a cell of a table is.
     """
@@ -261,9 +261,9 @@ def _find_column(header: Sequence[str], column: str) -> int | None:
 
 
 def propose_naming(options: ReadOptions, choices: Mapping[str, Sequence[str]]) -> str:
-    """Return the option that says which columns have the meanings that lack one, ready to paste; COLUMN for no choice.
+    """Return the option that names the columns of missing meanings, ready to paste; COLUMN if there is no choice.
 
-    Of one meaning every choice is told; of several the first ones, as they go into one option.
+    Of one meaning every choice is listed; of several the first ones, as they go into one option.
     """
     option = f"--{options.role}-columns"
     given = read_naming(options.columns)
@@ -331,7 +331,7 @@ def is_keras_row(row: Sequence[str]) -> bool:
 
 
 def explain_no_header(first: Sequence[str]) -> str:
-    """Say what a first line holds that has no known name."""
+    """Describe what a first line without known names holds."""
     if len(first) == 1:
         return f"no header row: {quoted_value(first[0])} is one column under each delimiter (, ; tab |)"
     return f"no header row with known column names; the first line has the columns {listed_names(first)}"
@@ -391,7 +391,7 @@ def _collect(
     area, sizes = _pick(at, AREA), (_pick_all(at, names) for names in SIZES)
     # "width" and "height" are the image's unless the box needs them.
     size = next(((pair[0], pair[1]) for pair in sizes if pair is not None and not {*pair} & {*needed}), None)
-    # Scores of ground truth are passed over as other columns are.
+    # Scores of ground truth are ignored as other columns are.
     used = {*needed, *given.values(), *(size or ()), score if is_pred else None, area}
     return Columns(
         image=needed[0],
@@ -444,7 +444,7 @@ def _counted(header: tuple[str, ...]) -> dict[str, list[int]]:
             at.setdefault(name, []).append(position)
     usual = {name: positions for name, positions in at.items() if name in _USUAL}
     has_image, has_class = _pick(usual, _USUAL_IMAGE) is not None, _pick(usual, _USUAL_CLASS) is not None
-    # Strings of boxes have classes of their own, or one class: a column beside them speaks of the image.
+    # Strings of boxes have classes of their own, or one class: another column describes the image.
     has_class = has_class or _pick(usual, STRINGS) is not None
     has_box = bool(_whole_layouts(usual, LAYOUTS)) or _pick_all(usual, PACKED) is not None
     rare = _compacted(
@@ -485,7 +485,7 @@ def _whole_layouts(
 
 
 def _breaks_corners(at: dict[str, list[int]], names: tuple[str, ...]) -> bool:
-    """Whether a near corner goes with a width that may be the image's, as half of a far corner stands beside."""
+    """Whether a near corner goes with a width that may be the image's, because half of a far corner is there, too."""
     near = _compact(names[0])
     prefix = near.removesuffix("xmin").removesuffix("x1")
     is_mixed = prefix != near and names[2].endswith(("w", "width"))

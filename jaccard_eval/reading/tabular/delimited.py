@@ -1,7 +1,7 @@
 """Delimited text to a table of boxes: a short way for plain cells, as most files have them, and a long way for all.
 
 Whatever else a cell may be (with a decimal comma, infinite, packed with others, missing) is read the long way, which
-tells each cell apart and makes odd ones plain; then both ways are one, and give the same to the last bit.
+separates the cells and makes odd ones plain; then both ways are one, and give the same to the last bit.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def add_delimited(path: Path, draft: Draft) -> None:
 
 
 def plain_table(file: TextFile, options: ReadOptions) -> tuple[Table, Columns, BoxCells] | None:
-    """Read a file the short way; None where anything is to be said of a column or a cell, or one may be odd."""
-    # pandas takes a lone return for the end of a line, and loses cells after it; see `read_sheet`.
+    """Read a file the short way; None if anything must be reported about a column or a cell, or one may be odd."""
+    # pandas treats a lone return as the end of a line, and loses cells after it; see `read_sheet`.
     if b"\r" in file.data and file.data.count(b"\r") != file.data.count(b"\r\n"):
         return None
     if file.data.count(b'"', 0, _end_of_line(file.data, file.first_line)) % 2:  # a heading goes on in the next line
@@ -73,7 +73,7 @@ def plain_table(file: TextFile, options: ReadOptions) -> tuple[Table, Columns, B
     beside = position_of(file.header, CLASS_IDS)
     texts = {columns.image, columns.label} | ({beside} if beside is not None else set())
     frame = _parse(file, numbers, texts)
-    # A number that is none is told by the long way, which has the text of its cell.
+    # An invalid number is reported by the long way, which has the text of its cell.
     if frame is None or not all(_is_plain(frame[position].to_numpy()) for position in numbers):
         return None
     found: dict[int, Column] = {position: NumberColumn(frame[position].to_numpy()) for position in numbers}
@@ -93,7 +93,7 @@ def plain_table(file: TextFile, options: ReadOptions) -> tuple[Table, Columns, B
     )
     cells = read_cells(table, columns, findings)
     unused = columns.unused_score
-    # The scores of boxes alone decide whether they say anything; see `text_table`.
+    # Only the scores of boxes decide whether they mean anything; see `text_table`.
     says_nothing = unused is not None and not _is_plain(frame[unused].to_numpy()[cells.rows])
     # Where scores are missing every column is looked at, as it may hold them.
     is_long = says_nothing or lacks_scores(cells, options) or findings.findings()
@@ -174,7 +174,7 @@ def factorise(cells: TextArray) -> CodedKeys:
 
 
 def _is_plain(numbers: FloatArray) -> bool:
-    """Whether numbers are finite where given, and may not stand for a column of true and false."""
+    """Whether numbers are finite where given, and cannot be a column of true and false."""
     finite = np.isfinite(numbers)
     if not finite.all():
         numbers, finite = numbers[~np.isnan(numbers)], finite[~np.isnan(numbers)]
@@ -194,12 +194,12 @@ def text_table(file: TextFile, draft: Draft) -> tuple[Table, Columns] | None:
     if columns is None:
         return None
     sheet = _without_blank_rows(sheet, columns, draft)
-    # Rows with a box alone tell how numbers are written, and what scores say.
+    # Only rows with a box show how numbers are written, and what scores mean.
     filled = np.logical_and.reduce([sheet.cells[column] != "" for column in columns.box])
     boxes = sheet.take(np.flatnonzero(filled))
     unused = columns.unused_score
     if unused is not None and {*boxes.cells[unused]} <= {"", "1", "1.0"}:
-        columns = replace(columns, unused_score=None)  # those of Open Images are all 1, and say nothing
+        columns = replace(columns, unused_score=None)  # those of Open Images are all 1, and mean nothing
     commas = _has_commas(boxes, columns)
     return Table(
         header=sheet.header,

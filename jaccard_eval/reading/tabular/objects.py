@@ -26,13 +26,13 @@ from jaccard_eval.reading.tabular.table import Column, NumberColumn, Table, read
 
 OBJECTS = "objects"
 IMAGE_FIELD = "image"
-PATHS = ("path", "file_name", "filename", "src")  # of a picture that is an object
+PATHS = ("path", "file_name", "filename", "src")  # of an image that is an object
 SINGULAR = {
     "bboxes": "bbox", "boxes": "bbox", "box": "bbox", "categories": "category", "labels": "label", "classes": "class",
     "category_ids": "category_id", "class_ids": "class_id", "category_names": "category_name", "areas": "area",
 }  # fmt: skip
 USUAL = ("bbox", "category")  # what objects have where there are none
-OF_THE_IMAGE = {"width": "image_width", "height": "image_height"}  # beside lists of objects they can be nothing else
+OF_THE_IMAGE = {"width": "image_width", "height": "image_height"}  # with lists of objects they can be nothing else
 
 Place = Callable[[int], Where]
 
@@ -43,7 +43,7 @@ def add_object_rows(rows: Sequence[Mapping[str, Any]], place: Place, draft: Draf
     """Add the images, classes and boxes of rows to the draft; the rows are all images there are.
 
     Each row is the fields of one image, and "objects" those of its boxes, which are xywh unless the names of the
-    fields, or the options of the draft, say otherwise.
+    fields, or the options of the draft, decide otherwise.
     """
     flat = _Flat(place, draft)
     for row, values in enumerate(rows):
@@ -62,7 +62,7 @@ class _Flat:
     positions: list[int] = field(default_factory=list)  # of the box among its image's
     outer: list[dict[str, Any]] = field(default_factory=list)
     inner: list[dict[str, Any]] = field(default_factory=list)
-    bare: list[bool] = field(default_factory=list)  # whether the row stands for an image without boxes
+    bare: list[bool] = field(default_factory=list)  # whether the row is an image without boxes
 
     def add_row(self, row: int, values: Mapping[str, Any]) -> None:
         """Add the boxes of an image."""
@@ -101,7 +101,7 @@ class _Flat:
         )
 
     def _boxes(self, row: int, objects: Any) -> list[Mapping[str, Any]]:
-        """Return the fields of each box; what is neither lists nor objects is told."""
+        """Return the fields of each box; report what is neither lists nor objects."""
         if objects is None:
             return []
         if isinstance(objects, Mapping) and all(isinstance(values, list | tuple) for values in objects.values()):
@@ -120,7 +120,7 @@ class _Flat:
 
 
 def outer_fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an image by the names that columns have; a picture gives its path and size."""
+    """Return the fields of an image by the names that columns have; an image object gives its path and size."""
     fields = {
         OF_THE_IMAGE.get(name, name): value for name, value in values.items() if name not in (OBJECTS, IMAGE_FIELD)
     }
@@ -159,7 +159,7 @@ def add_table(table: Table, draft: Draft) -> None:
 
 
 def _with_ids(table: Table, columns: Columns) -> Columns:
-    """Take ids for the keys where the table says so; those of images also where some have no name."""
+    """Use ids as the keys if the table has them; those of images also if some have no name."""
     image, label = position_of(table.header, IMAGE_IDS), position_of(table.header, CLASS_IDS)
     named = table.columns[columns.image].filled.all()
     if image is None or not (table.keyed or (table.columns[image].filled.all() and not named)):

@@ -36,7 +36,7 @@ _SAMPLE = 200  # strings by which the layout of groups is found
 def one_row_per_box(sheet: Sheet, draft: Draft) -> Sheet:
     """Return a table with a row per box and with a class, which is 0 where the file has none.
 
-    Strings that are no groups of numbers are among the draft's findings.
+    Strings that are not groups of numbers are among the draft's findings.
     """
     at = position_of_strings(sheet.header)
     if at is not None:
@@ -69,7 +69,7 @@ def _unfold(sheet: Sheet, at: int, draft: Draft) -> Sheet:
     others = [position for position in range(len(sheet.header)) if position != at]
     # A single other column can only be the image, whatever it is called.
     beside = [IMAGE[0]] if len(others) == 1 else [sheet.header[position] for position in others]
-    # What did not count beside the strings does not count because they are gone.
+    # Columns that did not count next to the strings do not count because these are gone.
     beside = [f"{name}{NOT_USED}" if name in outdone_names(sheet.header) else name for name in beside]
     titles = beside if len(others) == 1 else [sheet.titles[position] for position in others]
     taken = sheet.take(rows[order])
@@ -83,7 +83,7 @@ def _unfold(sheet: Sheet, at: int, draft: Draft) -> Sheet:
 
 def _group_size(strings: list[list[str]]) -> int:
     """Return how many fields a group has: of the sizes that strings are multiples of, the one whose fields fit."""
-    # Thirty fields are five groups of six or six of five: only what the fields are can tell.
+    # Thirty fields are five groups of six or six of five: only the values of the fields decide.
     sample = [fields for fields in strings if fields][:_SAMPLE]
 
     def fitting(size: int) -> tuple[int, int]:
@@ -117,7 +117,7 @@ def _report_uneven(sheet: Sheet, at: int, strings: list[list[str]], size: int, d
 
 
 def _find_nothing(cells: TextArray, draft: Draft) -> BoolArray:
-    """Return which groups say that nothing was found; among fractions their box is the whole image, and a box."""
+    """Return which groups mean that nothing was found; among fractions their box is the whole image, and a box."""
     coords = np.stack([parse_numbers(column)[0] for column in cells.T[-4:]], axis=1)
     nothing: BoolArray = (coords == NOTHING).all(axis=1)
     # Where pixels are counted, a box of one pixel in the corner is nobody's detection.

@@ -41,16 +41,16 @@ _SHORT_KERAS_ROW = re.compile(rb"^([^,\"\r\n]+,,,,)(?=\r?$)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class TextFile:
-    """A delimited file, before its cells are told apart."""
+    """A delimited file, before its cells are separated."""
 
     path: str
     data: bytes  # UTF-8 text, kept so that lines can be counted when a message needs one
     delimiter: str
     titles: tuple[str, ...]  # of the header
-    header: tuple[str, ...]  # the same by what columns mean, where the user says so
+    header: tuple[str, ...]  # the same by what columns mean, if the user names it
     first_line: int  # of the header, or of the first row where there is none
     headerless: bool  # whether the titles are not in the file
-    naming: Mapping[str, str]  # what the user says
+    naming: Mapping[str, str]  # from the user's option
 
     def place(self, row: int, column: str | None = None) -> Where:
         """Return the place of a row, or of its cell in a column, by the line on which the row starts."""
@@ -91,7 +91,7 @@ class Sheet:
 
 
 def open_table(path: Path, draft: Draft) -> TextFile:
-    """Read a delimited file as it is, but for comments, and its first line."""
+    """Read a delimited file as it is, except for comments, and its first line."""
     naming = read_naming(draft.options.columns)
     data = files.read_bytes(path)
     text = files.decode(path, data)
@@ -152,7 +152,7 @@ def is_rectangular(data: bytes, delimiter: str, texts: Iterable[Iterable[object]
 
 
 def read_sheet(file: TextFile) -> Sheet:
-    """Tell the cells of a delimited file apart."""
+    """Separate the cells of a delimited file."""
     cells = _read_cells(Path(file.path), file.data, file.delimiter)
     if file.headerless:
         titles = KERAS_HEADER[: len(cells)]
@@ -213,7 +213,7 @@ def _records(text: str, delimiter: str, *, strict: bool = False) -> Iterator[tup
 
 @contextmanager
 def fields_up_to(length: int) -> Iterator[None]:
-    """Let the csv module take long fields for a while: its limit is a setting of the process."""
+    """Let the csv module read long fields for a while: its limit is a setting of the process."""
     usual = csv.field_size_limit(length + 1)
     try:
         yield
@@ -242,7 +242,7 @@ def _shape_error(path: Path, data: bytes, delimiter: str, reason: str) -> DataEr
     if "EOF inside string" in reason:
         where = Where(str(path), line=records[-1][0])
         return DataError.single("csv-quote", where, "a quoted field opens in this row and never closes", fix=QUOTE_FIX)
-    # pandas tells of the first long row and of no short one; the csv module finds them all.
+    # pandas reports only the first long row and no short one; the csv module finds them all.
     expected = len(records[0][1])
     uneven = [row for row, (_, fields) in enumerate(records) if len(fields) != expected]
     if not uneven:

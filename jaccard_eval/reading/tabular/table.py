@@ -1,4 +1,4 @@
-"""The one table of boxes: columns of texts, numbers or values, whatever file they come from, and what their cells say.
+"""The one table of boxes: columns of texts, numbers or values, whatever file they come from, and what their cells mean.
 
 A row has a box, or names an image without one. What a table means (units, encodings, notes) is decided in `boxes`.
 """
@@ -62,7 +62,7 @@ class Column:
         return _as_floats([self.values[row] for row in rows])
 
     def packed(self) -> tuple[Sequence[Column], BoolArray]:
-        """Return all cells as four columns of n numbers, and which of them are no four."""
+        """Return all cells as four columns of n numbers, and which of them are not four."""
         lists = [
             cell if isinstance(cell, list | tuple) and len(cell) == 4 else (None if cell is None else "",) * 4
             for cell in self.values
@@ -89,7 +89,7 @@ class Column:
         return "null" if value is None else f"{quoted_value(value)} ({_KINDS.get(type(value), type(value).__name__)})"
 
     def why_no_number(self, row: int) -> str:
-        """Say of a cell that it is no number."""
+        """Report a cell that is not a number."""
         return f"{self.shown(row)} is not a number"
 
 
@@ -115,7 +115,7 @@ class TextColumn(Column):
         return numbers[codes], np.flatnonzero(np.isin(codes, bad))
 
     def packed(self) -> tuple[Sequence[TextColumn], BoolArray]:
-        """Return all cells as four columns of n texts, and which of them are no four."""
+        """Return all cells as four columns of n texts, and which of them are not four."""
         parts, bad = split_packed(self._texts)
         columns = [replace(self, values=CodedKeys(part.tolist(), self.values.codes)) for part in parts]
         return columns, np.isin(self.values.codes, bad)
@@ -141,7 +141,7 @@ class TextColumn(Column):
         return quoted_value(self.values[row])
 
     def why_no_number(self, row: int) -> str:
-        """Say of a cell that it is no number."""
+        """Report a cell that is not a number."""
         text = str(self.values[row])
         comma = " (a decimal comma? these are read if half of all numbers have one)" if "," in text else ""
         return f"{self.shown(row)} is not a plain finite number{comma}" if text.strip() else "the cell is empty"
@@ -207,13 +207,13 @@ def _as_floats(values: list[Any]) -> tuple[FloatArray, RowIndices]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """Images or classes of rows, and what the table says of them beside."""
+    """Images or classes of rows, and what else the table holds about them."""
 
     keys: CodedKeys
     # Names of keys, in the order of reports; those without a box may be among them. Empty where keys are the names.
     names: Mapping[Key, str] = field(default_factory=dict)
     named: bool = True  # whether these names are more than the keys as text
-    # Column of the keys, where they stand beside the names; no other list of names is asked then.
+    # Column of the keys, if there are names as well; no other list of names is asked then.
     beside: int | None = None
 
 
@@ -221,23 +221,23 @@ class Named:
 class Table:
     """Rows that have a box each, or name an image without one."""
 
-    header: tuple[str, ...]  # by what the columns mean, where the user says so
+    header: tuple[str, ...]  # by what the columns mean, if the user names it
     titles: tuple[str, ...]  # the same as the file has it
     columns: Mapping[int, Column]  # by position, each of n rows; of columns that nobody asks for there may be none
     n_rows: int
     place: Callable[[int, str | None], Where]  # from a row and the name of a column, or None
-    # Whether cells have types: then ids are keys beside names, and a text is no number. Delimited text has none.
+    # Whether cells have types: then ids are keys of names, and a text is not a number. Delimited text has none.
     typed: bool = True
     headerless: bool = False  # whether the names are not in the file
     decimal_commas: bool = False  # whether numbers are written 10,5
     listed: bool = False  # whether the rows name all images there are
-    units: str | None = None  # of the boxes, where the file says so
+    units: str | None = None  # of the boxes, if the file has them
     # Names of classes by key, in their order, for the columns that have the keys.
     class_names: Mapping[str, Mapping[Key, str]] = field(default_factory=dict)
     named: bool = True  # whether these names are more than the keys as text
     # Whether columns of ids are the keys, whatever stands in those of names.
     keyed: bool = False
-    # Which rows stand for an image without boxes; where it is not known, those without a box do.
+    # Which rows are images without boxes; if unknown, those without a box are.
     bare: BoolArray | None = None
 
     def __len__(self) -> int:
@@ -260,9 +260,9 @@ class Table:
         return Named(keys=self.columns[columns.image].keys(rows)[0])
 
     def classes(self, columns: Columns, rows: RowIndices) -> Named:
-        """Return the classes of some rows: by id where ids stand beside names, else with the names of the file.
+        """Return the classes of some rows: by id if there are ids and names, else with the names of the file.
 
-        Texts are integers where every one is written as an integer; then nothing beside them is asked.
+        Texts are integers if every one is written as an integer; then no other column is asked.
         """
         ids = position_of(self.header, CLASS_IDS)
         keys, _ = self._ids(columns.label, rows)
@@ -287,7 +287,7 @@ class Table:
         return (keys, False) if integers is None else (CodedKeys(integers, keys.codes), True)
 
     def _by_id(self, ids: int, names: int, rows: RowIndices) -> Named | None:
-        """Return ids and the names beside them, None where the two columns do not go together."""
+        """Return ids and their names, None if the two columns do not go together."""
         keys, are_ids = self._ids(ids, rows)
         given = rows[self.columns[names].filled[rows]]
         pair = _first_names if self.keyed else _pair_names
@@ -303,7 +303,7 @@ def _pair_names(ids: CodedKeys, names: CodedKeys) -> dict[Key, str]:
 
 
 def _first_names(ids: CodedKeys, names: CodedKeys) -> dict[Key, str]:
-    """Return the name that stands beside each id where it is first seen, sorted by id."""
+    """Return the name of each id where it is first seen, sorted by id."""
     rows = _first_codes(ids, names).tolist()
     named = zip(ids.distinct, (str(names.distinct[row]) for row in rows), strict=True)
     return dict(sorted(named, key=lambda pair: key_order(pair[0])))
@@ -317,7 +317,7 @@ def _first_codes(ids: CodedKeys, names: CodedKeys) -> RowIndices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxCells:
-    """What the cells of a table say, before images and classes are told apart."""
+    """The contents of the cells of a table, before images and classes are separated."""
 
     used: RowIndices  # rows that each name an image (m,)
     sizes: FloatArray | None  # of the image in each used row (m, 2), NaN where not given
@@ -350,7 +350,7 @@ def read_cells(table: Table, columns: Columns, findings: FindingLog) -> BoxCells
     used = np.flatnonzero(named) if table.typed else np.arange(len(table))
     filled = np.stack([table.columns[column].filled[used] for column in columns.box]).T  # (m, 1 or 4)
     rows, without_box = used[filled.all(axis=1)], used[~filled.any(axis=1)]
-    if table.bare is not None:  # an object without a box is no image without objects
+    if table.bare is not None:  # an object without a box is not an image without objects
         cells.report_empty(columns.box[0], without_box[~table.bare[without_box]], "the object has no box")
     cells.report_partial(columns, used, filled)
     labelled = table.columns[columns.label].filled[rows]
@@ -359,7 +359,7 @@ def read_cells(table: Table, columns: Columns, findings: FindingLog) -> BoxCells
         _, bad = table.columns[column].keys(keyed)
         fix = "Name images and classes by strings or whole numbers."
         cells.refuse(column, keyed[bad], "id-type", "is neither text nor a whole number", fix=fix)
-    # Findings come in the order of reading: typed tables tell of images before boxes, as their rows are images.
+    # Findings come in the order of reading: typed tables report images before boxes, as their rows are images.
     sizes = cells.sizes(columns, used) if table.typed else None
     coords = cells.coords(columns, rows)
     if not table.typed:
@@ -420,7 +420,7 @@ class _CellReader:
         """Return the scores, which every box must have where one has."""
         column = self.table.columns[position]
         scores = self.numbers(position, rows)
-        if not isinstance(column, TextColumn):  # of an empty text was told that it is no number
+        if not isinstance(column, TextColumn):  # an empty text was reported as an invalid number
             self.report_empty(position, rows[~column.filled[rows]], "the box has no score")
         return scores
 

@@ -67,7 +67,7 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
 
 
 def image_texts(images: ImageTable) -> list[str]:
-    """Return the file names of the images where these tell them apart, else their keys."""
+    """Return the file names of the images if they are distinct, else their keys."""
     names = [images.name(row) for row in range(len(images))]
     return names if len(set(names)) == len(names) else [str(key) for key in images.keys]
 
@@ -135,9 +135,9 @@ def report_texts(images: Sequence[str], classes: Sequence[str], path: Path, find
 def _report_readings(
     dataset: Dataset, coords: FloatArray, classes: Sequence[str], path: Path, findings: FindingLog
 ) -> None:
-    """Say where reading the file gives something else than the data set holds: texts for ids, indices, units."""
+    """Report where reading the file gives something else than the dataset holds: texts for ids, indices, units."""
     labels, keys = dataset.labels, dataset.images.keys
-    # Reading back is guessing by values once more: what would be guessed otherwise is told now.
+    # Reading back detects types from values once more: what would be read differently is reported now.
     if labels.named and classes and parse_integers(classes) is not None:
         detail = "all class names are whole numbers: read back, they become class indices"
         findings.warning("write-loss", Where(str(path), field="class"), detail)
@@ -172,7 +172,7 @@ def write_arrow(dataset: Dataset, path: Path, findings: FindingLog) -> None:
 
 
 def _make_table(dataset: Dataset, path: Path, findings: FindingLog) -> Any:
-    """Return a data set as a pyarrow.Table, whose schema says what no column does: units, classes without boxes."""
+    """Return a dataset as a pyarrow.Table, whose schema holds what no column does: units, classes without boxes."""
     from jaccard_eval.reading.tabular.arrow_files import OWN_KEY, dump_remarks
 
     arrow = require("pyarrow", extra=EXTRA)
