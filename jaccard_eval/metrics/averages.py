@@ -71,8 +71,7 @@ class Axes:
         if ref.area not in names:
             raise UsageError(
                 f"metric {quoted_value(str(ref))}: unknown area range {quoted_value(ref.area)}; choose from "
-                f"{', '.join(names)}."
-                f"{did_you_mean(ref.area, names)}"
+                f"{', '.join(names)}.{did_you_mean(ref.area, names)}"
             )
         return names.index(ref.area)
 

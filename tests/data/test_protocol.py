@@ -51,10 +51,7 @@ def test_protocols_are_found_by_name() -> None:
     assert get_protocol("voc2007") is VOC2007
     with pytest.raises(
         UsageError,
-        match=(
-            r"unknown protocol 'voc207'; choose from coco, voc2007, voc2012\."
-            r" Did you mean"
-        ),
+        match=r"unknown protocol 'voc207'; choose from coco, voc2007, voc2012\. Did you mean",
     ):
         get_protocol("voc207")
 

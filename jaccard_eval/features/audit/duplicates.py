@@ -164,8 +164,7 @@ def _check_near_duplicates(context: AuditContext, repeats: Repeats, findings: Fi
     near = near_duplicates(gt.take(rows))
     summary = (
         f"{pluralise(len(near), 'near-duplicate ground-truth box', 'near-duplicate ground-truth boxes')}: "
-        "same image and "
-        f"class, and IoU {SAME_OBJECT:g} or more with another; one detection matches only one of them"
+        f"same image and class, and IoU {SAME_OBJECT:g} or more with another; one detection matches only one of them"
     )
     fix = "Keep one box per object: merged annotations and overlapping tiles leave two."
     severity = Severity.NOTE if len(near) <= RARE * len(gt) else Severity.WARNING

@@ -123,8 +123,7 @@ def _check_coverage(context: AuditContext, findings: FindingLog) -> None:
         "image-coverage",
         Where(context.pred.path, field="image"),
         f"{len(without):,} of {pluralise(total, 'image')} with objects of predicted classes "
-        f"({len(without) / total:.0%}) have "
-        f"no prediction at all: {names}",
+        f"({len(without) / total:.0%}) have no prediction at all: {names}",
         fix="Is this a partial run, another split, a wrong --images folder, or a high score threshold? Predict every "
         f"image of {context.gt.path}.",
     )

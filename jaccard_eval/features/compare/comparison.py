@@ -217,8 +217,7 @@ def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationR
                     "comparison-unequal",
                     Where(other.pred.path, field=name),
                     f"{what} is {quoted_value(other_fields.get(name, 'not set'))}, and "
-                    f"{quoted_value(base_fields.get(name, 'not set'))} for"
-                    f" the baseline {baseline.pred.path}",
+                    f"{quoted_value(base_fields.get(name, 'not set'))} for the baseline {baseline.pred.path}",
                     fix="Compare results with the same ground truth and rules. Evaluate again where they differ.",
                 )
         # The fingerprint knows no order. Boxes are compared by their row, classes by their place.

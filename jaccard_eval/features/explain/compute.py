@@ -388,8 +388,7 @@ class Question:
         if ref.name not in ("AP", *COUNTED) or ref.area is not None or (ref.name == "AP" and ref.max_dets is not None):
             raise UsageError(
                 f"metric {quoted_value(str(ref))} cannot be explained; choose from AP, AP50 and the like, "
-                "AR, AR100 and the"
-                " like, precision, recall and F1, of all sizes, and each with [class=NAME]"
+                "AR, AR100 and the like, precision, recall and F1, of all sizes, and each with [class=NAME]"
             )
         if boxes < 1:
             raise UsageError(f"boxes must be at least 1, got {boxes}")

@@ -143,8 +143,7 @@ def test_unknown_sizes_are_an_error_that_a_factor_does_without(
     outcome = run_evaluate(capsys, str(gt), str(pred), "--pred-resized", "stretch:640")
     assert outcome.code == 3
     assert re.search(
-        r"image sizes to be mapped back, but .* of 1 image are not known:"
-        r" 'a.jpg'",
+        r"image sizes to be mapped back, but .* of 1 image are not known: 'a.jpg'",
         outcome.errors["size-unknown"],
     )
     assert outcome.errors["size-unknown"].endswith("Pass the image folder with --images DIR.")
