@@ -11,6 +11,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Self
 
 from command_line import environment
@@ -25,7 +26,14 @@ _TAKING_HOLD = (
 class Terminal:
     """A command at work in a terminal of its own; used as a context manager, which ends it."""
 
-    def __init__(self, argv: Sequence[str], *, columns: int = 80, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        columns: int = 80,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> None:
         self.written = b""
         self._keys, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -37,6 +45,7 @@ class Terminal:
             stdout=inner,
             stderr=inner,
             env=base | wanted,
+            cwd=cwd,
             start_new_session=True,
         )
         os.close(inner)
