@@ -183,6 +183,8 @@ def main() -> None:
     name = sys.argv.pop(1)
     with atheris.instrument_imports(include=["jaccard_eval"]):
         target = TARGETS[name]()
+        for seed in SEEDS[name]:  # loads the formats, which are imported when they are needed
+            target(seed)
     corpus = Path(tempfile.mkdtemp(prefix=f"corpus-{name}-"))
     for i, seed in enumerate(SEEDS[name]):
         (corpus / str(i)).write_bytes(seed)
