@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 
@@ -60,14 +61,17 @@ def _escape(text: str) -> str:
 
 
 def output_lines(result: Reportable) -> list[str]:
-    """Return ``name=value`` for the metrics at full precision, the verdict and the signature; empty where undefined."""
+    """Return ``name=value`` for the metrics at full precision, all in one too, the verdict and the signature."""
     measures = measures_of(result)
     gates = [check for check in checks_of(result) if check.group == GATES]
-    values = {
-        # Of a number all digits: a later step computes with it.
-        name: "" if math.isnan(value) else repr(value if isinstance(value, int) else float(value))
+    numbers = {
+        name: None if math.isnan(value) else value if isinstance(value, int) else float(value)
         for name, value in measures.overall.items()
     }
+    # Of a number all digits: a later step computes with it.
+    values = {name: "" if number is None else repr(number) for name, number in numbers.items()}
+    # All of them once more under one name: an action has to list its outputs, and metrics depend on the protocol.
+    values["metrics"] = json.dumps(numbers)
     values["verdict"] = VERDICTS[overall(gates)] if gates else UNJUDGED
     values["failed"] = str(sum(check.status is Status.FAIL for check in gates))
     values["signature"] = measures.signature
