@@ -23,7 +23,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.matching.candidates import Pairs
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
-from jaccard_eval.matching.order import detection_rows
+from jaccard_eval.matching.order import rank_detections
 from jaccard_eval.metrics.detection import DetectionMetrics, summary_refs
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
 from jaccard_eval.progress import Stage
@@ -242,7 +242,7 @@ def _read_second(run: Run, arrays: Arrays, protocol: Protocol) -> tuple[Sides, M
     """Read the boxes of both sides and the pairs that overlap, and let the pairs match again: that costs little."""
     gt, pred = (_boxes(arrays, side, protocol) for side in ("gt", "pred"))
     n_images, n_labels = len(run["image_names"]), len(run["class_names"])
-    limits = {"pair_detection": len(detection_rows(pred, protocol, n_images)), "pair_gt": len(gt)}
+    limits = {"pair_detection": len(rank_detections(pred, protocol, n_images)[0]), "pair_gt": len(gt)}
     # What has no pairs at all has no such columns either.
     det, gt_row, overlap = (arrays.get(name, np.zeros(())) for name in PAIR_COLUMNS)
     # A digest can be made anew: what follows keeps such an archive from more than numbers of its own.
@@ -285,6 +285,8 @@ def _read_first(run: Run, arrays: Arrays, protocol: Protocol) -> tuple[Sides, Ma
     if problems:
         raise UsageError("; ".join(problems))
     columns: dict[str, Any] = {name: arrays[name] for name in _FIRST_LENGTHS if name not in _FIRST_BOXES}
+    # The boxes that it kept are those of its detections.
+    columns["row"] = np.arange(len(columns["image"]))
     table = MatchTable(protocol=protocol, n_labels=len(run["class_names"]), **columns)
     gt = BoxTable.from_arrays(
         table.gt_image, table.gt_label, arrays["gt_xywh"], source=table.gt_source, encoding="xywh"

@@ -100,7 +100,10 @@ def to_document(value: Any) -> Any:
             document = {key: to_document(item) for key, item in short.items()}
         # An array: to name its type would load NumPy for the help of -o.
         case _ if hasattr(value, "tolist"):
-            document = to_document(value.tolist())
+            document = value.tolist()
+            # Asked of all numbers at once: curves are most of a document.
+            if value.dtype.kind not in "biuf" or not (abs(value) < math.inf).all():
+                document = to_document(document)
         case Finding():
             document = {name: getattr(value, name) for name in ("code", "message", "count")}
             examples = [str(example) for example in value.examples]

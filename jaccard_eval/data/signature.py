@@ -39,9 +39,13 @@ def row_hashes(boxes: BoxTable, image_names: Sequence[str], class_names: Sequenc
     for column in columns:
         # Adding 0.0 makes -0.0 and 0.0 alike; little-endian on every machine, so that the bits are, too.
         bits = (np.ascontiguousarray(column, dtype="<f8") + 0.0).view("<u8")
-        state = _mix(state ^ bits)
+        state ^= bits
+        _mix(state)
     # Without shapes nothing is mixed in: a fingerprint of boxes stays what it always was.
-    return state if boxes.shapes is None else _mix(state ^ boxes.shapes.hashes())
+    if boxes.shapes is not None:
+        state ^= boxes.shapes.hashes()
+        _mix(state)
+    return state
 
 
 def digest_names(names: Sequence[str]) -> str:
@@ -64,11 +68,11 @@ def digest_rows(hashes: Words, kind: str, units: str) -> str:
 _PRIMES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
 
-def _mix(state: Words) -> Words:
-    """Spread every bit over the word; the finaliser of MurmurHash3."""
-    state = (state ^ (state >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    mixed: Words = state ^ (state >> np.uint64(33))
-    return mixed
+def _mix(state: Words) -> None:
+    """Spread every bit over the word, in place; the finaliser of MurmurHash3."""
+    state ^= state >> np.uint64(33)
+    state *= np.uint64(0xFF51AFD7ED558CCD)
+    state ^= state >> np.uint64(33)
 
 
 def _text_hashes(texts: Sequence[str]) -> Words:

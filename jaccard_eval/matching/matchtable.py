@@ -39,10 +39,12 @@ class MatchTable:
 
     protocol: Protocol
     n_labels: int
-    # Of each detection, (n,): its image and class, its rank by score within them, its row in the predictions.
+    # Of each detection, (n,): its image and class, its rank by score within them, its row in the table of predictions
+    # that was matched, and in what that was read from.
     image: IntArray
     label: IntArray
     rank: IntArray
+    row: IntArray
     source: IntArray
     score: FloatArray
     area: FloatArray
@@ -81,7 +83,8 @@ class MatchTable:
         new_row, new_gt, new_pair = (np.cumsum(kept) - 1 for kept in (detections, truth, pairs))
         choice = self.choice[:, :, candidates]
         # Ranks are within an image and class, and the order of images is kept: neither has to be made anew.
-        columns = {name: getattr(self, name)[detections] for name in ("label", "rank", "source", "score", "area")}
+        kept = ("label", "rank", "row", "source", "score", "area")
+        columns = {name: getattr(self, name)[detections] for name in kept}
         columns |= {name: getattr(self, name)[truth] for name in ("gt_label", "gt_source")}
         return replace(
             self,
@@ -158,6 +161,7 @@ def match_boxes(
         # Back from the key; without images there are no rows, but 0 // 0 would warn all the same.
         label=det_key // max(n_images, 1),
         rank=rank,
+        row=det_order,
         source=ranked.source,
         score=np.zeros(len(ranked)) if ranked.score is None else ranked.score,
         area=ranked.area,

@@ -73,12 +73,6 @@ def rank_detections(pred: BoxTable, protocol: Protocol, n_images: int) -> tuple[
     return order[kept], key[kept], rank[kept]
 
 
-def detection_rows(pred: BoxTable, protocol: Protocol, n_images: int) -> IntArray:
-    """Return the row in `pred`, the predictions that were matched, of each detection of the match table, (n,)."""
-    order, _, _ = rank_detections(pred, protocol, n_images)
-    return order
-
-
 def _image_major(table: BoxTable, protocol: Protocol) -> npt.NDArray[np.integer]:
     """Sort keys by image; where classes are pooled, pycocotools concatenates them class by class within an image."""
     if not protocol.class_agnostic:

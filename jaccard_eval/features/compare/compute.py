@@ -27,7 +27,7 @@ from jaccard_eval.features.compare.result import (
 from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.greedy import LARGEST_THRESHOLD, NO_PAIR
 from jaccard_eval.matching.matchtable import MatchTable
-from jaccard_eval.matching.order import Blocks, IntArray, detection_rows, stable_order, starts_of_runs
+from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_of_runs
 from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.metrics.slices import measure_slices
@@ -160,9 +160,8 @@ def _of_other_class(
         return truth[:0], dets[:0], np.zeros(0)
     # The match table has pairs of one class only. These are made here, for what is missed and what is free.
     truth = truth[stable_order(table.gt_image[truth])]
-    n_images = int(max(judged.gt.image.max(initial=-1), judged.pred.image.max(initial=-1))) + 1
     pairs = candidate_pairs(
-        judged.pred.take(detection_rows(judged.pred, table.protocol, n_images)[dets]),
+        judged.pred.take(table.row[dets]),
         judged.gt.take(truth),
         Blocks.of(table.gt_image[truth], table.image[dets]),
         table.protocol,

@@ -20,7 +20,7 @@ from jaccard_eval.features.errors.result import (
 )
 from jaccard_eval.matching.candidates import Pairs
 from jaccard_eval.matching.matchtable import match_boxes, pairs_of_any_class
-from jaccard_eval.matching.order import IntArray, descending_order, detection_rows
+from jaccard_eval.matching.order import IntArray, descending_order
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.calibration import calibration
 from jaccard_eval.metrics.curves import ScoredHits
@@ -170,6 +170,11 @@ class Errors:
         kept = self.counts
         return ScoredHits(self.label[kept], self.score[kept], self.hit[kept], self.boxes(self.counted))
 
+    def rows_of(self, label: int) -> IntArray:
+        """Return the detections of a class that count; they stand by class, so that they are found by bisection."""
+        start, stop = np.searchsorted(self.label, [label, label + 1])
+        return np.asarray(start + np.flatnonzero(self.counts[start:stop]))
+
     def boxes(self, chosen: BoolArray) -> IntArray:
         """Count boxes by class, shape (K,)."""
         return np.bincount(self.gt_label[chosen], minlength=self.n_labels)
@@ -197,7 +202,7 @@ def find_errors(
     # Bolya et al. (2020), "TIDE: a general toolbox for identifying object detection errors". Its implementation,
     # tidecv 1.0.1, differs where an IoU is exactly a threshold: IoU = t with a box of its class is a localisation
     # error there even where that box is taken, and IoU = b with a box of another class is background.
-    table, n_images = metrics.table, len(metrics.image_names)
+    table = metrics.table
     hit, counts = metrics.curves.ranking.outcomes(threshold)
     choice, right = table.choice[ALL_SIZES, threshold], hit[table.candidate]
     matched_gt = table.pair_gt[choice[right]]
@@ -207,7 +212,7 @@ def find_errors(
     found[matched_gt] = True
     wrong = np.flatnonzero(counts & ~hit)
     # The match table holds pairs of one class only; what lies on another class is paired here, for the wrong ones.
-    boxes = pred.take(detection_rows(pred, table.protocol, n_images)[wrong])
+    boxes = pred.take(table.row[wrong])
     pairs = pairs_of_any_class(boxes, gt, counted, table.protocol, threshold=background_iou)
     kind, target = np.full(len(table), NO_ERROR, dtype=np.int8), np.full(len(table), NO_BOX)
     same = table.gt_label[pairs.gt] == table.label[wrong][pairs.det]
@@ -266,9 +271,10 @@ def _nearest(pairs: Pairs, chosen: BoolArray, n: int) -> tuple[IntArray, FloatAr
     """Return the box with the highest overlap for each detection, and that overlap; `NO_BOX` and 0 for none."""
     gt, overlap = np.full(n, NO_BOX), np.zeros(n)
     rows = np.flatnonzero(chosen)
-    order = rows[np.lexsort((-pairs.gt[rows], pairs.overlap[rows]))]
-    gt[pairs.det[order]] = pairs.gt[order]  # the last assignment wins: the highest overlap, the first such box
-    overlap[pairs.det[order]] = pairs.overlap[order]
+    np.maximum.at(overlap, pairs.det[rows], pairs.overlap[rows])
+    # Pairs come by detection, then box, and the last assignment wins: backwards, that is the first such box.
+    best = rows[pairs.overlap[rows] == overlap[pairs.det[rows]]][::-1]
+    gt[pairs.det[best]] = pairs.gt[best]
     return gt, overlap
 
 
@@ -302,7 +308,7 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
     ap = errors.ranking.mean_precision(errors.protocol)
     classes = []
     for k, (name, positives) in enumerate(zip(metrics.class_names, errors.boxes(errors.counted).tolist(), strict=True)):
-        rows = np.flatnonzero(errors.counts & (errors.label == k))
+        rows = errors.rows_of(k)
         lrp = optimal_lrp(errors.score[rows], errors.hit[rows], errors.overlap[rows], positives, iou)
         classes.append(_class_errors(errors, name, rows, positives, lrp))
     # The rows of the table go by class. Pooled detections are ranked over all classes, as one who sets a single
@@ -314,9 +320,9 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
     if score is None or isinstance(score, str):
         # Without any true positive there is no best score: all detections take part.
         score = 0.0 if math.isnan(pooled.best_score) else pooled.best_score
-    kept = pred.take(detection_rows(pred, metrics.protocol, n_images))
+    above = pred.take(metrics.table.row[metrics.table.score >= score])
     confusion = confusion_matrix(
-        gt, kept, metrics.protocol, metrics.class_names, score=float(score), iou=iou, n_images=n_images
+        gt, above, metrics.protocol, metrics.class_names, score=float(score), iou=iou, n_images=n_images
     )
     # All wrong detections taken away, and all unmatched boxes, as if each were one type.
     precise = replace(errors, counts=errors.hit).ranking.mean_precision(errors.protocol) - ap

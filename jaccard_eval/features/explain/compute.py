@@ -21,7 +21,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.features.errors.compute import NO_BOX, TYPES, Errors, find_errors
 from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fix, Step
 from jaccard_eval.matching.matchtable import match_boxes
-from jaccard_eval.matching.order import IntArray, detection_rows, group_ranks
+from jaccard_eval.matching.order import IntArray, group_ranks
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
@@ -86,7 +86,7 @@ def costliest(
         boxes = np.flatnonzero(errors.missed & (errors.gt_label == k))[:n]
         if not len(boxes):
             continue
-        rows = _rows(errors, k)
+        rows = errors.rows_of(k)
         score, hit = np.append(np.inf, errors.score[rows]), np.append(True, errors.hit[rows])
         found = _precision(errors.protocol, positives[k], score, hit)
         priced += [missed_fix(costs, int(box), (found - float(before[k])) / share) for box in boxes]
@@ -141,7 +141,7 @@ def _gain(errors: Errors, positives: IntArray, detection: int, before: FloatArra
     """Return the sum over classes of what repairing one detection changes."""
     own, target = int(errors.label[detection]), int(errors.target[detection])
     other = own if target == NO_BOX else int(errors.gt_label[target])
-    rows, protocol = _rows(errors, own), errors.protocol
+    rows, protocol = errors.rows_of(own), errors.protocol
     score, hit = errors.score[rows], errors.hit[rows]
     if target != NO_BOX and other == own:
         return _precision(protocol, positives[own], score, hit | (rows == detection)) - float(before[own])
@@ -151,16 +151,10 @@ def _gain(errors: Errors, positives: IntArray, detection: int, before: FloatArra
         left = rows != detection
         change += _precision(protocol, positives[own], score[left], hit[left]) - before[own]
     if other != own and counted[other]:
-        rows = _rows(errors, other)
+        rows = errors.rows_of(other)
         score = np.append(errors.score[rows], errors.score[detection])
         change += _precision(protocol, positives[other], score, np.append(errors.hit[rows], True)) - before[other]
     return float(change)
-
-
-def _rows(errors: Errors, label: int) -> IntArray:
-    """Return the detections of a class that count; the table goes by class, so that they are found by bisection."""
-    start, stop = np.searchsorted(errors.label, [label, label + 1])
-    return np.asarray(start + np.flatnonzero(errors.counts[start:stop]))
 
 
 def _precision(protocol: Protocol, positives: int, score: FloatArray, hit: BoolArray) -> float:
@@ -493,7 +487,7 @@ def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int) -> Costs:
     aligned = sides.aligned
     return Costs(
         errors=find_errors(metrics, threshold, aligned.gt, aligned.pred),
-        rows=detection_rows(aligned.pred, metrics.protocol, len(metrics.image_names)),
+        rows=metrics.table.row,
         aligned=aligned,
     )
 

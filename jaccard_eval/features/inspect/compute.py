@@ -11,7 +11,7 @@ import numpy as np
 from jaccard_eval.data.alignment import Alignment, common_sizes, summarise
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, from_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, Reading
-from jaccard_eval.data.protocol import COCO, Protocol
+from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.signature import digest_rows, row_hashes
 from jaccard_eval.features.audit.agreement import take_sample
 from jaccard_eval.features.audit.box_places import leaving
@@ -27,7 +27,8 @@ from jaccard_eval.features.inspect.result import (
     Spread,
 )
 from jaccard_eval.findings import Finding, Severity
-from jaccard_eval.matching.matchtable import match_boxes
+from jaccard_eval.matching.matchtable import MatchTable, match_boxes
+from jaccard_eval.matching.order import stable_order, starts_of_runs
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.progress import staged
 
@@ -133,8 +134,9 @@ def count_classes(side: Dataset) -> tuple[ClassCount, ...]:
     labels, boxes = side.labels, side.boxes
     n_boxes = np.bincount(boxes.label, minlength=len(labels))
     # An image and a class in one whole number, so that each pair counts once.
-    places = np.unique(boxes.label.astype(np.int64) * max(len(side.images), 1) + boxes.image)
-    n_images = np.bincount(places // max(len(side.images), 1), minlength=len(labels))
+    places = boxes.label.astype(np.int64) * max(len(side.images), 1) + boxes.image
+    places = places[stable_order(places)]
+    n_images = np.bincount(places[starts_of_runs(places)] // max(len(side.images), 1), minlength=len(labels))
     return tuple(
         ClassCount(name=name, key=str(key), boxes=int(n_boxes[row]), images=int(n_images[row]))
         for row, (key, name) in enumerate(zip(labels.keys, labels.names, strict=True))
@@ -165,13 +167,13 @@ def _reach(low: FloatArray, high: FloatArray) -> tuple[float, float]:
     return (float(both.min()), float(both.max())) if len(both) else (np.nan, np.nan)
 
 
-def describe_pair(aligned: Alignment, protocol: Protocol) -> Pairing:
-    """Count what two aligned sides have in common."""
+def describe_pair(aligned: Alignment, table: MatchTable) -> Pairing:
+    """Count what two aligned sides have in common; their match table lacks what is beyond the cap of its protocol."""
     placed = aligned.placement
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table))
-    cap = protocol.max_dets[-1] if protocol.max_dets else None
+    cap = table.protocol.max_dets[-1] if table.protocol.max_dets else None
     beyond = in_images = 0
-    if cap is not None and len(aligned.pred):
+    if cap is not None and len(table) < len(aligned.pred):
         # The cap is one per image and class.
         n_labels = max(len(aligned.class_names), 1)
         cells = aligned.pred.image.astype(np.int64) * n_labels + aligned.pred.label
@@ -205,7 +207,7 @@ def inspect_sides(
     version: str,
 ) -> Inspection:
     """Describe what could be read and aligned; `findings` explain why a side or the alignment is None."""
-    sides = [side for side in (gt, pred) if side is not None]
+    sides, pairing = [side for side in (gt, pred) if side is not None], None
     found = [*findings, *(finding for side in sides for finding in side.findings)]
     if gt is not None and pred is not None and aligned is not None:
         names = aligned.image_names, aligned.class_names
@@ -213,13 +215,14 @@ def inspect_sides(
         metrics = DetectionMetrics(table, names[1], names[0], area_known=aligned.units == "px")
         hashes = [row_hashes(boxes, *names) for boxes in (aligned.gt, aligned.pred)]
         found += [*aligned.findings, *audit(gt, pred, aligned, metrics, hashes)]
+        pairing = describe_pair(aligned, table)
     else:
         found += [finding for side in sides for finding in audit_alone(side)]
     return Inspection(
         version=version,
         gt=None if gt is None else describe(gt, _view(gt, pred, aligned)),
         pred=None if pred is None else describe(pred, _view(pred, pred, aligned)),
-        pairing=None if aligned is None else describe_pair(aligned, COCO),
+        pairing=pairing,
         findings=tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity))),
     )
 

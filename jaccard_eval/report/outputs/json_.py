@@ -7,6 +7,11 @@ from typing import Any
 
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 
+NESTED = frozenset((dict, list, str))
+# ASCII with escapes is valid in any encoding of the stream, and holds lone surrogates of odd file names. One encoder:
+# `json.dumps` would make one for each number.
+ENCODER = json.JSONEncoder(allow_nan=False)
+
 
 def render(result: Reportable, options: ReportOptions) -> str:
     """Return the document; `options` change nothing, for a machine reads it."""
@@ -19,11 +24,10 @@ def _encoded(value: Any, margin: str) -> str:
     if isinstance(value, dict) and value:
         items = [f"{inner}{json.dumps(key)}: {_encoded(value[key], inner)}" for key in sorted(value)]
         return "\n".join(["{", ",\n".join(items), f"{margin}}}"])
-    if isinstance(value, list) and any(isinstance(item, dict | list | str) for item in value):
+    if isinstance(value, list) and not NESTED.isdisjoint(map(type, value)):
         items = [f"{inner}{_encoded(item, inner)}" for item in value]
         return "\n".join(["[", ",\n".join(items), f"{margin}]"])
-    # ASCII with escapes is valid in any encoding of the stream, and holds lone surrogates of odd file names.
-    return json.dumps(value, allow_nan=False, ensure_ascii=True)
+    return ENCODER.encode(value)
 
 
 REPORTERS = (Reporter(suffixes=(".json",), about="all numbers", render=render, errors=True),)
