@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,7 +40,13 @@ from jaccard_eval.options import EvaluateOptions, ReadOptions, SideOptions, to_d
 from jaccard_eval.progress import Stage, staged
 
 if TYPE_CHECKING:
-    Source = str | os.PathLike[str] | Dataset | BoxTable
+    from typing import Any
+
+    import pandas as pd
+
+    Source = (
+        str | os.PathLike[str] | Dataset | BoxTable | pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,8 +81,9 @@ def load(
 
     Parameters
     ----------
-    source : path, Dataset or BoxTable
-        A file or folder in any known format; data that is loaded already is passed through.
+    source : path, Dataset, BoxTable or data
+        A file or folder in any known format, or a table, COCO dict or list of dicts as `evaluate` takes them; data that
+        is loaded already is passed through.
     role : {"gt", "pred"}
     format_name : str, optional
         Name of the format; detected if None.
@@ -100,9 +107,15 @@ def load(
             raise UsageError("predictions need scores: BoxTable.from_arrays(..., score=...) or load(..., role='pred')")
         return dataset
     if not isinstance(source, str | os.PathLike):
+        from jaccard_eval.formats import read_object
+
+        found = read_object(source, replace(options or ReadOptions(), role=role))
+        if found is not None:
+            return found
         kind = type(source).__name__
+        article = "an" if kind[0].lower() in "aeiou" else "a"
         raise UsageError(
-            f"evaluate() cannot read a {kind}. Pass a path, a Dataset or a BoxTable (BoxTable.from_arrays takes arrays)"
+            f"evaluate() cannot read {article} {kind}. Pass a path, a DataFrame, a COCO dict or a list of dicts."
         )
     return read_dataset(Path(source), replace(options or ReadOptions(), role=role), format_name)
 
@@ -111,7 +124,7 @@ def read_both(gt: Input, pred: Input) -> Readings:
     """Read what can be read of both sides; sides that were given in the wrong order are read as what they are."""
     gt_side, gt_errors = gt.attempt("gt")
     pred_side, pred_errors = pred.attempt("pred")
-    are_files = not isinstance(gt.source, Dataset | BoxTable) and not isinstance(pred.source, Dataset | BoxTable)
+    are_files = all(isinstance(given.source, str | os.PathLike) for given in (gt, pred))
     if are_files and any(error.code == "score-missing" for error in pred_errors):
         truth, results = pred.attempt("gt")[0], gt.attempt("pred")[0]
         if truth is not None and results is not None:
@@ -178,17 +191,30 @@ def read_alone(given: Input, role: str | None = None) -> Dataset:
 
 
 def _wrap(boxes: BoxTable, role: str) -> Dataset:
-    """Make a dataset of bare arrays: image and class rows are their own keys."""
+    """Make a dataset of bare arrays: image and class rows are their own keys where these have no names."""
     labels = range(int(boxes.label.max(initial=-1)) + 1)
+    names = boxes.class_names
+    images = _counted_images(int(boxes.image.max(initial=-1)) + 1)
+    if boxes.image_names is not None:
+        n = len(boxes.image_names)
+        # Only images with boxes are known, as in a table of boxes.
+        images = ImageTable(boxes.image_names, (None,) * n, unknown_sizes(n), listed=False)
     return Dataset(
         path="<arrays>",
         format="arrays",
         role=role,
-        images=_counted_images(int(boxes.image.max(initial=-1)) + 1),
-        labels=LabelMap(tuple(labels), tuple(map(str, labels)), named=False),
-        boxes=boxes,
+        images=images,
+        labels=LabelMap(tuple(labels), tuple(map(str, labels)), named=False)
+        if names is None
+        else LabelMap(tuple(range(len(names))), names, named=True),
+        boxes=replace(boxes, image_names=None, class_names=None),
         reading=Reading("xyxy", "px", named=("box", "units")),  # how from_arrays reads boxes by default
     )
+
+
+def _is_counted(source: Source) -> bool:
+    """Whether images are nothing but numbers from 0 on, those of both sides alike."""
+    return isinstance(source, BoxTable) and source.image_names is None
 
 
 def _counted_images(n: int) -> ImageTable:
@@ -206,7 +232,7 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
     gt_side, pred_side = read.gt, read.pred
     if gt_side is None or pred_side is None or read.errors:
         raise DataError(read.errors)
-    if isinstance(gt, BoxTable) and isinstance(pred, BoxTable):
+    if _is_counted(gt) and _is_counted(pred):
         # Bare arrays have the same images: what only one side uses is an image without boxes on the other.
         images = _counted_images(max(len(gt_side.images), len(pred_side.images)))
         gt_side, pred_side = replace(gt_side, images=images), replace(pred_side, images=images)
@@ -287,7 +313,7 @@ def load_as_in_ground_truth(gt: Source, pred: Source, options: SideOptions, *, l
 
 def _may_stop(gt: Source, pred: Source) -> bool:
     """Whether what is read wrongly stops the run: the encoding and ids of arrays are the caller's own statement."""
-    return isinstance(pred, str | os.PathLike) and not isinstance(gt, BoxTable)
+    return not isinstance(pred, Dataset | BoxTable) and not isinstance(gt, BoxTable)
 
 
 def _raise_errors(findings: Sequence[Finding]) -> None:

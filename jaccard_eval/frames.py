@@ -62,7 +62,9 @@ def _columns(data: object) -> dict[str, Any]:
             image, label = _take_names(images, data.boxes.image), _take_names(data.labels.names, data.boxes.label)
             return _box_columns(data.boxes) | {"image": image, "class": label}
         case BoxTable():
-            return _box_columns(data)
+            rows = {"image": (data.image_names, data.image), "class": (data.class_names, data.label)}
+            named = {key: _take_names(names, column) for key, (names, column) in rows.items() if names is not None}
+            return _box_columns(data) | named
         case Mapping():
             return {name: column for key, values in data.items() for name, column in _split(str(key), values).items()}
         case _ if hasattr(data, "tables") and len(tables := data.tables()) == 1:

@@ -265,7 +265,11 @@ def _boxes(arrays: Arrays, side: str, protocol: Protocol) -> BoxTable:
     if kind is not None:
         shapes = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         columns["shapes"] = kind.from_arrays(shapes) if shapes else None  # a side without boxes need not have any
-    return BoxTable.from_arrays(boxes=columns.pop("xywh"), encoding="xywh", **columns)
+    boxes = BoxTable.from_arrays(boxes=columns.pop("xywh"), encoding="xywh", **columns)
+    # Names stand in the document; rows that are texts were written by nobody.
+    if boxes.image_names is not None or boxes.class_names is not None:
+        raise UsageError(f"columns {side}.image and {side}.label must hold whole numbers")
+    return boxes
 
 
 # What release 0.1 wrote (schema 1): the columns of the match table, with the boxes of those detections alone.

@@ -41,7 +41,7 @@ def evaluate(
     pred: Source,
     *,
     protocol: str | Protocol = "coco",
-    iou: Sequence[float] | None = None,
+    iou: Sequence[float] | float | None = None,
     max_dets: Sequence[int] | None = None,
     areas: Sequence[AreaRange] | None = None,
     class_agnostic: bool = False,
@@ -70,11 +70,15 @@ def evaluate(
 
     Parameters
     ----------
-    gt, pred : path, Dataset or BoxTable
-        Files or folders in any known format, loaded data, or arrays (`BoxTable.from_arrays`).
+    gt, pred : path, DataFrame, COCO dict, list of dicts, Dataset or BoxTable
+        Files or folders in any known format, or what a program holds: a pandas table with a row per box and columns
+        named as in CSV files; a COCO dict, for predictions also a results list; dicts per image with ``boxes`` (n, 4),
+        ``labels`` (n,), for predictions ``scores`` (n,), optional ``image_id`` (else the place in the list),
+        ``iscrowd``, ``area`` and ``encoding`` (default xyxy), as arrays of NumPy, PyTorch or others. Loaded
+        data, and arrays of all boxes (`BoxTable.from_arrays`), too.
     protocol : str or Protocol
         "coco", "voc2007", "voc2012", or a protocol of your own.
-    iou : sequence of float, optional
+    iou : float or sequence of float, optional
         IoU thresholds instead of the protocol's.
     max_dets : sequence of int, optional
         Caps on detections per image and class; empty for none.
@@ -138,11 +142,11 @@ def evaluate(
 
 def compare(
     gt: Source | None,
-    *preds: Source,
+    *preds: Source | Sequence[Source],
     options: CompareOptions | None = None,
     names: Mapping[str, str] | None = None,
     protocol: str | Protocol = "coco",
-    iou: Sequence[float] | None = None,
+    iou: Sequence[float] | float | None = None,
     max_dets: Sequence[int] | None = None,
     areas: Sequence[AreaRange] | None = None,
     class_agnostic: bool = False,
@@ -166,10 +170,11 @@ def compare(
 
     Parameters
     ----------
-    gt : path, Dataset or BoxTable, optional
-        None when all predictions are saved runs, which hold it.
-    *preds : path, Dataset or BoxTable
-        Two or more, the first of them the baseline. Paths of saved runs (.npz, or the .json next to it) will do.
+    gt : path or data, optional
+        As in `evaluate`; None when all predictions are saved runs, which hold it.
+    *preds : path or data
+        Two or more, or one list of them; the first is the baseline. Paths of saved runs (.npz, or the .json next to it)
+        will do.
     options : CompareOptions, optional
         How boxes are compared, slices of the images, and the bootstrap for intervals, by default where it is quick.
     names : mapping of str to str, optional
@@ -207,21 +212,22 @@ def compare(
 
     asked = _asked(ProtocolOptions, keywords)
     how = _asked(EvaluateOptions, keywords)
+    sources = _several(preds)
     given = changed(asked) | changed(how)
     if gt is None and given:
         raise UsageError(f"{', '.join(sorted(given))}: saved runs have rules and options of their own")
-    if gt is not None and preds and all(saved_run_of(pred) is not None for pred in preds):
+    if gt is not None and sources and all(saved_run_of(pred) is not None for pred in sources):
         raise UsageError("all predictions are saved runs, which contain their ground truth: remove the other one")
-    require_two(len(preds))
-    side_names(len(preds), names or {})  # a slip is reported before anything is evaluated
+    require_two(len(sources))
+    side_names(len(sources), names or {})  # a slip is reported before anything is evaluated
     rules = asked.rules()
     # Bare arrays are read already, and each of the predictions may bring images that they do not have.
     if gt is not None and not isinstance(gt, BoxTable):
         gt = load(gt, format_name=gt_format, options=gt_options)
         if images_in_common:
-            gt = in_every(gt, [pred for pred in preds if saved_run_of(pred) is None], how)
+            gt = in_every(gt, [pred for pred in sources if saved_run_of(pred) is None], how)
     results = []
-    for pred in preds:
+    for pred in sources:
         saved = saved_run_of(pred)
         if saved is not None:
             results.append(load_run(saved))
@@ -252,8 +258,8 @@ def inspect(
 
     Parameters
     ----------
-    path, pred : path, Dataset or BoxTable
-        Ground truth and predictions, or either side alone.
+    path, pred : path or data
+        Ground truth and predictions, as in `evaluate`, or either side alone.
     role : {"gt", "pred"}, optional
         What `path` is where it is alone; detected by its scores if None.
     class_map, match_images, extra_images, images_in_common, gt_format, pred_format, gt_options, pred_options
@@ -293,7 +299,7 @@ def sensitivity(
     *,
     scale: ScaleOptions | None = None,
     protocol: str | Protocol = "coco",
-    iou: Sequence[float] | None = None,
+    iou: Sequence[float] | float | None = None,
     max_dets: Sequence[int] | None = None,
     class_agnostic: bool = False,
     difficult: str | None = None,
@@ -316,7 +322,7 @@ def sensitivity(
 
     Parameters
     ----------
-    gt, pred : path, Dataset or BoxTable
+    gt, pred : path or data
         As in `evaluate`.
     scale : ScaleOptions, optional
         Size bins, distances in pixels, annotation noise and its seed.
@@ -360,7 +366,7 @@ def explain(
     metric: str = "AP",
     *,
     protocol: str | Protocol = "coco",
-    iou: Sequence[float] | None = None,
+    iou: Sequence[float] | float | None = None,
     max_dets: Sequence[int] | None = None,
     areas: Sequence[AreaRange] | None = None,
     class_agnostic: bool = False,
@@ -389,7 +395,8 @@ def explain(
 
     Parameters
     ----------
-    gt, pred : path, Dataset or BoxTable
+    gt, pred : path or data
+        As in `evaluate`.
     metric : str
         AP, of any IoU threshold and class: ``AP50[class=dog]``; AR, of any cap; or precision, recall or F1 at a score:
         ``F1[iou=0.5,score=0.4]``. The score "best-f1" is that of the predictions as they are.
@@ -420,6 +427,14 @@ def explain(
 
     asked = Question.of(metric, _asked(ProtocolOptions, keywords).rules(), against=against, boxes=boxes)
     return explain_sides(load_and_trust(gt, pred, _asked(SideOptions, keywords)), asked, version=__version__)
+
+
+def _several(preds: Sequence[Any]) -> Sequence[Any]:
+    """Return predictions one by one where they came as one list, which a list of boxes by image or record is not."""
+    if len(preds) != 1 or not isinstance(preds[0], list | tuple):
+        return preds
+    is_records = all(isinstance(item, Mapping) and ("boxes" in item or "bbox" in item) for item in preds[0])
+    return preds if is_records and preds[0] else preds[0]
 
 
 Options = TypeVar("Options")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import Input, evaluate_inputs, load_as_in_ground_truth, read_alone
 from jaccard_eval.findings import STOPS
-from jaccard_eval.options import SideOptions
+from jaccard_eval.options import SideOptions, require_lists
 from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def gate(
     result: EvaluationResult | PixelsResult | str | os.PathLike[str],
-    gates: Gates,
+    gates: Gates | Sequence[str],
     *,
     baseline: EvaluationResult | PixelsResult | str | os.PathLike[str] | None = None,
     metrics: Mapping[str, float] | None = None,
@@ -42,7 +42,8 @@ def gate(
     result : EvaluationResult, PixelsResult or path
         A path is that of a JSON document, which answers what it holds and what gates asked before, or of a saved run
         (.npz), which answers anything and, for rules with a significance, is next to the document.
-    gates : Gates
+    gates : Gates or sequence of str
+        Rules, or texts such as ``"AP50>=0.5"`` and ``"fp[iou=0.5,score=0.4]<=20"``; a value on the limit passes.
     baseline : EvaluationResult, PixelsResult or path, optional
         What to compare with, instead of ``gates.baseline``.
     metrics : mapping of str to float, optional
@@ -68,9 +69,15 @@ def gate(
     >>> [verdict] = gate(evaluate(gt, pred), Gates(rules=(Rule(metric="AP50", min=0.6),)))
     >>> str(verdict.status), round(verdict.margin, 4)
     ('fail', -0.095)
+    >>> [str(verdict.status) for verdict in gate(evaluate(gt, pred), ["AP50>=0.5", "mAP50<=0.4"])]
+    ['pass', 'fail']
     """
+    from jaccard_eval.features.gates.rules import Gates, parse_rule
     from jaccard_eval.gating import judge_result
 
+    if not isinstance(gates, Gates):
+        require_lists(gates=gates)
+        gates = Gates(rules=tuple(map(parse_rule, gates)))
     return judge_result(result, gates, gates.baseline if baseline is None else baseline, metrics or {})
 
 

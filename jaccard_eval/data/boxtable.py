@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -81,6 +81,8 @@ class BoxTable:
         Row in the file, for messages.
     shapes : Shapes, optional
         What the boxes are the bounds of, where more than boxes is measured.
+    image_names, class_names : tuple of str, optional
+        What the rows of images and classes are called, where arrays came with names; a `Dataset` has its own.
     """
 
     image: RowArray
@@ -94,6 +96,8 @@ class BoxTable:
     ignore: BoolArray
     source: npt.NDArray[np.int64]
     shapes: Shapes | None = None
+    image_names: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.image)
@@ -107,6 +111,7 @@ class BoxTable:
         *,
         score: npt.ArrayLike | None = None,
         encoding: str = "xyxy",
+        names: Sequence[str] | None = None,
         shapes: Shapes | None = None,
         **columns: Any,
     ) -> BoxTable:
@@ -114,14 +119,16 @@ class BoxTable:
 
         Parameters
         ----------
-        image, label : array_like of int, shape (n,)
-            Image and class of each box, counted from 0, with the same meaning on both sides.
+        image, label : array_like of int or str, shape (n,)
+            Image and class of each box: names, or counted from 0 with the same meaning on both sides.
         boxes : array_like of float, shape (n, 4)
             Coordinates in `encoding`.
         score : array_like of float, shape (n,), optional
             Confidence of each prediction; omit it for ground truth.
         encoding : {"xyxy", "xywh", "cxcywh", "xxyy", "yxyx"}
             What the four numbers of a box are.
+        names : sequence of str, optional
+            Names of the classes, in the order of their indices or, where `label` has names, of reports.
         shapes : Shapes, optional
             Masks, keypoints or the like, n of them, in pixels; see `jaccard_eval.similarity`.
         **columns
@@ -144,6 +151,8 @@ class BoxTable:
         """
         xywh = to_xywh(_four_numbers(boxes), encoding)
         n = len(xywh)
+        image, image_names = _numbered(image)
+        label, class_names = _named_labels(label, names)
         unknown = set(columns) - _OPTIONAL_COLUMNS
         if unknown:
             raise UsageError(f"unknown columns {sorted(unknown)}; choose from {sorted(_OPTIONAL_COLUMNS)}")
@@ -163,6 +172,8 @@ class BoxTable:
             area=_column(area, n, np.float64, "area"),
             source=np.arange(n) if source is None else _column(source, n, np.int64, "source"),
             shapes=shapes,
+            image_names=image_names,
+            class_names=class_names,
             **flags,
         )
         # Finite first: a NaN is neither in nor out of order.
@@ -186,11 +197,11 @@ class BoxTable:
         columns = self.columns().items()
         taken = {name: None if column is None else column.take(rows, axis=0) for name, column in columns}
         shapes = None if self.shapes is None else self.shapes.take(rows)
-        return freeze(BoxTable(**taken, shapes=shapes))  # type: ignore[arg-type]
+        return freeze(replace(self, **taken, shapes=shapes))  # type: ignore[arg-type]
 
     @classmethod
     def concat(cls, tables: Sequence[BoxTable]) -> BoxTable:
-        """Return the rows of all tables, which have scores and shapes alike, one table after the other."""
+        """Return the rows of all tables, which have scores, shapes and names alike, one table after the other."""
         columns = [table.columns() for table in tables]
         joined: dict[str, Any] = {
             name: None if column is None else np.concatenate([part[name] for part in columns])
@@ -198,11 +209,12 @@ class BoxTable:
         }
         first, *others = (table.shapes for table in tables)
         shapes = None if first is None else first.joined([part for part in others if part is not None])
-        return freeze(cls(**joined, shapes=shapes))
+        return freeze(replace(tables[0], **joined, shapes=shapes))
 
     def columns(self) -> dict[str, npt.NDArray[Any] | None]:
         """Return all columns of numbers and flags by name; None for scores that there are none of."""
-        return {column.name: getattr(self, column.name) for column in fields(self) if column.name != "shapes"}
+        beside = ("shapes", "image_names", "class_names")
+        return {column.name: getattr(self, column.name) for column in fields(self) if column.name not in beside}
 
 
 _OPTIONAL_COLUMNS = frozenset({*FLAGS, "area", "source"})
@@ -246,6 +258,40 @@ def freeze(table: BoxTable) -> BoxTable:
         if values is not None:
             values.flags.writeable = False
     return table
+
+
+def _numbered(texts: npt.ArrayLike) -> tuple[Any, tuple[str, ...] | None]:
+    """Return rows of the distinct texts, and these sorted; numbers as they are."""
+    # As they are: NumPy makes texts of the numbers that stand among texts.
+    given = np.asarray(texts, dtype=None if isinstance(texts, np.ndarray) else np.object_)
+    if given.ndim != 1 or not given.size or not all(isinstance(text, str) for text in given):
+        return texts, None
+    distinct, rows = np.unique(given.astype(np.str_), return_inverse=True)
+    return rows, tuple(distinct.tolist())
+
+
+def _named_labels(label: npt.ArrayLike, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...] | None]:
+    """Return indices of classes and their names, None where there are none."""
+    rows, found = _numbered(label)
+    if names is None:
+        return rows, found
+    if isinstance(names, str) or len({*names}) != len(names) or not all(isinstance(name, str) for name in names):
+        raise UsageError("names must be a list of different texts, one per class")
+    given = np.asarray(rows)
+    if found is None:
+        # A label that is not a whole number is refused with the other columns.
+        is_outside = given >= len(names) if given.dtype.kind in "biuf" else np.zeros(given.shape, dtype=np.bool_)
+        if is_outside.any():
+            row = int(np.flatnonzero(is_outside)[0])
+            last = len(names) - 1
+            raise UsageError(f"row {row}: label is {given[row]}, but there are {len(names)} class names (0 to {last})")
+        return rows, tuple(names)
+    at = {name: row for row, name in enumerate(names)}
+    unknown = [name for name in found if name not in at]
+    if unknown:
+        row = int(np.flatnonzero(given == found.index(unknown[0]))[0])
+        raise UsageError(f"row {row}: label is {unknown[0]!r}, which is not among names")
+    return np.array([at[name] for name in found])[given], tuple(names)
 
 
 def _four_numbers(boxes: npt.ArrayLike) -> FloatArray:

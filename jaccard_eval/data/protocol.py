@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -175,7 +176,7 @@ class ProtocolOptions:
     """Which rules count, and what is changed of them; `evaluate` explains each."""
 
     protocol: str | Protocol = "coco"
-    iou: Sequence[float] | None = None
+    iou: Sequence[float] | float | None = None
     max_dets: Sequence[int] | None = None
     areas: Sequence[AreaRange] | None = None
     class_agnostic: bool = False
@@ -183,11 +184,12 @@ class ProtocolOptions:
 
     def rules(self) -> Protocol:
         """Return the protocol with the changes."""
-        require_lists(iou=self.iou, max_dets=self.max_dets, areas=self.areas)
+        thresholds: Any = (self.iou,) if isinstance(self.iou, Real) else self.iou
+        require_lists(iou=thresholds, max_dets=self.max_dets, areas=self.areas)
         rules = get_protocol(self.protocol) if isinstance(self.protocol, str) else self.protocol
         changes: dict[str, Any] = {"class_agnostic": self.class_agnostic or rules.class_agnostic}
-        if self.iou is not None:
-            changes["iou_thresholds"] = tuple(float(value) for value in self.iou)
+        if thresholds is not None:
+            changes["iou_thresholds"] = tuple(float(value) for value in thresholds)
         if self.max_dets is not None:
             changes["max_dets"] = tuple(sorted(int(value) for value in self.max_dets))
         if self.areas is not None:

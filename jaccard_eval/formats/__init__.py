@@ -192,6 +192,20 @@ def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None
         return draft.build()
 
 
+def read_object(source: object, options: ReadOptions) -> Dataset | None:
+    """Read one side from what a program holds: a pandas table, a COCO dict, a list of dicts; None of anything else."""
+    from jaccard_eval.formats._objects import form_of
+    from jaccard_eval.reading.draft import Draft
+
+    form = form_of(source, options.role)
+    if form is None:
+        return None
+    with Stage(f"reading {form.path}"):
+        draft = Draft(form.path, form.format_name, options)
+        form.add(source, draft)
+        return draft.build()
+
+
 def write_dataset(
     dataset: Dataset,
     path: Path | str,

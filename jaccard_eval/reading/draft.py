@@ -434,7 +434,9 @@ def _make_table(
     if options.role == "pred":  # ground truth has none, whatever the file carries
         score = np.full(n, options.assume_score or 0.0) if raw.score is None else raw.score
     flags = {flag: getattr(raw, flag) for flag in FLAGS}
-    given = {flag: np.zeros(n, dtype=np.bool_) if values is None else values for flag, values in flags.items()}
+    given: dict[str, Any] = {
+        flag: np.zeros(n, dtype=np.bool_) if values is None else values for flag, values in flags.items()
+    }
     table = BoxTable(
         image=image,
         label=label,

@@ -112,7 +112,7 @@ def test_boxes_that_do_not_have_four_numbers_are_refused(boxes: list[object]) ->
     ("columns", "message"),
     [
         ({"image": [0.5]}, "column 'image' must hold whole numbers"),
-        ({"label": ["dog"]}, "column 'label' must hold whole numbers"),
+        ({"label": ["dog", 1], "image": [0, 0], "boxes": [*BOX, *BOX]}, "column 'label' must hold whole numbers"),
         ({"image": [2**31]}, "column 'image' must hold whole numbers"),
         ({"image": [None]}, "column 'image' must hold whole numbers"),
         ({"crowd": [2]}, "column 'crowd' must hold true or false"),

@@ -11,7 +11,7 @@ from jaccard_eval.data.metricref import EXTERNAL, METRICS, canonical, metric_bou
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Where
 from jaccard_eval.options import Slice
-from jaccard_eval.text import did_you_mean, quoted_value
+from jaccard_eval.text import did_you_mean, is_numeral, quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.options import Bootstrap
@@ -200,6 +200,15 @@ def refuse(problems: Sequence[str] | Iterator[str], where: Where | None) -> None
     lines = [f"{where}: {problem}" if where else problem for problem in problems]
     if lines:
         raise UsageError("\n".join(lines))
+
+
+def parse_rule(text: str) -> Rule:
+    """Return the rule of a text such as ``AP50>=0.5``; a UsageError shows what one looks like."""
+    for sign, limit in ((">=", "min"), ("<=", "max")):
+        metric, found, value = text.rpartition(sign) if isinstance(text, str) else ("", "", "")
+        if found and metric.strip() and is_numeral(value.strip()):
+            return Rule(metric=metric.strip(), id=text.strip(), **{limit: float(value)})  # type: ignore[arg-type]
+    raise UsageError(f"cannot read the rule {quoted_value(text)}; write METRIC>=VALUE or METRIC<=VALUE: AP50>=0.5")
 
 
 def _default_id(rule: Rule) -> str:

@@ -316,8 +316,12 @@ def _note(draft: Draft, code: str, rows: SizedRows, place: Places, summary: str)
 
 
 def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, categories and boxes of a COCO JSON file, by the quick reader where it can."""
-    data = files.read_bytes(path)
+    """Add the images, categories and boxes of a COCO JSON file."""
+    read_content(path, files.read_bytes(path), draft, options)
+
+
+def read_content(path: Path, data: bytes, draft: Draft, options: ReadOptions) -> None:
+    """Add what a file holds, by the quick reader where it can; `path` is for messages."""
     # The typed decoder looks at the encoding of the texts that it keeps, and at no others.
     if not data.isascii() or b"\0" in data:
         files.decode(path, data)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.rawboxes import CodedKeys
@@ -33,9 +33,9 @@ from jaccard_eval.reading.tabular.columns import (
     split_packed,
 )
 from jaccard_eval.reading.tabular.prediction_strings import one_row_per_box
-from jaccard_eval.reading.tabular.rows import Sheet, TextFile, is_rectangular, open_table, read_sheet
+from jaccard_eval.reading.tabular.rows import Sheet, TextFile, is_rectangular, open_table, parse_table, read_sheet
 from jaccard_eval.reading.tabular.table import BoxCells, Column, NumberColumn, Table, TextColumn, read_cells
-from jaccard_eval.text import pluralise
+from jaccard_eval.text import pluralise, quoted_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,39 @@ SAMPLE = 100  # numbers that show most columns not to be true and false
 
 def add_delimited(path: Path, draft: Draft) -> None:
     """Add the images, classes and boxes of a delimited file to the draft."""
-    file = open_table(path, draft)
+    _add_file(open_table(path, draft), draft)
+
+
+def add_frame(frame: pd.DataFrame, draft: Draft) -> None:
+    """Add a pandas table, read as the delimited file that pandas writes of it: a table and its file never differ."""
+    path = Path(draft.path)
+    unnamed = [name for name in frame.columns if not isinstance(name, str)]
+    if unnamed:
+        detail = f"columns need names, such as image, class, xmin; got {quoted_value(unnamed[0])}"
+        raise DataError.single("csv-header", Where(draft.path), detail, fix="Rename the columns of the DataFrame.")
+    # An index with a name is a column; one without counts rows.
+    frame = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
+    text = (frame.apply(_plain_column) if len(frame) else frame).to_csv(index=False, lineterminator="\n")
+    _add_file(replace(parse_table(path, text.encode("utf-8", "surrogatepass"), draft), is_frame=True), draft)
+
+
+def _plain_column(column: pd.Series) -> pd.Series:
+    if column.dtype.kind == "O":
+        # Arrays print as text with eight digits, lists of NumPy numbers as calls.
+        return column.map(_plain_cell)
+    # With missing cells, pandas turns the 1 of a flag or an id into 1.0.
+    if column.dtype.kind == "f" and column.hasnans:
+        given = column.dropna()
+        if bool(((given % 1 == 0) & (given.abs() < 2.0**53)).all()):
+            return column.astype("Int64")
+    return column
+
+
+def _plain_cell(cell: Any) -> Any:
+    return np.asarray(cell).tolist() if isinstance(cell, list | tuple | np.ndarray) else cell
+
+
+def _add_file(file: TextFile, draft: Draft) -> None:
     plain = plain_table(file, draft.options)
     if plain is not None:
         add_boxes(*plain, draft)

@@ -51,9 +51,12 @@ class TextFile:
     first_line: int  # of the header, or of the first row where there is none
     headerless: bool  # whether the titles are not in the file
     naming: Mapping[str, str]  # from the user's option
+    is_frame: bool = False  # whether this was a DataFrame: messages name rows, from 0
 
     def place(self, row: int, column: str | None = None) -> Where:
         """Return the place of a row, or of its cell in a column, by the line on which the row starts."""
+        if self.is_frame:
+            return Where(self.path, record=f"row {row}", field=column)
         return Where(self.path, line=self._lines[row + (not self.headerless)], field=column)
 
     @cached_property
@@ -92,8 +95,12 @@ class Sheet:
 
 def open_table(path: Path, draft: Draft) -> TextFile:
     """Read a delimited file as it is, except for comments, and its first line."""
+    return parse_table(path, files.read_bytes(path), draft)
+
+
+def parse_table(path: Path, data: bytes, draft: Draft) -> TextFile:
+    """Find the first line of what a delimited file holds, without its comments."""
     naming = read_naming(draft.options.columns)
-    data = files.read_bytes(path)
     text = files.decode(path, data)
     # Where lone returns end lines, the whole file would be one line that starts with #.
     if b"#" in data and (data.startswith(b"#") or b"\n#" in data) and data.count(b"\r") == data.count(b"\r\n"):
