@@ -57,7 +57,14 @@ def read_commands(text: str) -> Iterator[Command]:
         yield Command(found[1], part[found.end() :])
 
 
-RUN = ("docs/command-line.md", "docs/noise.md", "docs/progress.md", "docs/reproducibility.md", "docs/explanation/*.md")
+RUN = (
+    "docs/command-line.md",
+    "docs/noise.md",
+    "docs/progress.md",
+    "docs/reproducibility.md",
+    "docs/training-loop.md",
+    "docs/explanation/*.md",
+)
 PAGES = ("README.md", *(str(path.relative_to(ROOT)) for pattern in RUN for path in sorted(ROOT.glob(pattern))))
 BLOCKS = [block for page in PAGES for block in read_blocks((ROOT / page).read_text(encoding="utf-8"), page)]
 

@@ -237,9 +237,10 @@ class Curves:
         """Area below the interpolated precision of each class, shape (T, K)."""
         return self.steps(area, cap).area_under_envelope()
 
-    def recall_scores(self, area: int, cap: int) -> FloatArray:
-        """Score of the detection that reaches each recall value, shape (T, R, K)."""
-        ranking, steps, grid = self.ranking, self.steps(area, cap), self.recall_grid
+    def recall_scores(self, area: int, cap: int, grid: FloatArray | None = None) -> FloatArray:
+        """Score of the detection that reaches each recall value, those of the curves or a grid from 0; (T, R, K)."""
+        ranking, steps = self.ranking, self.steps(area, cap)
+        grid = self.recall_grid if grid is None else grid
         at = steps.first_reaching(grid)  # (T, K, R)
         # The closing 0 is what `stop` finds behind the last hit of all; elsewhere it finds a hit of the next cell.
         scores = np.append(ranking.score[self._plan.hits(area, self.caps[cap]).detection], 0.0)[at]

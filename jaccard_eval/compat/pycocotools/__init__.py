@@ -1,0 +1,1 @@
+"""pycocotools for boxes, equal to the last bit; `jaccard_eval.pycocotools` has the public names."""

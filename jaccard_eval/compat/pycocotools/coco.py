@@ -1,0 +1,247 @@
+"""COCO annotations in memory, with the index and the filters of pycocotools."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import os
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.compat.pycocotools.params import NO_MASKS
+from jaccard_eval.errors import require
+
+Record = dict[str, Any]
+ROWS_BETWEEN_LINES = 1_000_000  # how often pycocotools prints its progress through an array
+
+
+class COCO:
+    """Annotations or results of a data set, as ``pycocotools.coco.COCO`` holds them.
+
+    Parameters
+    ----------
+    annotation_file : str or path, optional
+        COCO JSON; without it the object is empty, to be filled through `dataset` and `createIndex`.
+    verbose : bool
+        Whether to print what pycocotools prints.
+
+    Notes
+    -----
+    Attributes are those of pycocotools 2.0.11: ``dataset anns cats imgs imgToAnns catToImgs``. Masks are not decoded:
+    `annToMask`, `annToRLE` and results without boxes raise a NotImplementedError.
+
+    Examples
+    --------
+    >>> gt = COCO(verbose=False)
+    >>> gt.dataset = {"images": [{"id": 7}], "categories": [{"id": 1, "name": "dog"}], "annotations": []}
+    >>> gt.createIndex()
+    >>> gt.getImgIds(), gt.getCatIds(catNms=["dog"])
+    ([7], [1])
+    """
+
+    def __init__(self, annotation_file: str | os.PathLike[str] | None = None, *, verbose: bool = True) -> None:
+        self.verbose = verbose
+        self.dataset: Record = {}
+        self.anns: dict[Any, Record] = {}
+        self.cats: dict[Any, Record] = {}
+        self.imgs: dict[Any, Record] = {}
+        self.imgToAnns: defaultdict[Any, list[Record]] = defaultdict(list)
+        self.catToImgs: defaultdict[Any, list[Any]] = defaultdict(list)
+        if annotation_file is not None:
+            self._print("loading annotations into memory...")
+            start = time.time()
+            dataset = json.loads(Path(annotation_file).read_text())
+            if not isinstance(dataset, dict):
+                raise AssertionError(f"annotation file format {type(dataset)} not supported")
+            self._print(f"Done (t={time.time() - start:0.2f}s)")
+            self.dataset = dataset
+            self.createIndex()
+
+    def createIndex(self) -> None:
+        """Make the index of `dataset`; of records with equal ids the last one is kept."""
+        self._print("creating index...")
+        annotations = self.dataset.get("annotations", [])
+        self.anns = {ann["id"]: ann for ann in annotations}
+        self.imgs = {img["id"]: img for img in self.dataset.get("images", [])}
+        self.cats = {cat["id"]: cat for cat in self.dataset.get("categories", [])}
+        self.imgToAnns, self.catToImgs = defaultdict(list), defaultdict(list)
+        for ann in annotations:
+            self.imgToAnns[ann["image_id"]].append(ann)
+        if "categories" in self.dataset:
+            for ann in annotations:
+                self.catToImgs[ann["category_id"]].append(ann["image_id"])
+        self._print("index created!")
+
+    def info(self) -> None:
+        """Print the section ``info``."""
+        for key, value in self.dataset["info"].items():
+            self._print(f"{key}: {value}")
+
+    def getAnnIds(self, imgIds: Any = (), catIds: Any = (), areaRng: Any = (), iscrowd: Any = None) -> list[Any]:
+        """Return the ids of annotations of some images and categories, within an area range (open at both ends)."""
+        images, categories = _listed(imgIds), _listed(catIds)
+        anns: Iterable[Record]
+        if len(images):
+            anns = itertools.chain.from_iterable(self.imgToAnns[key] for key in images if key in self.imgToAnns)
+        else:
+            anns = self.dataset["annotations"]
+        if len(categories):
+            wanted = frozenset(categories)
+            anns = [ann for ann in anns if ann["category_id"] in wanted]
+        if len(areaRng):
+            anns = [ann for ann in anns if areaRng[0] < ann["area"] < areaRng[1]]
+        if iscrowd is not None:
+            anns = [ann for ann in anns if ann["iscrowd"] == iscrowd]
+        return [ann["id"] for ann in anns]
+
+    def getCatIds(self, catNms: Any = (), supNms: Any = (), catIds: Any = ()) -> list[Any]:
+        """Return the ids of categories by name, supercategory or id."""
+        cats = self.dataset["categories"]
+        for key, given in (("name", catNms), ("supercategory", supNms), ("id", catIds)):
+            wanted = _listed(given)
+            # A bare text is not a list of one: its parts are found as well, as pycocotools finds them.
+            if len(wanted):
+                cats = [cat for cat in cats if cat[key] in wanted]
+        return [cat["id"] for cat in cats]
+
+    def getImgIds(self, imgIds: Any = (), catIds: Any = ()) -> list[Any]:
+        """Return the ids of images, or of those among them that have all of some categories."""
+        images, categories = _listed(imgIds), _listed(catIds)
+        if len(images) == len(categories) == 0:
+            return list(self.imgs)
+        found = set(images)
+        for place, category in enumerate(categories):
+            having = set(self.catToImgs[category])
+            found = having if place == 0 and not found else found & having
+        return list(found)
+
+    def loadAnns(self, ids: Any = ()) -> list[Record]:
+        """Return the annotations of some ids, or of one."""
+        return _load(self.anns, ids)
+
+    def loadCats(self, ids: Any = ()) -> list[Record]:
+        """Return the categories of some ids, or of one."""
+        return _load(self.cats, ids)
+
+    def loadImgs(self, ids: Any = ()) -> list[Record]:
+        """Return the images of some ids, or of one."""
+        return _load(self.imgs, ids)
+
+    def loadRes(self, resFile: Any) -> COCO:
+        """Return detections as annotations of the same images; ids count from 1.
+
+        Parameters
+        ----------
+        resFile : str, path, list of dict, or ndarray of shape (N, 7)
+            A results file, its records, or rows of image id, left, top, width, height, score and category id.
+
+        Returns
+        -------
+        COCO
+            The records themselves, completed in place, as pycocotools does.
+        """
+        results = COCO(verbose=self.verbose)
+        results.dataset["info"] = copy.deepcopy(self.dataset.get("info", {}))
+        results.dataset["images"] = list(self.dataset["images"])
+        self._print("Loading and preparing results...")
+        start = time.time()
+        if isinstance(resFile, str | os.PathLike):
+            anns = json.loads(Path(resFile).read_text())
+        else:
+            anns = self.loadNumpyAnnotations(resFile) if isinstance(resFile, np.ndarray) else resFile
+        if not isinstance(anns, list):
+            raise AssertionError("results in not an array of objects")  # noqa: TRY004 - what callers catch
+        if not {ann["image_id"] for ann in anns} <= set(self.getImgIds()):
+            raise AssertionError("Results do not correspond to current coco set")
+        if "bbox" not in anns[0] or anns[0]["bbox"] == []:
+            raise NotImplementedError(f"loadRes() reads results with 'bbox' here, got {sorted(anns[0])}. {NO_MASKS}")
+        results.dataset["categories"] = copy.deepcopy(self.dataset["categories"])
+        for number, ann in enumerate(anns, start=1):
+            left, top, width, height = ann["bbox"]
+            right, bottom = left + width, top + height
+            if "segmentation" not in ann:
+                ann["segmentation"] = [[left, top, left, bottom, right, bottom, right, top]]
+            ann["area"] = width * height
+            ann["id"] = number
+            ann["iscrowd"] = 0
+        self._print(f"DONE (t={time.time() - start:0.2f}s)")
+        results.dataset["annotations"] = anns
+        results.createIndex()
+        return results
+
+    def loadNumpyAnnotations(self, data: npt.NDArray[Any]) -> list[Record]:
+        """Return rows (N, 7) of image id, left, top, width, height, score and category id as records."""
+        self._print("Converting ndarray to lists...")
+        self._print(data.shape)
+        if data.ndim != 2 or data.shape[1] != 7:
+            raise AssertionError(f"results have shape {data.shape}; expected (N, 7)")
+        for start in range(0, len(data), ROWS_BETWEEN_LINES):
+            self._print(f"{start}/{len(data)}")
+        return [
+            {"image_id": int(row[0]), "bbox": list(row[1:5]), "score": row[5], "category_id": int(row[6])}
+            for row in data
+        ]
+
+    def showAnns(self, anns: list[Record], draw_bbox: bool = False) -> int | None:
+        """Draw the polygons of annotations, and their boxes, into the current matplotlib axes; print captions."""
+        if len(anns) == 0:
+            return 0
+        if "segmentation" not in anns[0]:
+            if "caption" not in anns[0]:
+                raise NotImplementedError(f"showAnns() draws polygons, boxes and captions. {NO_MASKS}")
+            for ann in anns:
+                self._print(ann["caption"])
+            return None
+        if any("keypoints" in ann or isinstance(ann.get("segmentation"), dict) for ann in anns):
+            raise NotImplementedError(f"showAnns() does not draw masks or keypoints here. {NO_MASKS}")
+        pyplot = require("matplotlib.pyplot", extra="report")
+        patches = require("matplotlib.patches", extra="report")
+        collections = require("matplotlib.collections", extra="report")
+        axes = pyplot.gca()
+        axes.set_autoscale_on(False)
+        polygons, colors = [], []
+        for ann in anns:
+            # Light colours at random, as pycocotools draws them, from its generator: a seed there gives them here.
+            color = tuple(np.random.random(3) * 0.6 + 0.4)  # noqa: NPY002
+            outlines = [np.reshape(points, (-1, 2)) for points in ann.get("segmentation", [])]
+            if draw_bbox:
+                left, top, width, height = ann["bbox"]
+                right, bottom = left + width, top + height
+                outlines.append(np.array([[left, top], [left, bottom], [right, bottom], [right, top]]))
+            polygons += [patches.Polygon(outline) for outline in outlines]
+            colors += [color] * len(outlines)
+        axes.add_collection(collections.PatchCollection(polygons, facecolor=colors, linewidths=0, alpha=0.4))
+        axes.add_collection(collections.PatchCollection(polygons, facecolor="none", edgecolors=colors, linewidths=2))
+        return None
+
+    def annToRLE(self, ann: Record) -> Any:
+        """Raise a NotImplementedError: masks are pycocotools' own."""
+        raise NotImplementedError(f"annToRLE() needs masks. {NO_MASKS}")
+
+    def annToMask(self, ann: Record) -> Any:
+        """Raise a NotImplementedError: masks are pycocotools' own."""
+        raise NotImplementedError(f"annToMask() needs masks. {NO_MASKS}")
+
+    def _print(self, text: object) -> None:
+        if self.verbose:
+            print(text)
+
+
+def _is_list(given: Any) -> bool:
+    return hasattr(given, "__iter__") and hasattr(given, "__len__")
+
+
+def _listed(given: Any) -> Collection[Any]:
+    listed: Collection[Any] = given if _is_list(given) else [given]
+    return listed
+
+
+def _load(records: dict[Any, Record], ids: Any) -> list[Record]:
+    return [records[key] for key in _listed(ids)]

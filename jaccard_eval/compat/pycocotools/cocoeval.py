@@ -1,0 +1,223 @@
+"""`COCOeval`: the interface of pycocotools, numbers from this package's own matching.
+
+An evaluation is matched and accumulated for all images at once. Parameters or annotations that only pycocotools'
+procedure gives a meaning to (ids of 0, thresholds in any order), methods that a subclass replaced, and results that
+were gathered elsewhere go image by image instead.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.compat.pycocotools.accumulate import Tables, gathered_tables, whole_tables
+from jaccard_eval.compat.pycocotools.coco import Record
+from jaccard_eval.compat.pycocotools.columns import whole_curves
+from jaccard_eval.compat.pycocotools.params import Params, require_boxes
+from jaccard_eval.compat.pycocotools.perimage import Group, Groups, ImageResults, Overlaps
+from jaccard_eval.metrics.curves import Curves
+
+__all__ = ["COCOeval", "Params"]
+
+PARTS = ("_prepare", "computeIoU", "evaluateImg")  # what a subclass may replace of an evaluation
+LINE = " {:<18} {} @[ IoU={:<9} | area={:>6s} | maxDets={:>3d} ] = {:0.3f}"
+
+
+class COCOeval:
+    """Evaluate boxes as ``pycocotools.cocoeval.COCOeval`` does, with its numbers to the last bit.
+
+    Parameters
+    ----------
+    cocoGt, cocoDt : COCO, optional
+        Ground truth and detections, of this package or of pycocotools.
+    iouType : {"bbox"}
+        What is compared.
+    strict : bool
+        Whether annotations with id 0 never match, and those with repeated ids are replaced by the last one of that id,
+        as in pycocotools. Otherwise every annotation counts as itself, and ids are those of its place, from 1.
+    verbose : bool
+        Whether to print what pycocotools prints.
+
+    Raises
+    ------
+    NotImplementedError
+        For masks and keypoints, which pycocotools evaluates.
+
+    Notes
+    -----
+    After `evaluate`, `accumulate` and `summarize`: ``stats`` (12,), ``eval`` with ``precision`` and ``scores``
+    (T, R, K, A, M) and ``recall`` (T, K, A, M), -1 where there is no ground truth. ``evalImgs`` and ``ious`` are made
+    item by item when they are looked up, from annotations that must not be changed until then.
+
+    Source: pycocotools 2.0.11 ``cocoeval.py``.
+    """
+
+    def __init__(
+        self,
+        cocoGt: Any = None,
+        cocoDt: Any = None,
+        iouType: str = "segm",
+        *,
+        strict: bool = True,
+        verbose: bool = True,
+    ) -> None:
+        self.cocoGt, self.cocoDt = cocoGt, cocoDt
+        self.strict, self.verbose = strict, verbose
+        self.params = Params(iouType=iouType)
+        self._paramsEval: Any = {}
+        self._gts: dict[Group, list[Record]] = defaultdict(list)
+        self._dts: dict[Group, list[Record]] = defaultdict(list)
+        self.ious: Any = {}
+        self.evalImgs: Any = defaultdict(list)
+        self.eval: dict[str, Any] = {}
+        self.stats: Any = []
+        self._curves: Curves | None = None
+        if cocoGt is not None:
+            self.params.imgIds = sorted(cocoGt.getImgIds())
+            self.params.catIds = sorted(cocoGt.getCatIds())
+
+    def evaluate(self) -> None:
+        """Match detections to ground truth; sets `evalImgs` and `ious`."""
+        start = time.time()
+        self._print("Running per image evaluation...")
+        p = self.params
+        if p.useSegm is not None:
+            p.iouType = "segm" if p.useSegm == 1 else "bbox"
+            self._print(f"useSegm (deprecated) is not None. Running {p.iouType} evaluation")
+        require_boxes(p.iouType)
+        self._print(f"Evaluate annotation type *{p.iouType}*")
+        p.imgIds = list(np.unique(p.imgIds))
+        if p.useCats:
+            p.catIds = list(np.unique(p.catIds))
+        p.maxDets = sorted(p.maxDets)
+        self._prepare()
+        self._paramsEval = copy.deepcopy(p)
+        groups = Groups(self._gts, self._dts, self._paramsEval)
+        categories = groups.category_ids()
+        replaced = any(getattr(type(self), part) is not getattr(COCOeval, part) for part in PARTS)
+        self._curves = None if replaced else whole_curves(groups)
+        if self._curves is not None:
+            self.ious, self.evalImgs = Overlaps(groups), ImageResults(groups)
+        else:
+            self.ious = {
+                (image, category): self.computeIoU(image, category) for image in p.imgIds for category in categories
+            }
+            self.evalImgs = [
+                self.evaluateImg(image, category, area, p.maxDets[-1])
+                for category in categories
+                for area in p.areaRng
+                for image in p.imgIds
+            ]
+        self._print(f"DONE (t={time.time() - start:0.2f}s).")
+
+    def _prepare(self) -> None:
+        """Group the annotations of both sides; crowds alone are ignored, as `ignore` is overwritten."""
+        gts, dts = self._selected(self.cocoGt), self._selected(self.cocoDt)
+        for gt in gts:
+            gt["ignore"] = "iscrowd" in gt and gt["iscrowd"]
+        self._gts, self._dts = _grouped(gts), _grouped(dts)
+        self.evalImgs, self.eval, self._curves = defaultdict(list), {}, None
+
+    def _selected(self, coco: Any) -> list[Record]:
+        """Return the annotations of the images and categories that are evaluated."""
+        p = self.params
+        ids = coco.getAnnIds(imgIds=p.imgIds, catIds=p.catIds) if p.useCats else coco.getAnnIds(imgIds=p.imgIds)
+        if self.strict or (len(set(ids)) == len(ids) and all(key > 0 for key in ids)):
+            selected: list[Record] = coco.loadAnns(ids)
+            return selected
+        categories = frozenset(p.catIds if p.useCats else ())
+        anns = [ann for image in p.imgIds for ann in coco.imgToAnns.get(image, ())]
+        anns = [ann for ann in anns if not categories or ann["category_id"] in categories]
+        return [{**ann, "id": number} for number, ann in enumerate(anns, start=1)]
+
+    def computeIoU(self, imgId: Any, catId: Any) -> Any:
+        """Return the overlaps of one image and category, shape (D, G); an empty list without boxes on a side."""
+        return Groups(self._gts, self._dts, self.params).overlaps(imgId, catId)
+
+    def computeOks(self, imgId: Any, catId: Any) -> Any:
+        """Raise a NotImplementedError: keypoints are pycocotools' own."""
+        require_boxes("keypoints")
+
+    def evaluateImg(self, imgId: Any, catId: Any, aRng: Sequence[float], maxDet: int) -> Record | None:
+        """Return the matches of one image, category and area range, from the overlaps in `ious`; None without boxes."""
+        groups = Groups(self._gts, self._dts, self.params)
+        # Before the overlaps are looked up, which callers need not have computed where there is no box.
+        if not any(groups.of(imgId, catId)):
+            return None
+        return groups.evaluate(imgId, catId, aRng, maxDet, self.ious[imgId, catId])
+
+    def accumulate(self, p: Any = None) -> None:
+        """Make precision and recall of `evalImgs`, and set `eval`; `p` replaces the parameters."""
+        self._print("Accumulating evaluation results...")
+        start = time.time()
+        if not self.evalImgs:
+            self._print("Please run evaluate() first")
+        p = self.params if p is None else p
+        p.catIds = p.catIds if p.useCats == 1 else [-1]
+        tables: Tables | None = None
+        # Results that a caller put in place of those of `evaluate` are counted as they are.
+        if self._curves is not None and isinstance(self.evalImgs, ImageResults):
+            tables = whole_tables(self._curves, p, self._paramsEval)
+        if tables is None:
+            tables = gathered_tables(self.evalImgs, p, self._paramsEval)
+        self.eval = {
+            "params": p,
+            "counts": list(tables.precision.shape),
+            "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M:%S"),
+            "precision": tables.precision,
+            "recall": tables.recall,
+            "scores": tables.scores,
+        }
+        self._print(f"DONE (t={time.time() - start:0.2f}s).")
+
+    def summarize(self) -> None:
+        """Print the twelve numbers of COCO, and set `stats`."""
+        if not self.eval:
+            raise RuntimeError("Please run accumulate() first")
+        caps = self.params.maxDets
+        sizes = ("small", "medium", "large")
+        # The first is taken at 100 detections even where the caps are others, and is then -1, as in pycocotools.
+        stats = [self._mean("precision")]
+        stats += [self._mean("precision", iou=iou, cap=caps[2]) for iou in (0.5, 0.75)]
+        stats += [self._mean("precision", area=size, cap=caps[2]) for size in sizes]
+        stats += [self._mean("recall", cap=caps[place]) for place in range(3)]
+        stats += [self._mean("recall", area=size, cap=caps[2]) for size in sizes]
+        self.stats = np.array(stats, dtype=np.float64)
+
+    def _mean(self, kind: str, *, iou: float | None = None, area: str = "all", cap: int = 100) -> float:
+        p = self.params
+        values = self.eval[kind]
+        if iou is not None:
+            values = values[np.flatnonzero(np.asarray(p.iouThrs) == iou)]
+        areas = [place for place, label in enumerate(p.areaRngLbl) if label == area]
+        caps = [place for place, value in enumerate(p.maxDets) if value == cap]
+        # Area and cap are the last two axes of both, of the others all values are averaged.
+        values = values[..., areas, caps]
+        values = values[values > -1]
+        mean = float(np.mean(values)) if len(values) else -1.0
+        title, letters = ("Average Precision", "(AP)") if kind == "precision" else ("Average Recall", "(AR)")
+        thresholds = f"{p.iouThrs[0]:0.2f}:{p.iouThrs[-1]:0.2f}" if iou is None else f"{iou:0.2f}"
+        self._print(LINE.format(title, letters, thresholds, area, cap, mean))
+        return mean
+
+    def __str__(self) -> str:
+        self.summarize()
+        return ""
+
+    def _print(self, text: str) -> None:
+        if self.verbose:
+            print(text)
+
+
+def _grouped(anns: Sequence[Record]) -> dict[Group, list[Record]]:
+    groups: dict[Group, list[Record]] = defaultdict(list)
+    for key, ann in zip(map(itemgetter("image_id", "category_id"), anns), anns, strict=True):
+        groups[key].append(ann)
+    return groups

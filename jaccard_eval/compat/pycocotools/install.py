@@ -1,0 +1,64 @@
+"""Put the drop-in where programs that import pycocotools find it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType
+
+from jaccard_eval.compat.pycocotools import coco, cocoeval
+from jaccard_eval.errors import UsageError
+
+PACKAGE = "pycocotools"
+REPLACED = {"coco": coco, "cocoeval": cocoeval}
+
+
+def init_as_pycocotools() -> None:
+    """Let ``import pycocotools.coco`` and ``pycocotools.cocoeval`` find the drop-in, in this process.
+
+    Call it before anything imports these modules. ``pycocotools.mask`` stays what is installed, so that code which
+    imports it goes on to work. A second call changes nothing.
+
+    Raises
+    ------
+    UsageError
+        When pycocotools' own classes are loaded already; names the modules that hold them.
+    """
+    for name, module in REPLACED.items():
+        loaded = sys.modules.get(f"{PACKAGE}.{name}")
+        if loaded not in (None, module):
+            holders = ", ".join(_holders()) or "a function or a module that is gone"
+            raise UsageError(
+                f"{PACKAGE}.{name} was already imported by {holders}, which would keep using it. "
+                "Call init_as_pycocotools() before that import."
+            )
+    package = sys.modules.get(PACKAGE)
+    if package is None:
+        # A package without code, in whose folder the mask module and its extension are found as ever.
+        spec = importlib.util.find_spec(PACKAGE)
+        package = ModuleType(PACKAGE)
+        package.__spec__ = spec
+        package.__path__ = list(spec.submodule_search_locations or ()) if spec is not None else []
+        sys.modules[PACKAGE] = package
+    for name, module in REPLACED.items():
+        sys.modules[f"{PACKAGE}.{name}"] = module
+        setattr(package, name, module)
+
+
+def _holders() -> list[str]:
+    """Name the modules outside pycocotools that hold its two modules, or something defined in them."""
+    homes = {f"{PACKAGE}.{name}" for name in REPLACED}
+    originals = [sys.modules[home] for home in homes if home in sys.modules]
+    holders = []
+    for name, module in list(sys.modules.items()):
+        # Copied, as looking at lazy modules may load others; `vars` alone, so that none is made to load anything.
+        values = list(getattr(module, "__dict__", {}).values())
+        if name.partition(".")[0] == PACKAGE:
+            continue
+        if any(value in originals if isinstance(value, ModuleType) else _home(value) in homes for value in values):
+            holders.append(name)
+    return holders
+
+
+def _home(value: object) -> str | None:
+    return value.__module__ if isinstance(value, type) else None

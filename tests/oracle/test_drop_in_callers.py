@@ -1,0 +1,303 @@
+"""Programs written for pycocotools, run with the drop-in in its place."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import cocoscenes
+import numpy as np
+import pycocotools.coco
+import pycocotools.cocoeval
+import pytest
+from exact import same_bits
+
+import jaccard_eval.pycocotools as drop_in
+from jaccard_eval.compat.pycocotools import coco as our_coco
+from jaccard_eval.compat.pycocotools import cocoeval as our_cocoeval
+
+Record = dict[str, Any]
+MODULES = {
+    "peer": {"pycocotools.coco": pycocotools.coco, "pycocotools.cocoeval": pycocotools.cocoeval},
+    "drop-in": {"pycocotools.coco": our_coco, "pycocotools.cocoeval": our_cocoeval},
+}
+BY_IMAGE = [kind for kind in cocoscenes.KINDS if kind.name in ("plain", "crowds and ties", "mostly empty")]
+
+
+class Tensor:
+    """As much of a tensor of boxes as the caller uses."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values, dtype=np.float64)
+
+    def unbind(self, axis: int) -> list[np.ndarray]:
+        return list(np.moveaxis(self.values, axis, 0))
+
+    def tolist(self) -> Any:
+        return self.values.tolist()
+
+
+class Ranks:
+    """All-gather of processes that run one after the other: the parts of all, by whether they are ids or results."""
+
+    def __init__(self) -> None:
+        self.ids: list[Any] = []
+        self.results: list[Any] = []
+
+    def all_gather(self, part: Any) -> list[Any]:
+        return self.ids if isinstance(part, list) else self.results
+
+
+@pytest.fixture
+def detr_source(shared_data: Path) -> str:
+    path = shared_data.parent / "reference/callers/detr_coco_eval.py"
+    if not path.is_file():
+        pytest.skip("needs the source of DETR's coco_eval.py beside the checkout")
+    return path.read_text()
+
+
+def run_detr(source: str, peer: str, document: Record, shares: list[list[Record]], patch: pytest.MonkeyPatch) -> Any:
+    """Evaluate the images of each rank by DETR's evaluator, one rank after the other; return that of the first."""
+    ranks = Ranks()
+    torch, util, misc = ModuleType("torch"), ModuleType("util"), ModuleType("util.misc")
+    torch.stack = lambda columns, dim: Tensor(np.stack(columns, axis=dim))  # type: ignore[attr-defined]
+    misc.all_gather = ranks.all_gather  # type: ignore[attr-defined]
+    for name, module in {**MODULES[peer], "torch": torch, "util": util, "util.misc": misc}.items():
+        patch.setitem(sys.modules, name, module)
+    namespace: Record = {"__name__": "detr_coco_eval"}
+    exec(compile(source, "detr_coco_eval.py", "exec"), namespace)
+    gt = sys.modules["pycocotools.coco"].COCO()
+    gt.dataset = copy.deepcopy(document)
+    gt.createIndex()
+    evaluators = [namespace["CocoEvaluator"](gt, ["bbox"]) for _ in shares]
+    for evaluator, batches in zip(evaluators, shares, strict=True):
+        for predictions in batches:
+            evaluator.update(predictions)
+    ranks.ids = [evaluator.img_ids for evaluator in evaluators]
+    ranks.results = [np.concatenate(evaluator.eval_imgs["bbox"], 2) for evaluator in evaluators]
+    evaluators[0].synchronize_between_processes()
+    evaluators[0].accumulate()
+    evaluators[0].summarize()
+    return evaluators[0].coco_eval["bbox"]
+
+
+def by_image(document: Record, detections: list[Record]) -> list[Record]:
+    """Return what a loop hands over, one batch an image: corners, scores and labels, or nothing."""
+    batches = []
+    for image in document["images"]:
+        found = [record for record in detections if record["image_id"] == image["id"]]
+        boxes = np.array([record["bbox"] for record in found]).reshape(-1, 4)
+        boxes[:, 2:] += boxes[:, :2]
+        prediction = {
+            "boxes": Tensor(boxes),
+            "scores": Tensor([record["score"] for record in found]),
+            "labels": np.array([record["category_id"] for record in found]),
+        }
+        batches.append({image["id"]: prediction if found else {}})
+    return batches
+
+
+@pytest.mark.parametrize("n_ranks", [1, 3])
+@pytest.mark.parametrize("kind", BY_IMAGE, ids=lambda kind: kind.name)
+def test_the_evaluator_of_detr_runs_unchanged(
+    kind: cocoscenes.Kind, n_ranks: int, detr_source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document, detections = cocoscenes.draw(kind, seed=1)
+    batches = by_image(document, detections)
+    # The first image is met twice, as a sampler that fills the last batch does it.
+    shares = [[*batches[rank::n_ranks], batches[0]] for rank in range(n_ranks)]
+    evaluations, printed = [], []
+    for peer in MODULES:
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            evaluations.append(run_detr(detr_source, peer, document, shares, monkeypatch))
+        printed.append([line for line in output.getvalue().splitlines() if "t=" not in line])
+    theirs, ours = evaluations
+    assert isinstance(ours, drop_in.COCOeval)
+    assert isinstance(theirs, pycocotools.cocoeval.COCOeval)
+    assert ours.stats[0] >= 0
+    assert same_bits(ours.stats, theirs.stats)
+    for name in ("precision", "recall", "scores"):
+        assert same_bits(ours.eval[name], theirs.eval[name])
+    assert printed[0] == printed[1]
+
+
+# pycocoEvalDemo of the COCO API, for boxes, with paths in place of its own.
+DEMO = """
+import sys
+import numpy as np
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+annType = ['segm','bbox','keypoints']
+annType = annType[1]
+cocoGt=COCO(sys.argv[1])
+cocoDt=cocoGt.loadRes(sys.argv[2])
+imgIds=sorted(cocoGt.getImgIds())
+imgIds=imgIds[0:100]
+imgId = imgIds[np.random.randint(100)]
+cocoEval = COCOeval(cocoGt,cocoDt,annType)
+cocoEval.params.imgIds  = imgIds
+cocoEval.evaluate()
+cocoEval.accumulate()
+cocoEval.summarize()
+print(repr(cocoEval.stats.tolist()))
+"""
+INSTALLED = "import jaccard_eval.pycocotools\njaccard_eval.pycocotools.init_as_pycocotools()\n"
+
+
+def run(script: str, *arguments: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own, in which nothing was imported."""
+    command = [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_demo_of_pycocotools_prints_the_same(shared_data: Path) -> None:
+    files = (
+        shared_data / "faster-coco-eval/tests/dataset/cocoapi/instances_val2014_100.json",
+        shared_data / "cocoapi/results/instances_val2014_fakebbox100_results.json",
+    )
+    if not all(path.is_file() for path in files):
+        pytest.skip("needs the COCO API's example beside the checkout")
+    ours, theirs = run(INSTALLED + DEMO, *files), run(DEMO, *files)
+    assert theirs.returncode == 0
+    assert ours.stderr == ""
+    lines = [[line for line in done.stdout.splitlines() if "t=" not in line] for done in (ours, theirs)]
+    assert lines[0] == lines[1]
+    assert "= 0.505" in ours.stdout
+    assert len(ours.stdout.splitlines()) == len(theirs.stdout.splitlines())
+
+
+def test_installing_replaces_two_modules_and_leaves_masks_alone() -> None:
+    done = run(
+        INSTALLED
+        + """
+        import sys
+        import pycocotools
+        import pycocotools.mask
+        from pycocotools import coco, mask
+        from pycocotools.coco import COCO
+        from pycocotools.cocoeval import COCOeval, Params
+        jaccard_eval.pycocotools.init_as_pycocotools()
+        print(COCO is jaccard_eval.pycocotools.COCO, COCOeval is jaccard_eval.pycocotools.COCOeval, coco.COCO is COCO)
+        print(mask.__name__, mask.area(mask.encode(__import__('numpy').ones((2, 3), dtype='uint8', order='F'))))
+        print(mask is pycocotools.mask, '_mask.' in sys.modules['pycocotools._mask'].__file__)
+        """.replace("\n        ", "\n")
+    )
+    assert done.stdout.splitlines() == ["True True True", "pycocotools.mask 6", "True True"], done.stderr
+
+
+def test_masks_that_were_imported_before_are_no_obstacle() -> None:
+    done = run("import pycocotools.mask\n" + INSTALLED + "import pycocotools.coco as c\nprint(c.__name__)")
+    assert done.stdout == "jaccard_eval.compat.pycocotools.coco\n", done.stderr
+
+
+def test_installing_too_late_names_the_importer(tmp_path: Path) -> None:
+    (tmp_path / "trainer.py").write_text("from pycocotools.coco import COCO as Api\n")
+    done = run(f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport trainer\n" + INSTALLED)
+    assert done.returncode == 1
+    message = done.stderr.splitlines()[-1]
+    assert message == (
+        "jaccard_eval.errors.UsageError: pycocotools.coco was already imported by trainer, which would keep using it. "
+        "Call init_as_pycocotools() before that import."
+    )
+
+
+def test_importing_the_drop_in_imports_no_pycocotools() -> None:
+    done = run(INSTALLED + "import sys\nprint([name for name in sys.modules if name.startswith('pycocotools')])")
+    assert done.stdout == "['pycocotools', 'pycocotools.coco', 'pycocotools.cocoeval']\n", done.stderr
+
+
+@pytest.mark.parametrize("kind", ["segm", "keypoints"])
+def test_masks_and_keypoints_are_refused_by_name(kind: str) -> None:
+    with pytest.raises(NotImplementedError, match=f"got '{kind}'. Install pycocotools"):
+        drop_in.COCOeval(iouType=kind)
+
+
+@pytest.fixture
+def both() -> Iterator[tuple[Any, Any]]:
+    """Both index objects of one scene, with copies of its detections loaded."""
+    document, detections = cocoscenes.draw(BY_IMAGE[1], seed=3)
+    document["categories"][0]["supercategory"] = document["categories"][1]["supercategory"] = "thing"
+    sides = []
+    with contextlib.redirect_stdout(io.StringIO()):
+        for coco in (drop_in.COCO, pycocotools.coco.COCO):
+            gt = coco()
+            gt.dataset = copy.deepcopy(document)
+            gt.createIndex()
+            sides.append((gt, gt.loadRes(copy.deepcopy(detections))))
+        yield sides[0], sides[1]
+
+
+def test_the_index_is_that_of_pycocotools(both: tuple[Any, Any]) -> None:
+    for ours, theirs in zip(*both, strict=True):
+        for name in ("dataset", "anns", "cats", "imgs", "imgToAnns", "catToImgs"):
+            assert getattr(ours, name) == getattr(theirs, name), name
+
+
+QUERIES: dict[str, list[Record]] = {
+    "getAnnIds": [
+        {}, {"imgIds": 1}, {"imgIds": [3, 1, 99]}, {"catIds": 2}, {"imgIds": [1, 2], "catIds": [1]},
+        {"areaRng": [0, 130]}, {"iscrowd": 1}, {"imgIds": [2], "iscrowd": False},
+        {"imgIds": [1], "areaRng": [100, 256]},
+    ],
+    "getCatIds": [{}, {"catNms": ["class 2"]}, {"catNms": "class 1 or 2"}, {"supNms": ["thing"]}, {"catIds": 2}],
+    "getImgIds": [{}, {"imgIds": [2, 3]}, {"catIds": [1, 2]}, {"imgIds": [1], "catIds": 2}],
+    "loadAnns": [{"ids": [2, 1]}, {"ids": 3}],
+    "loadCats": [{"ids": [2]}, {"ids": 1}],
+    "loadImgs": [{"ids": [3, 1]}, {"ids": 2}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", QUERIES)
+def test_queries_answer_as_those_of_pycocotools(method: str, both: tuple[Any, Any]) -> None:
+    for arguments in QUERIES[method]:
+        for ours, theirs in zip(*both, strict=True):
+            assert getattr(ours, method)(**arguments) == getattr(theirs, method)(**arguments), arguments
+
+
+def test_results_are_read_from_an_array(both: tuple[Any, Any]) -> None:
+    rows = np.array([[1, 10.5, 20, 30, 40, 0.75, 2], [3, 0, 0, 5, 5, 0.5, 1]])
+    (ours, _), (theirs, _) = both
+    assert ours.loadRes(rows.copy()).dataset == theirs.loadRes(rows.copy()).dataset
+    assert ours.loadRes(rows).anns[1]["area"] == 1200
+
+
+def test_results_of_other_images_are_refused(both: tuple[Any, Any]) -> None:
+    for gt, _ in both:
+        with pytest.raises(AssertionError, match="Results do not correspond to current coco set"):
+            gt.loadRes([{"image_id": 99, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}])
+
+
+def test_what_needs_masks_is_refused_by_name(both: tuple[Any, Any]) -> None:
+    (gt, _), _ = both
+    polygon = {"image_id": 1, "segmentation": [[0, 0, 4, 0, 4, 4]]}
+    for call in (gt.annToMask, gt.annToRLE):
+        with pytest.raises(NotImplementedError, match="Install pycocotools"):
+            call(polygon)
+    for answer in (lambda: gt.showAnns([{"segmentation": {"counts": "x"}}]), lambda: gt.loadRes([polygon])):
+        with pytest.raises(NotImplementedError, match="Install pycocotools"):
+            answer()
+
+
+@pytest.mark.needs("matplotlib")
+def test_annotations_are_drawn_as_polygons_and_boxes(both: tuple[Any, Any]) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    (_, found), _ = both
+    figure = pyplot.figure()
+    found.showAnns(found.loadAnns([1, 2]), draw_bbox=True)
+    shapes = [collection.get_paths() for collection in figure.gca().collections]
+    # Filled and outlined: a polygon and a box of each annotation, which are one and the same in results.
+    assert [len(paths) for paths in shapes] == [4, 4]
+    left, top, width, height = found.anns[1]["bbox"]
+    for path in shapes[0][:2]:
+        assert path.get_extents().bounds == pytest.approx((left, top, width, height))
+    pyplot.close(figure)
