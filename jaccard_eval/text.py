@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 SHOWN_VALUE_LENGTH = 80  # characters of a user's value repeated in a message
+SHOWN_PATH_LENGTH = 400  # of a path, which is there to be found
 Rows = tuple[tuple[str, ...], ...]  # of text, the first one the header
 
 
@@ -94,11 +95,12 @@ def _shortened(value: object, write: Callable[[Any], str]) -> str:
         text = printable(write(value))
     except RecursionError:
         text = f"a {type(value).__name__}, nested too deeply to be shown"
-    if len(text) <= SHOWN_VALUE_LENGTH:
+    is_path = isinstance(value, str) and value.startswith(("/", "./", "../"))
+    if len(text) <= (SHOWN_PATH_LENGTH if is_path else SHOWN_VALUE_LENGTH):
         return text
     # Of a path, the end shows which file it is.
-    if isinstance(value, str) and value.startswith(("/", "./", "../")):
-        return f"{text[0]}…{text[2 - SHOWN_VALUE_LENGTH :]}"
+    if is_path:
+        return f"{text[0]}…{text[2 - SHOWN_PATH_LENGTH :]}"
     return f"{text[: SHOWN_VALUE_LENGTH - 1]}…"
 
 

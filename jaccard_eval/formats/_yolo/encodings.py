@@ -7,6 +7,7 @@ lie anywhere in their image, often touch its border, and now and then one is sim
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,7 @@ CLEAR = 7.0
 HABIT = {"norm": {"cxcywh": 0.0, "xyxy": -2.0, "xywh": -2.0}, "px": {"cxcywh": -2.0}}
 IMPOSSIBLE = -1e12  # of an encoding under which most boxes are none
 
+_LEAST_DENSITY = sys.float_info.min  # of a stray box; of numbers such as 1e100 it is 0, and has no logarithm
 _STRAY = 0.005  # share of boxes that may have any numbers whatever
 _LEAST_GOOD = 0.8  # share of boxes that must not be strays
 _SHAPE = 0.8  # standard deviation of ln(width / height)
@@ -121,7 +123,7 @@ def fit(coords: FloatArray, encoding: str, frame: Frame, is_possible: BoolArray 
         density = np.where(is_possible, density, 0.0)
     if np.count_nonzero(density) < _LEAST_GOOD * len(density):
         return IMPOSSIBLE  # strays are exceptions: of two boxes, none can be one
-    stray = 1 / frame.reach**4  # as likely anywhere
+    stray = max(frame.reach**-4.0, _LEAST_DENSITY)  # as likely anywhere
     return float(np.log((1 - _STRAY) * density + _STRAY * stray).sum())
 
 
