@@ -144,16 +144,14 @@ def match_boxes(
     # area is that of the annotation, of a mask where the file has one, as in pycocotools.
     flagged = any_flag(gt, protocol.ignored_flags)
     ignored = np.stack([flagged | (gt.area < area.low) | (gt.area > area.high) for area in protocol.areas])
-    assign = assign_best_free if protocol.assignment == "best_free" else assign_best_any
-    candidate, choice = assign(
-        MatchProblem(
-            pairs=pairs,
-            thresholds=thresholds,
-            ignored=ignored[:, order],
-            reusable=any_flag(truth, protocol.reusable_flags),
-            last_wins=protocol.iou_ties == "last",
-        )
+    problem = MatchProblem(
+        pairs=pairs,
+        thresholds=thresholds,
+        ignored=ignored[:, order],
+        reusable=any_flag(truth, protocol.reusable_flags),
+        last_wins=protocol.iou_ties == "last",
     )
+    candidate, choice = (assign_best_free if protocol.assignment == "best_free" else assign_best_any)(problem)
     return MatchTable(
         protocol=protocol,
         n_labels=1 if protocol.class_agnostic else n_labels,

@@ -200,7 +200,8 @@ def remarks(resamples: Resamples, names: Sequence[str], path: str) -> tuple[Find
         table = Path(str(resamples.settings.group_by))
         unused = sorted(set(_read_groups(table)) - set(names))
         if unused:
-            detail = f"{len(unused):,} images are not in the evaluation, such as {quoted_value(unused[0])}; ignored"
+            images = pluralise(len(unused), "image")
+            detail = f"ignored {images} not in the evaluation, such as {quoted_value(unused[0])}"
             findings.note("group-unused", Where(str(table)), detail)
     warn_if_few(resamples.n_units, resamples.unit, Where(path), findings)
     # A class that few images show is in some resamples not drawn at all.

@@ -296,7 +296,7 @@ def _audit(maps: CountedMaps, protocol: PixelProtocol) -> tuple[Finding, ...]:
         _warn_of_unnamed(counts, gt, pred, findings)
     undecided = int(counts.pixels[counts.pred == NO_CLASS].sum())
     if undecided:
-        detail = f"{pluralise(undecided, 'pixel')} have an ignored value in the predictions; counted as misses"
+        detail = f"the predictions have an ignored value at {pluralise(undecided, 'pixel')}; counted as misses"
         findings.warning("map-undecided", pred, detail, fix="Predict a class for every pixel.")
     if protocol.background is not None and protocol.background not in maps.counts.classes:
         detail = f"background {protocol.background} does not occur in any label map"

@@ -80,7 +80,7 @@ def test_a_file_of_groups_may_name_other_images_which_is_noted(
     pair, groups = write_pair(tmp_path), tmp_path / "groups.csv"
     groups.write_text("a.jpg,day\nb.jpg,night\nz.jpg,night\ny.jpg,day\n", encoding="utf-8")
     assert run.run(["evaluate", *map(str, pair), "--bootstrap", "9", "--group-by", str(groups)]) == 0
-    told = f"note[group-unused]: {groups}: 2 images are not in the evaluation, such as 'y.jpg'; ignored"
+    told = f"note[group-unused]: {groups}: ignored 2 images not in the evaluation, such as 'y.jpg'"
     assert told in capsys.readouterr().err
 
 
