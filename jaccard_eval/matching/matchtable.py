@@ -83,8 +83,11 @@ class MatchTable:
         new_row, new_gt, new_pair = (np.cumsum(kept) - 1 for kept in (detections, truth, pairs))
         choice = self.choice[:, :, candidates]
         # Ranks are within an image and class, and the order of images is kept: neither has to be made anew.
-        kept = ("label", "rank", "row", "source", "score", "area")
+        kept = ("label", "rank", "source", "score", "area")
         columns = {name: getattr(self, name)[detections] for name in kept}
+        # Rows of the predictions of these images alone.
+        rows = self.row[detections]
+        columns["row"] = np.searchsorted(np.sort(rows), rows)
         columns |= {name: getattr(self, name)[truth] for name in ("gt_label", "gt_source")}
         return replace(
             self,

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -101,7 +102,10 @@ def execute(words: list[str], folder: Path, env: dict[str, str], program: tuple[
             said.append(stream.read().decode("utf-8", "replace"))
     seconds = usage.ru_utime + usage.ru_stime if done else math.inf
     after = snapshot(folder)
-    return Run(process.returncode, said[0], said[1], seconds, usage.ru_maxrss * 1024, before, after)
+    # A child begins with the peak of the process that started it: what is not above that is not seen.
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    resident = usage.ru_maxrss * 1024 if usage.ru_maxrss > own else 0
+    return Run(process.returncode, said[0], said[1], seconds, resident, before, after)
 
 
 def snapshot(folder: Path) -> dict[str, str]:
