@@ -79,12 +79,12 @@ def require_result_or_explanation(argv: list[str], capsys: pytest.CaptureFixture
     shown = capsys.readouterr()
     assert code in (0, 2, 3), f"{argv}\n{shown.err}"
     assert "Traceback" not in shown.err
-    # Our own colours, of --color always, are meant.
-    assert not active_characters(COLORS.sub("", shown.err))
+    told = COLORS.sub("", shown.err)  # our own colours, of --color always, are meant
+    assert not active_characters(told)
     if shown.out and "--json" in argv:
         assert json.loads(shown.out, parse_constant=refuse)["schema"] == 1
     if code != 0:
-        assert shown.err.startswith(("error", "warning"))
+        assert told.startswith(("error", "warning"))
         assert shown.out == "" or argv[0] == "inspect"  # which shows what could be read
     assert seconds < SECONDS_EACH, argv
 
