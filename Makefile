@@ -96,5 +96,5 @@ OLDEST := import tomllib; \
 $(VENVS)/plain/.installed: pyproject.toml
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/$(PIP) install --editable '.[test]'
-	$(@D)/bin/$(PIP) uninstall --yes matplotlib pyarrow
+	$(@D)/bin/$(PIP) uninstall --yes jinja2 matplotlib pyarrow
 	@touch $@
