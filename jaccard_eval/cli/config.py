@@ -162,9 +162,17 @@ def apply_config(command: click.Command, ctx: click.Context, args: Sequence[str]
         return
     path = Path(given["config"]) if given.get("config") else find_config()
     config = None if path is None else read_config(path)
-    table = None if config is None else config.tables.get(str(command.name))
-    if config is None or table is None:
+    if config is None or config.tables.get(str(command.name)) is None:
         return
+    ctx.default_map, ctx.meta[_SETTINGS] = _defaults(command, config, given)
+    note_inputs([config.path], "the configuration")
+
+
+def _defaults(
+    command: click.Command, config: Config, given: Mapping[str, Any]
+) -> tuple[dict[str, Any], tuple[Finding, ...]]:
+    """Return what a configuration sets for a command besides what the command line gives, and a note of each."""
+    table = config.tables[str(command.name)]
     if not isinstance(table, Mapping):
         raise UsageError(
             f"{config.path}: {config.prefix}{command.name}: expected a table of options, got {shown_json(table)}"
@@ -194,9 +202,7 @@ def apply_config(command: click.Command, ctx: click.Context, args: Sequence[str]
             notes.append(_said(where, param, default))
     if problems:
         raise UsageError("\n".join(problems))
-    note_inputs([config.path], "the configuration")
-    ctx.default_map = defaults
-    ctx.meta[_SETTINGS] = tuple(notes)
+    return defaults, tuple(notes)
 
 
 def _settable(command: click.Command) -> dict[str, click.Option]:
@@ -222,7 +228,7 @@ def _setting(
 
 
 def _default(value: Any, param: click.Option, config: Config) -> bool | str | list[str]:
-    """Return a value as the command line would give it; paths lead from the file, and from here on from here."""
+    """Return a value as the command line would give it; paths are relative to the file, and then to where it runs."""
     if param.is_flag:
         flag = (
             {"true": True, "false": False}.get(value, value) if not config.typed and isinstance(value, str) else value
@@ -232,8 +238,7 @@ def _default(value: Any, param: click.Option, config: Config) -> bool | str | li
         return flag
     items = value if isinstance(value, list) else [value]
     if not all(isinstance(item, str | int | float) and not isinstance(item, bool) for item in items):
-        expected = "text, a number, or a list of these"
-        raise UsageError(f"expected {expected}, got {shown_json(value)}")
+        raise UsageError(f"expected text, a number, or a list of these, got {shown_json(value)}")
     texts = [_led_from(config.path.parent, str(item), param.type) for item in items]
     return texts if param.multiple else ",".join(texts)
 
