@@ -13,6 +13,7 @@ class MergedParts:
     """Answers what averages and operating points ask, one curve at a time, from merged rows; see `CurveSource`."""
 
     def __init__(self, parts: Sequence[Ranking]) -> None:
+        self.parts = parts
         self.protocol = parts[0].protocol
         self.n_images = parts[0].n_images
         self.n_labels = parts[0].n_labels
@@ -28,6 +29,17 @@ class MergedParts:
             np.stack([np.bincount(part.gt_label[counts], minlength=self.n_labels) for counts in part.gt_counts])
             for part in parts
         )
+
+    @property
+    def objects(self) -> np.ndarray:
+        return sum(np.bincount(part.gt_label, minlength=self.n_labels) for part in self.parts)
+
+    @property
+    def detections(self) -> np.ndarray:
+        return np.bincount(self.label, minlength=self.n_labels)
+
+    def restrict(self, images: np.ndarray) -> MergedParts:
+        return MergedParts([part.restrict(images) for part in self.parts])
 
     def interpolated_precision(self, area: int, cap: int) -> np.ndarray:
         grid = self.protocol.recall_grid if self.protocol.recall_points else np.linspace(0.0, 1.0, 101)

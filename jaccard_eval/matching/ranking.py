@@ -6,7 +6,7 @@ concatenate the rows and sort the detections by (class, score descending, tie, r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -76,6 +76,28 @@ class Ranking:
             gt_image=table.gt_image,
             gt_label=table.gt_label,
             gt_counts=~table.gt_ignored,
+        )
+
+    def restrict(self, images: IntArray) -> Ranking:
+        """Return the ranking of some images, ascending rows that are then counted from 0."""
+        kept, truth = np.isin(self.image, images), np.isin(self.gt_image, images)
+        candidates = kept[self.candidate]
+        image = np.searchsorted(images, self.image[kept])
+        return replace(
+            self,
+            n_images=len(images),
+            image=image,
+            label=self.label[kept],
+            rank=self.rank[kept],
+            tie=image if self.protocol.score_ties == "image" else self.tie[kept],
+            score=self.score[kept],
+            in_range=self.in_range[:, kept],
+            candidate=(np.cumsum(kept) - 1)[self.candidate[candidates]],
+            hits=self.hits[..., candidates],
+            counts=self.counts[..., candidates],
+            gt_image=np.searchsorted(images, self.gt_image[truth]),
+            gt_label=self.gt_label[truth],
+            gt_counts=self.gt_counts[:, truth],
         )
 
     def outcomes(self, threshold: int) -> tuple[BoolArray, BoolArray]:

@@ -38,12 +38,27 @@ class CurveSource(TypingProtocol):
     """
 
     @property
+    def protocol(self) -> Protocol:
+        """The rules that boxes were matched by."""
+
+    @property
     def n_images(self) -> int:
         """How many images there are."""
 
     @property
     def positives(self) -> IntArray:
         """Objects that count, shape (A, K)."""
+
+    @property
+    def objects(self) -> IntArray:
+        """All objects, whether they count or not, shape (K,)."""
+
+    @property
+    def detections(self) -> IntArray:
+        """All detections within the largest cap, shape (K,)."""
+
+    def restrict(self, images: IntArray) -> CurveSource:
+        """Return the curves of some images, ascending rows that are then counted from 0."""
 
     def interpolated_precision(self, area: int, cap: int) -> FloatArray:
         """Highest precision at or beyond each recall value, shape (T, R, K)."""
@@ -163,6 +178,25 @@ class Curves:
     def ties(self, *, best: bool) -> Curves:
         """Return the curves with the hits of each tie in front, or behind: the highest precision, or the lowest."""
         return Curves(self.ranking, weights=self._weights, hits_first=best, plan=self._plan)
+
+    @property
+    def protocol(self) -> Protocol:
+        """The rules that boxes were matched by."""
+        return self.ranking.protocol
+
+    @property
+    def objects(self) -> IntArray:
+        """All objects, whether they count or not, shape (K,)."""
+        return np.bincount(self.ranking.gt_label, minlength=self.ranking.n_labels)
+
+    @property
+    def detections(self) -> IntArray:
+        """All detections within the largest cap, shape (K,)."""
+        return np.bincount(self.ranking.label, minlength=self.ranking.n_labels)
+
+    def restrict(self, images: IntArray) -> Curves:
+        """Return the curves of some images, ascending rows that are then counted from 0."""
+        return Curves(self.ranking.restrict(images))
 
     @property
     def n_images(self) -> int:

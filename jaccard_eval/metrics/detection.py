@@ -1,10 +1,10 @@
-"""Average precision, average recall and operating points, each answered from one match table."""
+"""Average precision, average recall and operating points, each answered from one source of curves."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,33 +21,54 @@ from jaccard_eval.matching.order import IntArray
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.averages import Averages, Axes
 from jaccard_eval.metrics.counts import operating_point, point_value
-from jaccard_eval.metrics.curves import Curves
+from jaccard_eval.metrics.curves import Curves, CurveSource
 from jaccard_eval.progress import staged
 from jaccard_eval.similarity import KINDS
 from jaccard_eval.text import quoted_value
 
+# What is not there where the matches of all detections do not fit into memory, and what to do.
+NO_TABLE = "this needs the match of every detection, which the disk engine does not keep. Pass --engine memory."
 # Up to this many, the summary shows every IoU threshold, else those of COCO (.5 and .75).
 FEW_THRESHOLDS = 4
 
 
 class DetectionMetrics:
-    """Answers metric references from a match table; see ``data.result.Measured``.
+    """Answers metric references from the curves of a match table, or of any other source; see ``data.result.Measured``.
 
     `area_known` is whether areas are in square pixels; without image sizes, size ranges of normalised boxes are
     undefined.
     """
 
     def __init__(
-        self, table: MatchTable, class_names: Sequence[str], image_names: Sequence[str], *, area_known: bool = True
+        self,
+        source: MatchTable | CurveSource,
+        class_names: Sequence[str],
+        image_names: Sequence[str],
+        *,
+        area_known: bool = True,
     ) -> None:
-        self.table = table
-        self.protocol = table.protocol
+        self._table = source if isinstance(source, MatchTable) else None
+        self.protocol = source.protocol
         self.class_names = tuple(class_names)
         self.image_names = tuple(image_names)
         self.area_known = area_known
-        self.curves = Curves(Ranking.of(table, len(self.image_names)))
-        self.axes = Axes(table.protocol, self.class_names)
-        self._averages = Averages(self.curves, self.axes)
+        self.source: CurveSource = (
+            Curves(Ranking.of(source, len(self.image_names))) if isinstance(source, MatchTable) else source
+        )
+        self.axes = Axes(self.protocol, self.class_names)
+        self._averages = Averages(self.source, self.axes)
+
+    @property
+    def table(self) -> MatchTable:
+        """Who matched whom; a UsageError where nothing but curves is kept."""
+        if self._table is None:
+            raise UsageError(NO_TABLE)
+        return self._table
+
+    @property
+    def curves(self) -> Curves:
+        """The curves of the match table; those of another source answer only what `CurveSource` names."""
+        return cast("Curves", self.source)
 
     def value(self, ref: MetricRef) -> MetricValue:
         """Measure any metric reference; raise a UsageError for what is not part of this evaluation."""
@@ -56,17 +77,17 @@ class DetectionMetrics:
         if METRICS[ref.name].kind != "average":
             return self._point_value(ref, label)
         area = self.axes.area(ref)
-        positives = self.curves.positives[area]
+        positives = self.source.positives[area]
         n = int(positives.sum() if label is None else positives[label])
         return self._of_area(ref, area) or self._defined(ref, self._averages.mean(ref), n)
 
     def class_values(self, ref: MetricRef) -> tuple[MetricValue, ...]:
         """Measure a metric of every class, in class order; of the reference, which names no class."""
-        labels = range(self.table.n_labels)
+        labels = range(len(self.class_names))
         if METRICS[ref.name].kind != "average":
             return tuple(self._point_value(ref, label) for label in labels)
         area, means = self.axes.area(ref), self._averages.class_means(ref)
-        positives = self.curves.positives[area]
+        positives = self.source.positives[area]
         return tuple(
             self._of_area(ref, area) or self._defined(ref, float(means[label]), int(positives[label]))
             for label in labels
@@ -81,21 +102,21 @@ class DetectionMetrics:
     def _point_value(self, ref: MetricRef, label: int | None) -> MetricValue:
         if ref.area is not None or ref.max_dets is not None:
             raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} takes iou, score and class only")
-        point = operating_point(self.curves, self.axes, self.axes.single_threshold(ref), label, ref.score)
+        point = operating_point(self.source, self.axes, self.axes.single_threshold(ref), label, ref.score)
         return self._defined(ref, point_value(point, ref.name, len(self.image_names)), point.tp + point.fn)
 
     def restrict(self, images: Sequence[int]) -> DetectionMetrics:
         """Return the metrics of some images alone, given as ascending rows."""
-        table = self.table.restrict(np.asarray(images, dtype=np.int64))
+        rows = np.asarray(images, dtype=np.int64)
+        # The table, where there is one: its restriction can still be asked who matched whom.
+        part = self.source.restrict(rows) if self._table is None else self._table.restrict(rows)
         names = [self.image_names[row] for row in images]
-        return DetectionMetrics(table, self.class_names, names, area_known=self.area_known)
+        return DetectionMetrics(part, self.class_names, names, area_known=self.area_known)
 
     def per_class(self) -> tuple[ClassRow, ...]:
         """Measure every class by the metrics of `class_refs`; one row each, in class order."""
-        table = self.table
-        predictions = np.bincount(table.label, minlength=table.n_labels)
-        positives = self.curves.positives[ALL_SIZES]
-        total = np.bincount(table.gt_label, minlength=table.n_labels)
+        predictions, total = self.source.detections, self.source.objects
+        positives = self.source.positives[ALL_SIZES]
         # All classes at once, and the text of each reference once: there may be thousands of classes.
         columns = [(ref, str(ref), self._averages.class_means(ref)) for ref in class_refs(self.protocol)]
         rows = []
@@ -110,9 +131,9 @@ class DetectionMetrics:
         """Count at a score (or at each one's best F1) for all classes pooled, then each class; at every IoU."""
         # With one class the pooled rows would repeat the same numbers. A best score is that of each row's own
         # threshold.
-        labels: list[int | None] = [None, *range(self.table.n_labels)] if self.table.n_labels > 1 else [None]
+        labels: list[int | None] = [None, *range(len(self.class_names))] if len(self.class_names) > 1 else [None]
         thresholds = range(len(self.protocol.iou_thresholds))
-        return tuple(operating_point(self.curves, self.axes, t, k, score) for t in thresholds for k in labels)
+        return tuple(operating_point(self.source, self.axes, t, k, score) for t in thresholds for k in labels)
 
     def _defined(self, ref: MetricRef, value: float, n: int) -> MetricValue:
         if not np.isnan(value):

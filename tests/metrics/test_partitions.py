@@ -8,11 +8,12 @@ from partitioned import MergedParts
 from resampled import as_drawn, draw_scene
 
 from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.errors import UsageError
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.matching.ranking import Ranking
 from jaccard_eval.metrics.averages import Averages
 from jaccard_eval.metrics.counts import point_of
-from jaccard_eval.metrics.detection import class_refs, summary_refs
+from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 
 N_IMAGES = 6
 
@@ -36,3 +37,28 @@ def test_merged_parts_of_the_images_give_the_metrics_of_the_whole_bit_for_bit(se
     for text in ("F1[iou=0.5,score=0.4]", "recall[iou=0.5,class=cat]", "precision[iou=0.5,score=best-f1,class=dog]"):
         ref = MetricRef.parse(text)
         assert repr(point_of(merged, metrics.axes, ref)) == repr(point_of(metrics.curves, metrics.axes, ref))
+
+
+@pytest.mark.parametrize("protocol", ["coco", "voc2012"])
+def test_metrics_of_another_source_are_those_of_the_match_table_in_slices_too(protocol: str) -> None:
+    whole = as_drawn(draw_scene(5), protocol=protocol).measured
+    source = MergedParts([part(whole.table, images) for images in (np.array([0, 3, 4]), np.array([1, 2, 5]))])
+    merged = DetectionMetrics(source, whole.class_names, whole.image_names)
+    for ref in (*summary_refs(whole.protocol), MetricRef.parse("FPPI[iou=0.5,score=0.3]")):
+        assert repr(merged.value(ref)) == repr(whole.value(ref)), str(ref)
+        assert repr(merged.restrict([1, 3, 4]).value(ref)) == repr(whole.restrict([1, 3, 4]).value(ref)), str(ref)
+    assert repr(merged.per_class()) == repr(whole.per_class())
+    assert repr(merged.operating_points("best-f1")) == repr(whole.operating_points("best-f1"))
+
+
+def test_a_ranking_is_restricted_to_images_as_its_table_is() -> None:
+    whole = as_drawn(draw_scene(3)).measured
+    curves = whole.curves.restrict(np.array([0, 2, 5]))
+    assert curves.precision.tobytes() == whole.restrict([0, 2, 5]).curves.precision.tobytes()
+
+
+def test_what_needs_the_match_table_names_the_engine_that_keeps_it() -> None:
+    whole = as_drawn(draw_scene(5)).measured
+    source = MergedParts([part(whole.table, np.arange(N_IMAGES))])
+    with pytest.raises(UsageError, match="--engine memory"):
+        DetectionMetrics(source, whole.class_names, whole.image_names).matches  # noqa: B018
