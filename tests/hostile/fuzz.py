@@ -186,7 +186,8 @@ def _faults_of_files(words: list[str], run: Run, folder: Path) -> Iterator[str]:
             yield f"left {name} without a result"
         elif not any(name == output or name.startswith(f"{output}/") for output in outputs):
             yield f"left {name}, which was not asked for"
-        elif (folder / name).is_file() and words[0] != "convert":  # whose option --to names the format
+        # The format is that of --to or of what was read, whatever the name is.
+        elif (folder / name).is_file() and words[0] not in ("convert", "nms"):
             yield from _faults_of_output(folder / name)
 
 
