@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jaccard_eval.api.boxes import compare, evaluate, explain, inspect, sensitivity
     from jaccard_eval.api.files import convert, gate, pixels, verify
+    from jaccard_eval.api.loggers import log_metrics
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.data.metricref import MetricRef
@@ -101,6 +102,7 @@ _HOMES = {
     "jaccard_from_counts": "similarity.iou",
     "jaccard_from_error": "features.scale.identities",
     "load": "evaluation",
+    "log_metrics": "api.loggers",
     "nms": "features.nms.compute",
     "pixel_metrics": "features.pixels.compute",
     "pixels": "api.files",
@@ -162,6 +164,7 @@ __all__ = [
     "jaccard_from_counts",
     "jaccard_from_error",
     "load",
+    "log_metrics",
     "nms",
     "pixel_metrics",
     "pixels",
