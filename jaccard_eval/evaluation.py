@@ -16,6 +16,7 @@ from jaccard_eval.data.alignment import (
     Sides,
     align,
     align_images,
+    common_sizes,
     in_own_pixels,
     left_out,
     only_images,
@@ -38,6 +39,7 @@ from jaccard_eval.formats import read_dataset
 from jaccard_eval.metrics.detection import match_sides, summary_refs
 from jaccard_eval.options import EvaluateOptions, ReadOptions, SideOptions, to_document
 from jaccard_eval.progress import Stage, staged
+from jaccard_eval.reading.thumbnails import ImageFiles
 
 if TYPE_CHECKING:
     from typing import Any
@@ -260,6 +262,14 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
     return Sides(gt_side, pred_side, aligned, selection, (gt_rows, pred_rows))
 
 
+def image_files(sides: Sides) -> ImageFiles:
+    """Return where the images of two sides lie: in the folders that were named or found when either was read."""
+    given = (sides.gt.image_folder, sides.pred.image_folder)
+    folders = dict.fromkeys(folder for folder in given if folder is not None)
+    sizes = common_sizes(sides.pred, sides.aligned.placement.images)
+    return ImageFiles(tuple(folders), sides.aligned.image_names, sizes)
+
+
 SPLITS = ("train", "val", "test")
 
 
@@ -462,6 +472,7 @@ def evaluate_inputs(
         findings=findings,
         measured=metrics,
         boxes=(aligned.gt, aligned.pred),
+        images=image_files(sides),
         options=to_document(options),
         parts=tuple(parts),
     )

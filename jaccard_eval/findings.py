@@ -389,6 +389,7 @@ CODES = frozenset(
         "image-duplicate",
         "image-extra",
         "image-failed",
+        "image-file-missing",
         "image-listed-twice",
         "image-mismatch",
         "image-name-shared",

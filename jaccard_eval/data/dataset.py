@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 
 import numpy as np
 
@@ -105,6 +106,8 @@ class Dataset:
         What was ignored while reading, counted by reason.
     findings : tuple of Finding
         Warnings and notes of the loader.
+    image_folder : path-like, optional
+        Where the images lie, where they were named or found.
     """
 
     path: str
@@ -122,6 +125,7 @@ class Dataset:
     zero_id: int | None = None
     ignored: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    image_folder: PathLike[str] | None = None
 
     @property
     def key_format(self) -> str:

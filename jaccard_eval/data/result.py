@@ -14,7 +14,7 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.data.verdict import GateVerdict
-from jaccard_eval.findings import Finding
+from jaccard_eval.findings import Finding, FindingLog
 from jaccard_eval.options import Bootstrap
 
 
@@ -158,6 +158,27 @@ class Curves(TypingProtocol):
         """Score at which each recall is reached, shape (T, R, K, A, M)."""
 
 
+class ImageSource(TypingProtocol):
+    """The images of an evaluation, opened one by one when they are to be shown; see ``reading.thumbnails``."""
+
+    @property
+    def findings(self) -> FindingLog:
+        """Notes on what could not be shown so far."""
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Width and height in pixels, shape (n_images, 2), as the boxes are of; NaN where unknown."""
+
+    def mention_missing(self, rows: Sequence[int]) -> None:
+        """Note how many of some images have no file."""
+
+    def upright(self, row: int, *, side: int | None = None) -> Any:
+        """Return an image of Pillow, its longer side at most `side`, and its own size; None where none can be shown."""
+
+    def thumbnail(self, row: int, *, side: int, quality: int) -> Any:
+        """Return a small JPEG, its bytes in `data`, and the image's own `size`; None where none can be shown."""
+
+
 class Measured(TypingProtocol):
     """What can be asked of an evaluation after the fact; implemented on the match table."""
 
@@ -240,6 +261,8 @@ class EvaluationResult(WithParts):
         The options besides the protocol, by the names of `evaluate`: what it takes to run it again.
     boxes : tuple of BoxTable, optional
         The ground truth and the predictions that were matched, with common image and class rows.
+    images : ImageSource, optional
+        Their sizes, and where they lie.
     parts : tuple of Part
         Analyses in addition to the metrics; the properties `errors`, `worst_images`, `slices`, `bootstrap`, `gates`
         and `operating_points` name them.
@@ -257,6 +280,7 @@ class EvaluationResult(WithParts):
     measured: Measured
     options: Mapping[str, Any] = field(default_factory=dict)
     boxes: tuple[BoxTable, BoxTable] | None = None
+    images: ImageSource | None = None
 
     kind: ClassVar[str] = "evaluation"
     reported_by: ClassVar[str] = "evaluate.report"

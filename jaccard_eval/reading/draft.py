@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,6 +103,8 @@ class Draft:
             # One that was listed already is kept: both sides share it.
             given = options.images
             self.pictures = given if isinstance(given, ImageFolder) else ImageFolder(given)
+        # That which was named, or else is found next to the labels.
+        self.image_folder: PathLike[str] | None = self.pictures
         self.findings = FindingLog()
         self.ignored: Counter[str] = Counter()
         self.details: list[str] = []
@@ -196,8 +199,7 @@ class Draft:
             code, detail = ("gt-empty", "no ground truth boxes") if is_gt else ("pred-empty", "no predictions")
             self.findings.warning(code, Where(self.path), detail)
         self.findings.raise_errors()
-        shapes = raw.shapes
-        if shapes is not None and reading.origin and reading.units == "px":
+        if (shapes := raw.shapes) is not None and reading.origin and reading.units == "px":
             shapes = shapes.shifted(np.full((len(xywh), 2), -float(reading.origin)))
         if shapes is not None and (reading.units, units) == ("norm", "px"):
             shapes = shapes.scaled(images.sizes[image_rows])
@@ -219,6 +221,7 @@ class Draft:
             zero_id=self.zero_id,
             ignored=dict(sorted(self.ignored.items())),
             findings=self.findings.findings(),
+            image_folder=self.image_folder,
         )
 
     def _dropped(self, xywh: FloatArray) -> BoolArray:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -23,13 +23,16 @@ from jaccard_eval.progress import tracked
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_folder
 
+if TYPE_CHECKING:
+    from PIL import Image
+
 MAX_PIXELS = 2**34  # an image that claims more (131,072 x 131,072) has a damaged or hostile header
 
 _ORIENTATION = 0x0112  # EXIF tag; 5 to 8 turn the image by a quarter, so width and height change places
 _QUARTER_TURNS = frozenset({5, 6, 7, 8})
 
 # Pillow has a reader for each of some 40 formats, and what they raise for a damaged header is theirs to choose.
-_PILLOW_FAILURES = (
+DECODING_FAILURES = (
     *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
     *(SyntaxError, TypeError, ValueError, struct.error),
 )
@@ -88,7 +91,7 @@ class ImageFolder:
 
         Links that lie in the folder are followed, for the user put them there; a `name` that leads out is not.
         """
-        with _as_header_reader():
+        with silent_pillow():
             return self._size(name)
 
     def _size(self, name: str) -> tuple[int, int]:
@@ -111,7 +114,7 @@ class ImageFolder:
         """Return sizes (n, 2) of images, NaN where there is none or it cannot be read; the latter are findings."""
         sizes = unknown_sizes(len(names))
         failures: list[DataError] = []
-        with _as_header_reader():  # once for all of them: a tenth of the time, image by image
+        with silent_pillow():  # once for all of them: a tenth of the time, image by image
             for row, name in enumerate(tracked(names, "image sizes")):
                 if name is None:
                     continue
@@ -161,24 +164,29 @@ def _read_header(file: BinaryIO, where: Where) -> tuple[int, int]:
     try:
         with Image.open(file) as image:
             width, height = image.size
-            orientation = None
-            # EXIF turns an image by a quarter. Only a block at hand is read: a PNG would decode for it.
-            if "exif" in image.info:
-                with contextlib.suppress(*_PILLOW_FAILURES):
-                    orientation = image.getexif().get(_ORIENTATION)
-            return (height, width) if orientation in _QUARTER_TURNS else (width, height)
+            return (height, width) if orientation_of(image) in _QUARTER_TURNS else (width, height)
     except UnidentifiedImageError:
         # Pillow's message is the same for an empty file and for any other content.
         file.seek(0)
         what = "is not a readable image" if file.read(1) else "is empty (0 bytes)"
-    except _PILLOW_FAILURES as error:
+    except DECODING_FAILURES as error:
         what = f"its header cannot be read: {error or type(error).__name__}"
     raise DataError.single("image-unreadable", where, what, fix="Replace the image.")
 
 
+def orientation_of(image: Image.Image) -> int | None:
+    """Return the EXIF orientation of an opened image, 1 to 8; None where there is none."""
+    # Only a block at hand is read: a PNG would decode for it.
+    if "exif" in image.info:
+        with contextlib.suppress(*DECODING_FAILURES):
+            orientation = image.getexif().get(_ORIENTATION)
+            return orientation if isinstance(orientation, int) else None
+    return None
+
+
 @contextlib.contextmanager
-def _as_header_reader() -> Iterator[None]:
-    """Let Pillow read headers of any size, in silence: nothing is decoded, and a satellite image is not an attack."""
+def silent_pillow() -> Iterator[None]:
+    """Let Pillow open images of any size, in silence: a satellite image is not an attack, and whoever decodes looks."""
     from PIL import Image
 
     # The limit is a global of Pillow's: other users of Pillow in this process must find it as it was.

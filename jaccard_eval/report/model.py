@@ -11,7 +11,7 @@ import importlib
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Literal
 
@@ -136,34 +136,71 @@ class Chart:
     y: Axis
 
 
+BoxState = Literal["found", "false", "missed", "ignored"]
+
+
 @dataclass(frozen=True, slots=True)
 class GalleryBox:
-    """A box (left, top, width, height in px) with its class; what is found or false has a score."""
+    """A box (left, top, width, height in px) with its class, and what it is once it shows.
 
-    state: Literal["found", "false", "missed"]
+    A detection is found, false or ignored and shows from its score down. An object is missed above the `score` of the
+    detection that finds it, which is NaN where none does, or it is ignored at any score.
+    """
+
+    state: BoxState
     label: str
     xywh: tuple[float, float, float, float]
     score: float = math.nan
+    iou: float = math.nan  # with its partner
+    is_object: bool = False
+    side: str = ""  # of a comparison: whose it is, by name
+    change: Literal["", "lost", "found"] = ""  # what became of an object from the first side to the other
+
+    def shows_at(self, score: float) -> bool:
+        """Whether it is there at a score threshold; at NaN all are."""
+        if math.isnan(score):
+            return True
+        return self.state == "ignored" or not self.score >= score if self.is_object else self.score >= score
 
 
 @dataclass(frozen=True, slots=True)
 class GalleryImage:
-    """An image of a gallery: its name, width and height in px, and its boxes."""
+    """An image of a gallery: its name, width and height in px that the boxes are of, and its boxes.
+
+    The thumbnail is a JPEG of any size that shows all of the image; empty where there is no file to show.
+    """
 
     name: str
     size: tuple[int, int]
     boxes: tuple[GalleryBox, ...]
+    thumbnail: bytes = field(default=b"", repr=False)
+
+    def counts_at(self, score: float) -> dict[BoxState, int]:
+        """Count the boxes that show at a score by their state."""
+        return dict(Counter(box.state for box in self.boxes if box.shows_at(score)))
+
+
+@dataclass(frozen=True, slots=True)
+class GalleryTab:
+    """Some of a gallery's images, by their rows, in an order of their own."""
+
+    title: str
+    rows: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Gallery:
-    """Images with boxes, the worst first."""
+    """Images with boxes; those of a comparison, which has no one score, show all boxes that they have."""
 
     images: tuple[GalleryImage, ...]
+    tabs: tuple[GalleryTab, ...] = ()
+    score: float = math.nan  # that boxes show at first
+    iou: float = math.nan  # that they are judged at
+    made_with: str = ""  # the library that thumbnails depend on, and its version
 
     def counted(self) -> KeyValues:
         """Return how many boxes of each state the images have, for media without figures."""
-        counts = ((image.name, Counter(box.state for box in image.boxes)) for image in self.images)
+        counts = ((image.name, image.counts_at(self.score)) for image in self.images)
         return KeyValues(
             tuple((name, ", ".join(f"{n:,} {state}" for state, n in found.items())) for name, found in counts)
         )

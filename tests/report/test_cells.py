@@ -65,7 +65,7 @@ def test_text_and_markdown_leave_charts_out() -> None:
 
 def test_text_and_markdown_count_the_boxes_of_a_gallery() -> None:
     states = ("found", "missed", "found")
-    boxes = tuple(GalleryBox(state, "dog", (0, 0, 10, 10)) for state in states)  # type: ignore[arg-type]
+    boxes = tuple(GalleryBox(state, "dog", (0, 0, 10, 10), is_object=state == "missed") for state in states)  # type: ignore[arg-type]
     gallery = Gallery((GalleryImage("a.jpg", (640, 480), boxes),))
     assert "- a.jpg: 2 found, 1 missed" in render_report(report_of(gallery))
     assert "  a.jpg  2 found, 1 missed\n" in draw_page(report_of(gallery), ReportOptions())

@@ -46,6 +46,7 @@ _SCORES = ("score", "confidence")  # the kit has none in XML; converters of pred
 _ONCE = ("name", "bndbox", *CORNERS, *_SCORES)  # in an object
 _SNIFFED = 20  # files, and folders in a folder, that are looked at
 ANNOTATIONS = "Annotations"  # where the development kit has them, next to JPEGImages and ImageSets
+IMAGES = "JPEGImages"
 _MAIN = "ImageSets/Main"
 _JUDGEMENTS = frozenset({"-1", "0", "1"})  # of an image in the list of a class: without, difficult only, with
 
@@ -185,6 +186,9 @@ class _Files:
 def read_annotations(path: Path, root: str, draft: Draft) -> None:
     """Add the images, classes and boxes of annotation files to the draft; `root` is their outermost element."""
     kit = kit_folder(path)
+    images = (kit.parent if kit.name == ANNOTATIONS else kit) / IMAGES
+    if draft.image_folder is None and is_folder(images):
+        draft.image_folder = images
     paths = _annotation_files(kit, draft)
     split = _files_of_split(kit, paths, draft)
     files = _Files()

@@ -46,9 +46,10 @@ def add_images(source: LabelSource, draft: Draft) -> FloatArray:
             range(len(shared)),
             lambda row: (where, f"{shared[row]}; the first is used"),
         )
-    folder = named or _folder_beside(source, draft)
+    folder = draft.image_folder = named or _folder_beside(source, draft)
     images: dict[str, str | None]
     if source.images is not None:
+        draft.image_folder = folder or source.root  # their paths begin there
         images = {**source.images}
         found = [None] * len(images) if folder is None else folder.match(list(source.images.values()))
     elif folder is None or (named is None and draft.options.role == "pred"):

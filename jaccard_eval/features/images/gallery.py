@@ -1,0 +1,135 @@
+"""Which images a gallery shows, with all their boxes and what became of each, and thumbnails where there are files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.features.images.compute import BoxOutcomes, box_outcomes, count_images
+from jaccard_eval.matching.order import IntArray, descending_order
+from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
+from jaccard_eval.progress import tracked
+from jaccard_eval.report.model import Gallery, GalleryBox, GalleryImage, GalleryTab
+
+DEFAULT_IMAGES = 24
+MOST_IMAGES = 200
+# Of up to so many images, the longer side in pixels and the quality of thumbnails: the page stays small.
+THUMBNAILS = ((36, 360, 60), (72, 320, 50), (144, 280, 45), (2 * MOST_IMAGES, 240, 40))
+PLAIN_SIDE = 640  # pixels of a canvas for boxes in fractions of an image whose size nobody knows
+
+
+def build_gallery(result: EvaluationResult, n: int) -> Gallery | None:
+    """Return the `n` images with the highest cost, those with the surest false positives and with the largest misses.
+
+    Boxes are judged at IoU .5, or else the lowest threshold, and show at first at the score that was asked for, else
+    at the best F1. None where the result has no boxes, as that of a document alone.
+    """
+    if result.boxes is None or not isinstance(result.measured, DetectionMetrics) or n == 0:
+        return None
+    metrics = detection_metrics(result)
+    counted = result.worst_images or count_images(metrics, result.options.get("score"), n)
+    outcomes = box_outcomes(metrics, *result.boxes, metrics.protocol.judged_threshold)
+    shown = outcomes.take(np.flatnonzero(outcomes.counts_at(counted.score) & ~outcomes.is_ignored))
+    false = shown.take(np.flatnonzero(~shown.is_object & ~shown.is_hit))
+    missed = shown.take(np.flatnonzero(shown.is_object))
+    area = missed.xywh[:, 2] * missed.xywh[:, 3]
+    few = math.ceil(n / 2)
+    chosen = {
+        "Worst": counted.order[:n].tolist(),
+        "False positives": _first_images(false.image, false.score, few),
+        "Misses": _first_images(missed.image, area, few),
+    }
+    rows = list(dict.fromkeys(row for listed in chosen.values() for row in listed))
+    place = {row: i for i, row in enumerate(rows)}
+    tabs = tuple(GalleryTab(title, tuple(place[row] for row in listed)) for title, listed in chosen.items() if listed)
+    return Gallery(
+        images=gallery_images(result, rows, [outcomes]),
+        tabs=tabs,
+        score=counted.score,
+        iou=counted.iou,
+        made_with=thumbnail_maker(),
+    )
+
+
+def thumbnail_maker() -> str:
+    """Name what makes thumbnails, as their bytes depend on it."""
+    import PIL
+
+    return f"Pillow {PIL.__version__}"
+
+
+def gallery_images(
+    result: EvaluationResult, rows: Sequence[int], outcomes: Sequence[BoxOutcomes], *, thumbnails: bool = True
+) -> tuple[GalleryImage, ...]:
+    """Return some images of a result, with the boxes that `outcomes` have there."""
+    metrics = detection_metrics(result)
+    names = metrics.class_names
+    side, quality = next((side, quality) for most, side, quality in THUMBNAILS if len(rows) <= most)
+    if thumbnails and result.images is not None:
+        result.images.mention_missing(rows)
+    images = []
+    for row in tracked(rows, "images"):
+        found = result.images.thumbnail(row, side=side, quality=quality) if thumbnails and result.images else None
+        boxes = [boxes.take(np.flatnonzero(boxes.image == row)) for boxes in outcomes]
+        size = image_size(result, row, boxes, None if found is None else found.size)
+        scale = (1, 1) if metrics.area_known else size
+        images.append(
+            GalleryImage(
+                name=metrics.image_names[row],
+                size=size,
+                boxes=tuple(box for part in boxes for box in gallery_boxes(part, names, scale)),
+                thumbnail=b"" if found is None else found.data,
+            )
+        )
+    return tuple(images)
+
+
+def image_size(
+    result: EvaluationResult, row: int, boxes: Sequence[BoxOutcomes], file_size: tuple[int, int] | None
+) -> tuple[int, int]:
+    """Return the size in pixels that the boxes of an image are of: as read, else of its file, else what holds them."""
+    known = np.array([math.nan, math.nan]) if result.images is None else result.images.sizes[row]
+    if np.isfinite(known).all() and (known >= 1).all():
+        return round(float(known[0])), round(float(known[1]))
+    if file_size is not None:
+        return file_size
+    if not detection_metrics(result).area_known:
+        return PLAIN_SIDE, PLAIN_SIDE
+    corners = [part.xywh[:, :2] + part.xywh[:, 2:] for part in boxes]
+    width, height = np.max(np.concatenate([*corners, [[1.0, 1.0]]]), axis=0)
+    return math.ceil(width), math.ceil(height)
+
+
+def gallery_boxes(
+    boxes: BoxOutcomes, names: Sequence[str], scale: tuple[float, float], **others: Any
+) -> list[GalleryBox]:
+    """Return boxes as galleries have them, objects first, then detections from the lowest score up: on top."""
+    order = np.argsort(np.where(boxes.is_object, -np.inf, boxes.score), kind="stable")
+    size = np.tile(np.asarray(scale, dtype=np.float64), 2)
+    made = []
+    for row in order.tolist():
+        is_object = bool(boxes.is_object[row])
+        state = "missed" if is_object else "found" if boxes.is_hit[row] else "false"
+        left, top, width, height = (boxes.xywh[row] * size).tolist()
+        made.append(
+            GalleryBox(
+                state="ignored" if boxes.is_ignored[row] else state,  # type: ignore[arg-type]
+                # Where all classes are one, no row has another name.
+                label=names[int(boxes.label[row]) if len(names) > 1 else 0],
+                xywh=(left, top, width, height),
+                score=float(boxes.score[row]),
+                iou=float(boxes.iou[row]),
+                is_object=is_object,
+                **others,
+            )
+        )
+    return made
+
+
+def _first_images(image: IntArray, weight: Any, n: int) -> list[int]:
+    """Return the first `n` images in the order of their weightiest box."""
+    return list(dict.fromkeys(image[descending_order(weight)].tolist()))[:n]
