@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 PROGRAM = "jaccard-eval"
+GIVEN = "jaccard_eval.given"  # in the meta of a context: the arguments of the process
 COMPLETE_VARIABLE = "_JACCARD_EVAL_COMPLETE"  # with it in the environment, a run completes a word for a shell
 DEFAULT_COMMAND = "evaluate"
 GROUPS = ("Evaluate", "Understand", "Data", "CI", "Help")  # of the commands, in the order of the help

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jaccard_eval.cli import streams
+from jaccard_eval.cli import GIVEN, PROGRAM, streams
 from jaccard_eval.cli.ci import announce
 from jaccard_eval.cli.config import configured
 from jaccard_eval.cli.inputs import refuse_overwriting
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from jaccard_eval.report import Reportable
     from jaccard_eval.report.write import Output
 
+# How an output is asked for: ``-o PATH``, ``-oPATH``, ``-vo PATH``, ``--output PATH``, ``--output=PATH``.
+OUTPUT_ARGUMENT = re.compile(r"-(?P<flags>[vq]*)o(?P<path>.*)|--output(=.*)?", re.DOTALL)
 STDOUT_PATHS = (Path("-"), Path("/dev/stdout"))
 
 
@@ -57,6 +61,7 @@ def deliver(
         top=options.top,
         worst=options.worst,
         verbose=options.verbose,
+        command=_given_command(),
     )
     if outputs:
         from jaccard_eval.report.write import write_outputs
@@ -81,6 +86,22 @@ def deliver(
         encoding=sys.stdout.encoding or "utf-8",
     )
     streams.write_result(render(shown or result, shape))
+
+
+def _given_command() -> str:
+    """Return the command as it was given except for its files: the same page, whatever it is called."""
+    context = click.get_current_context(silent=True)
+    given = iter(() if context is None else context.meta.get(GIVEN, ()))
+    kept = []
+    for argument in given:
+        named = OUTPUT_ARGUMENT.fullmatch(argument)
+        if named is None:
+            kept.append(argument)
+            continue
+        kept += [f"-{named['flags']}"] if named["flags"] else []
+        if not named["path"] and "=" not in argument:
+            next(given, None)
+    return shlex.join([PROGRAM, *kept]) if kept else ""
 
 
 def _with_notes(result: Any, notes: tuple[Finding, ...]) -> Any:

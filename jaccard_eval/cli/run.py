@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from click.exceptions import ClickException, Exit, NoArgsIsHelpError
 
-from jaccard_eval.cli import COMMAND_TABLE, COMPLETE_VARIABLE, PROGRAM, streams
+from jaccard_eval.cli import COMMAND_TABLE, COMPLETE_VARIABLE, GIVEN, PROGRAM, streams
 from jaccard_eval.errors import ExitCode, JaccardEvalError
 from jaccard_eval.findings import DataError, Finding, Severity, reason_of
 from jaccard_eval.text import aligned, printable
@@ -88,6 +88,7 @@ def run(argv: Sequence[str]) -> int:
             # Click's own main is not used, for it gives a closed pipe and an interrupt codes of its own.
             try:
                 with COMMAND_TABLE.make_context(PROGRAM, list(argv), terminal_width=streams.help_width()) as context:
+                    context.meta[GIVEN] = tuple(argv)
                     code = COMMAND_TABLE.invoke(context)
             except Exit as request:
                 code = request.exit_code

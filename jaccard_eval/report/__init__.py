@@ -43,6 +43,8 @@ class ReportOptions:
     is_file: bool = True
     # Of the stream that a text report is for; what it cannot hold is escaped
     encoding: str = "utf-8"
+    # The command as it was given, without its outputs; empty where there was none
+    command: str = ""
 
     @property
     def chooses_classes(self) -> bool:

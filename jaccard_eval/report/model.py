@@ -8,12 +8,13 @@ of `features` that the result names.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import Literal
+from typing import Any, Literal
 
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.report import Reportable, ReportOptions
@@ -110,15 +111,17 @@ class Axis:
 class Series:
     """Values (n,) at places (n,); of a matrix, a row of counts `y` at the places 0 to n - 1.
 
-    A series looks as the chart's kind does, or else as `look` does; "guide" is a line to read others by. Those of one
-    `group` share a colour, from faint to full.
+    A series looks as the chart's kind does, or else as `look` does; "guide" is a line to read others by, "faint" one of
+    many behind what matters. Those of one `group` share a colour, from faint to full. A page finds a series again by
+    its `key`, since names need not be unique.
     """
 
     name: str
     y: Collection[float]
     x: Collection[float] = ()
-    look: Literal["", "steps", "points", "dashes", "guide"] = ""
+    look: Literal["", "steps", "points", "dashes", "guide", "faint"] = ""
     group: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,16 +209,41 @@ class Gallery:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A finding: its code, what was found and where, how to fix it, and the table of its evidence."""
+
+    code: str
+    lines: tuple[str, ...]
+    fix: str = ""
+    table: Table | None = None
+    look: Look = "plain"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Live:
+    """Data that the script of a page reads, plain types all the way down; media without scripts have no use for it."""
+
+    key: str
+    data: Any
+
+
 TextBlock = Table | KeyValues | Note | Drawing
-Block = TextBlock | Chart | Gallery
+Block = TextBlock | Chart | Gallery | Remark | Live
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A titled part of a report."""
+    """A titled part of a report.
+
+    On a page, its key is its anchor, and names the template that draws it if there is one; one that is folded opens
+    when asked to.
+    """
 
     title: str
     blocks: tuple[Block, ...]
+    key: str = ""
+    folded: bool = False
 
     def in_text(self, *, verbose: bool = True) -> Iterator[TextBlock]:
         """Yield what media without figures show: charts have their numbers in the tables next to them.
@@ -225,9 +253,14 @@ class Section:
         for block in self.blocks:
             if isinstance(block, Gallery):
                 yield block.counted()
+            elif isinstance(block, Remark):
+                texts = (*block.lines, *([block.fix] if block.fix else []))
+                yield KeyValues(tuple((block.code, text) for text in texts), block.look)
+                if block.table is not None:
+                    yield block.table
             elif isinstance(block, Table) and not verbose:
                 yield _without_undefined(block)
-            elif not isinstance(block, Chart):
+            elif not isinstance(block, Chart | Live):
                 yield block
 
 
@@ -275,6 +308,15 @@ def build_report(result: Reportable, options: ReportOptions) -> Report:
     # By name: the report lies below all features, and a new one is found without being listed here.
     feature = importlib.import_module(f"jaccard_eval.features.{result.reported_by}")
     report: Report = feature.build_report(result, options)
+    return report
+
+
+def build_page(result: Reportable, options: ReportOptions) -> Report:
+    """Return the report of `result` as a page has it: by the module `page` of its feature, else that for people."""
+    name = f"jaccard_eval.features.{result.reported_by.rpartition('.')[0]}.page"
+    if importlib.util.find_spec(name) is None:
+        return build_report(result, options)
+    report: Report = importlib.import_module(name).build_page(result, options)
     return report
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from jaccard_eval.data.document import MetricValue
@@ -19,13 +20,14 @@ from jaccard_eval.report.model import (
     Look,
     Marked,
     Note,
+    Remark,
     Section,
     Table,
     columns,
     delta_look,
 )
 from jaccard_eval.report.numbers import signed_text, value_text
-from jaccard_eval.text import did_you_mean, is_numeric, quoted_value
+from jaccard_eval.text import did_you_mean, is_numeric, printable, quoted_value
 
 
 class SortableRow(Protocol):
@@ -135,14 +137,34 @@ def findings_section(findings: Iterable[Finding], severity: Severity = Severity.
             continue
         pairs += [(finding.code, line) for line in (finding.message, *finding.further)]
         if finding.table:
-            header, *rows = finding.table
-            numeric = [is_numeric(row[i] for row in rows) for i in range(len(header))]
-            kinds: list[Kind] = ["count" if is_number else "text" for is_number in numeric]
             # The table stands below its own finding, and those that follow start anew.
-            blocks += [KeyValues(tuple(pairs), look), Table(tuple(map(Column, header, kinds)), tuple(rows))]
+            blocks += [KeyValues(tuple(pairs), look), _evidence(finding)]
             pairs = []
     blocks += [KeyValues(tuple(pairs), look)] if pairs else []
     return [Section(f"{severity.capitalize()}s", tuple(blocks))] if blocks else []
+
+
+def remarks_sections(findings: Sequence[Finding]) -> list[Section]:
+    """Return all findings, for media with room: what matters, and the notes in a section that is folded."""
+    remarks: dict[bool, list[Remark]] = {}
+    for finding in findings:
+        remark = Remark(
+            finding.code,
+            (finding.statement, *finding.further),
+            printable(finding.fix),
+            _evidence(finding) if finding.table else None,
+            SEVERITIES[finding.severity],
+        )
+        remarks.setdefault(finding.severity is Severity.NOTE, []).append(remark)
+    sections = {False: Section("Findings", (), key="findings"), True: Section("Notes", (), key="notes", folded=True)}
+    return [replace(sections[is_note], blocks=tuple(remarks[is_note])) for is_note in sorted(remarks)]
+
+
+def _evidence(finding: Finding) -> Table:
+    header, *rows = finding.table
+    numeric = [is_numeric(row[i] for row in rows) for i in range(len(header))]
+    kinds: list[Kind] = ["count" if is_number else "text" for is_number in numeric]
+    return Table(tuple(map(Column, header, kinds)), tuple(rows))
 
 
 def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:

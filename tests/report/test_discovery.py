@@ -10,9 +10,11 @@ def test_a_reporter_is_found_by_suffix(suffix: str) -> None:
 
 
 def test_an_unknown_suffix_names_the_known_ones() -> None:
-    known = r"got '.jsn', choose from .csv, .json, .markdown, .md, .npz, .om, .png, .prom, .svg, .txt, .xml, and"
+    known = (
+        r"got '.jsn', choose from .csv, .htm, .html, .json, .markdown, .md, .npz, .om, .png, .prom, .svg, .txt, .xml,"
+    )
     names = (
-        r" the file names badge.json, calibration.csv, confusion.csv, curves.csv, gl-code-quality-report.json,"
+        r" and the file names badge.json, calibration.csv, confusion.csv, curves.csv, gl-code-quality-report.json,"
         r" images.csv, metrics.txt, thresholds.json, thresholds.yaml, thresholds.yml. Did you mean '.json'"
     )
     with pytest.raises(UsageError, match=known + names):

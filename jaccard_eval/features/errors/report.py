@@ -38,17 +38,18 @@ SHARE = Axis(ends=(0, 1.02))
 def errors_sections(errors: ErrorReport, *, per_class: bool) -> list[Section]:
     """Return the sections on errors."""
     shown = (errors.pooled, *(errors.classes if per_class else ()))
-    sections = [_types(errors)]
-    if per_class:
-        heads = (Column("class"), *columns("count", *SHORT_TYPES))
-        counts = zip(*(error_type.by_class for error_type in errors.types), strict=True)
-        rows = tuple((name, *of_class) for name, of_class in zip(errors.confusion.names, counts, strict=True))
-        note = Note("columns are the types above; counted by the class of the detection, or of the missed box")
-        sections.append(Section("Errors by class", (Table(heads, rows), note)))
+    sections = [types_section(errors), *([_types_by_class(errors)] if per_class else [])]
     # The best scores of a few classes are wanted by whoever deploys the model.
     scored = shown if per_class or len(errors.classes) > FEW_CLASSES else (errors.pooled, *errors.classes)
-    sections += [_confusion(errors.confusion), _scores(scored), _lrp(shown), _curve(errors.pooled)]
+    sections += [confusion_section(errors.confusion), _scores(scored), _lrp(shown), _curve(errors.pooled)]
     return [*sections, *_calibration(errors.pooled.calibration)]
+
+
+def detail_sections(errors: ErrorReport) -> dict[str, Section]:
+    """Return, for media with room, what goes beyond types, confusion and curves, of all classes and by key."""
+    shown = (errors.pooled, *errors.classes)
+    found = {"types": _types_by_class(errors), "scores": _scores(shown), "olrp": _lrp(shown)}
+    return found | dict(zip(["calibration"], _calibration(errors.pooled.calibration), strict=False))
 
 
 def error_columns(errors: ErrorReport | None) -> tuple[str, ...]:
@@ -66,7 +67,16 @@ def error_cells(errors: ErrorReport | None, name: str | None) -> tuple[DataCell,
     return (*(error_type.by_class[k] for error_type in errors.types), *_score_cells(errors.classes[k]))
 
 
-def _types(errors: ErrorReport) -> Section:
+def _types_by_class(errors: ErrorReport) -> Section:
+    heads = (Column("class"), *columns("count", *SHORT_TYPES))
+    counts = zip(*(error_type.by_class for error_type in errors.types), strict=True)
+    rows = tuple((name, *of_class) for name, of_class in zip(errors.confusion.names, counts, strict=True))
+    note = Note("columns are the types above; counted by the class of the detection, or of the missed box")
+    return Section("Errors by class", (Table(heads, rows), note))
+
+
+def types_section(errors: ErrorReport) -> Section:
+    """Return the types of errors with what each costs."""
     heads = (Column("type"), Column("count", "count"), Column("ΔAP if fixed", "delta"))
     shown = (*errors.types, errors.false_positives, errors.false_negatives)
     table = Table(heads, tuple((error_type.name, error_type.count, error_type.gain) for error_type in shown))
@@ -85,7 +95,8 @@ def _types(errors: ErrorReport) -> Section:
     return Section("Errors", (table, *notes, chart))
 
 
-def _confusion(matrix: ConfusionMatrix) -> Section:
+def confusion_section(matrix: ConfusionMatrix) -> Section:
+    """Return the confusion matrix, or of a large one the pairs that are confused most."""
     at = f"score >= {threshold_text(matrix.score)}, IoU >= {threshold_text(matrix.iou)}"
     names = (*matrix.names, BACKGROUND)
     rows = tuple(Series(name, row) for name, row in zip(names, matrix.counts, strict=True))
@@ -153,6 +164,12 @@ def _curve(pooled: ClassErrors) -> Section:
     points = list(zip(curve.score, curve.precision, curve.recall, curve.f1, strict=True))
     rows: Rows = tuple(tuple(map(float, point)) for point in points[::EVERY])
     note = Note("all classes pooled; for each class, use -o curves.csv")
+    return Section("Confidence curves", (Table(heads, rows), note, confidence_chart(pooled)))
+
+
+def confidence_chart(pooled: ClassErrors) -> Chart:
+    """Return precision, recall and F1 by score."""
+    curve = pooled.curve
     named = (("Precision", curve.precision), ("Recall", curve.recall), ("F1", curve.f1))
     # Steps, not lines: between two scores that occur nothing changes.
     series = [Series(name, values, curve.score, "steps") for name, values in named]
@@ -160,8 +177,7 @@ def _curve(pooled: ClassErrors) -> Section:
         at = (pooled.best_score, pooled.best_score)
         series.append(Series(f"best F1 at {pooled.best_score:.4g}", (0, 1.02), at, "guide"))
     title = "Precision, recall and F1 by confidence threshold"
-    chart = Chart("line", title, tuple(series), x=Axis("score", ends=(0, 1)), y=SHARE)
-    return Section("Confidence curves", (Table(heads, rows), note, chart))
+    return Chart("line", title, tuple(series), x=Axis("score", ends=(0, 1)), y=SHARE)
 
 
 def _calibration(calibration: Calibration) -> list[Section]:

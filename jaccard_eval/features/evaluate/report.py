@@ -33,7 +33,7 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
     """Return the report of `result` for people."""
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     inputs = inputs_section(sides, result.correspondence, verbose=options.verbose)
-    sections = [inputs, _summary(result, verbose=options.verbose)]
+    sections = [inputs, summary_section(result, verbose=options.verbose)]
     # What most runs do not ask for is loaded when it is.
     if result.bootstrap is not None and options.per_class:
         from jaccard_eval.features.bootstrap.report import intervals_section
@@ -43,9 +43,9 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
     if options.lists_classes:
         sections += _per_class(result, options)
     if result.slices:
-        sections.append(_slices(result.slices))
+        sections.append(slices_section(result.slices))
     if result.operating_points:
-        sections.append(_operating_points(result.operating_points, per_class=options.per_class))
+        sections.append(operating_points_section(result.operating_points, per_class=options.per_class))
     if result.errors is not None:
         from jaccard_eval.features.errors.report import errors_sections
 
@@ -55,14 +55,19 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
 
         sections.append(images_section(result.worst_images))
     sections += findings_section(result.findings)
+    return Report(rules_title(result), tuple(sections), result.signature, headline=headline(result))
+
+
+def rules_title(result: EvaluationResult) -> str:
+    """Return what measured, and by which rules."""
     protocol = result.protocol
     caps = f"max dets {protocol.max_dets[-1]}" if protocol.max_dets else "no cap"
     rules = f"IoU {thresholds_text(protocol.iou_thresholds)}, {caps}"
-    title = f"jaccard-eval {result.version}, protocol {protocol.name} ({rules})"
-    return Report(title, tuple(sections), result.signature, headline=_headline(result))
+    return f"jaccard-eval {result.version}, protocol {protocol.name} ({rules})"
 
 
-def _headline(result: EvaluationResult) -> Headline:
+def headline(result: EvaluationResult) -> Headline:
+    """Return how the gates ended, else the first metrics."""
     if result.gates:
         return gates_headline(result.gates)
     refs = {metric.ref for metric in result.metrics.values()}
@@ -136,7 +141,7 @@ def sorted_classes(result: EvaluationResult, sort: str | None) -> tuple[ClassRow
     return sorted_rows(classes, sort, SORT_COUNTS, class_metrics(classes))
 
 
-def _summary(result: EvaluationResult, *, verbose: bool) -> Section:
+def summary_section(result: EvaluationResult, *, verbose: bool) -> Section:
     """Return the metrics; details are what their names mean, and those that are undefined."""
     protocol, drawn = result.protocol, result.bootstrap
     heads = (Column("metric", "name"), *columns("metric", "value", *(("low", "high") if drawn else ())))
@@ -192,7 +197,8 @@ def _value_cell(metric: MetricValue) -> int | float:
     return int(metric.value) if METRICS[metric.ref.name].kind == "count" else metric.value
 
 
-def _slices(slices: Sequence[SliceRow]) -> Section:
+def slices_section(slices: Sequence[SliceRow]) -> Section:
+    """Return the metrics of the slices."""
     from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns
 
     metrics = list(slices[0].values)
@@ -214,7 +220,8 @@ def _support(part: SliceRow) -> int:
     return next(iter(part.values.values())).n
 
 
-def _operating_points(points: Sequence[OperatingPoint], *, per_class: bool) -> Section:
+def operating_points_section(points: Sequence[OperatingPoint], *, per_class: bool) -> Section:
+    """Return precision, recall, F1 and counts at the scores that were asked for."""
     ious = list(dict.fromkeys(point.iou for point in points))
     # COCO has ten thresholds: a table of all of them would be ten times the classes long.
     shown_ious = ious if len(ious) <= FEW_THRESHOLDS else ious[:1]

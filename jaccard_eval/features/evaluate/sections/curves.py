@@ -1,0 +1,20 @@
+"""Precision by recall at each threshold that matters, and precision, recall and F1 by score."""
+
+from __future__ import annotations
+
+from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.features.evaluate.curves import recall_charts
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.model import Chart, Section
+
+PLACE = 70
+
+
+def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """Return the section; none where no class has both ground truth and a match table."""
+    charts: list[Chart] = [*recall_charts(result)]
+    if result.errors is not None:
+        from jaccard_eval.features.errors.report import confidence_chart
+
+        charts.append(confidence_chart(result.errors.pooled))
+    return [Section("Precision and recall", tuple(charts), key="curves")] if charts else []

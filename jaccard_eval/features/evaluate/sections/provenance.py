@@ -1,0 +1,67 @@
+"""How the page was made: inputs, how they were read, the protocol by field, what is undefined, signature, command."""
+
+from __future__ import annotations
+
+from jaccard_eval.data.result import EvaluationResult, InputSummary
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.model import Block, Column, KeyValues, Section, Table, columns
+from jaccard_eval.report.sections import correspondence_facts, ignored_text
+
+PLACE = 200
+
+
+def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """Return the section."""
+    blocks: list[Block] = [_inputs(result), correspondence_facts(result.correspondence)]
+    if options.command:
+        blocks.append(KeyValues((("command", options.command),)))
+    made = [("signature", result.signature), ("made by", f"jaccard-eval {result.version}")]
+    blocks += [KeyValues(tuple(made)), _protocol(result)]
+    undefined = [(name, metric.reason or "") for name, metric in result.metrics.items() if metric.value != metric.value]
+    undefined += [
+        (f"{name}[class={row.name}]", metric.reason or "")
+        for row in result.per_class
+        for name, metric in row.values.items()
+        if metric.value != metric.value
+    ]
+    if undefined:
+        blocks.append(Table((Column("undefined", "name"), Column("reason", "text")), tuple(undefined)))
+    return [Section("How it was made", tuple(blocks), key="provenance")]
+
+
+def _inputs(result: EvaluationResult) -> Table:
+    heads = (
+        *columns("word", "side", "format"),
+        *columns("count", "images", "boxes", "classes"),
+        Column("path", "path"),
+        Column("fingerprint", "word"),
+        Column("how it was read", "text"),
+    )
+    sides = (("ground truth", result.gt), ("predictions", result.pred))
+    return Table(heads, tuple(_side(name, side) for name, side in sides))
+
+
+def _side(name: str, side: InputSummary) -> tuple[str | int, ...]:
+    ignored = [f"ignored: {ignored_text(side.ignored)}"] if side.ignored else []
+    read = "; ".join([*side.details, *ignored])
+    return (name, side.format, side.images, side.boxes, side.classes, side.path, side.fingerprint, read)
+
+
+def _protocol(result: EvaluationResult) -> Table:
+    """Return every rule of the protocol, as the JSON document has it, and where it comes from."""
+    sources = dict(result.protocol.sources)
+    rows = []
+    for name, value in result.protocol.to_document().items():
+        shown = value
+        if name == "areas":
+            shown = [f"{area.name} {area.low:g} to {area.high:g}" for area in result.protocol.areas]
+        text = ", ".join(_plain(item) for item in shown) if isinstance(shown, list) else _plain(shown)
+        rows.append((name, text, sources.get(name, "")))
+    heads = (Column("rule", "name"), Column("value", "text"), Column("source", "text"))
+    if not any(row[-1] for row in rows):
+        return Table(heads[:-1], tuple(row[:-1] for row in rows))
+    return Table(heads, tuple(rows))
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

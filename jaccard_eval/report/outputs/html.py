@@ -1,0 +1,158 @@
+"""The page: a report as one HTML file that fetches nothing; templates are filled in by jinja2.
+
+What a page shows is decided by the feature; here and in the folder of templates is how it looks. A section is drawn by
+the template that bears its key, or else block by block.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jaccard_eval.data.document import to_document
+from jaccard_eval.errors import UsageError, require
+from jaccard_eval.report import EXTRA, Reportable, Reporter, ReportOptions
+from jaccard_eval.report.model import (
+    TEXT_KINDS,
+    Chart,
+    Drawing,
+    Gallery,
+    KeyValues,
+    Live,
+    Note,
+    Remark,
+    Report,
+    Table,
+    build_page,
+    cell_text,
+    look_of,
+)
+from jaccard_eval.text import printable
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+LIBRARY = "jinja2"
+FOLDER = Path(__file__).parents[1]
+ASSETS, TEMPLATES = FOLDER / "assets", FOLDER / "templates"
+LARGEST = 8_000_000  # bytes: browsers become slow, and attachments are refused
+BLOCKS = {
+    "table": Table,
+    "facts": KeyValues,
+    "note": Note,
+    "drawing": Drawing,
+    "chart": Chart,
+    "gallery": Gallery,
+    "remark": Remark,
+}
+# What would end a script or begin markup in it; JSON has all of these in strings alone.
+_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+def render(result: Reportable, options: ReportOptions) -> str:
+    """Return the page of a result: the same text for the same result, whatever the day."""
+    page = render_report(build_page(result, replace(options, per_class=True)), options)
+    if len(page) > LARGEST or len(page.encode("utf-8", "backslashreplace")) > LARGEST:
+        size, most = len(page.encode("utf-8", "backslashreplace")) / 1e6, LARGEST / 1e6
+        raise UsageError(f"the page would have {size:.1f} MB, more than {most:g} MB. Pass a smaller --gallery N.")
+    return page
+
+
+def render_report(report: Report, options: ReportOptions) -> str:
+    """Return the page of a report that is put together already."""
+    style, script = (_asset(name) for name in ("page.css", "page.js"))
+    policy = {
+        "default-src": "'none'",
+        "img-src": "data:",
+        "style-src": _source(style),
+        "script-src": _source(script),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    environment = _environment()
+    drawn = [section if section.key else replace(section, key=f"part-{i}") for i, section in enumerate(report.sections)]
+    page = environment.get_template("page.html.j2").render(
+        report=report,
+        sections=drawn,
+        options=options,
+        style=style,
+        script=script,
+        policy="; ".join(f"{name} {source}" for name, source in policy.items()),
+        live=[block for section in drawn for block in section.blocks if isinstance(block, Live)],
+    )
+    return page if page.endswith("\n") else f"{page}\n"
+
+
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def _source(text: str) -> str:
+    """Name a style or script by its hash, so that nothing else of its kind has any effect on the page."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _environment() -> Environment:
+    jinja2 = require(LIBRARY, extra=EXTRA)
+    from markupsafe import Markup
+
+    from jaccard_eval.report import svg
+
+    def inert(value: Any) -> Any:
+        # Escaped by jinja2 thereafter: what is left to do are characters that no page may have.
+        return value if isinstance(value, Markup) else printable(str(value))
+
+    environment: Environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=inert,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "cell": cell_text,
+        "look": look_of,
+        "json": lambda data: Markup(_json(data)),  # noqa: S704 - escaped by _json
+        "svg": lambda chart: Markup(svg.draw(chart)),  # noqa: S704 - escaped by the module
+        "whisker": lambda *numbers: Markup(svg.whisker(*numbers)),  # noqa: S704 - numbers alone
+        "bar": lambda *numbers: Markup(svg.bar(*numbers)),  # noqa: S704 - numbers alone
+        "legend": svg.legend,
+        "asset": Markup,  # a file of ours
+        "title_template": _template_of,
+    }
+    environment.tests |= {name: _is_a(kind) for name, kind in BLOCKS.items()}
+    environment.tests["textual"] = lambda kind: kind in TEXT_KINDS
+    return environment
+
+
+def _is_a(kind: type) -> Any:
+    return lambda block: isinstance(block, kind)
+
+
+def _template_of(key: str) -> str:
+    """Return the template that draws the section of a key."""
+    name = f"{re.sub('[^a-z0-9-]', '-', key)}.html.j2"
+    return name if (TEMPLATES / name).is_file() else "section.html.j2"
+
+
+def _json(data: Any) -> str:
+    plain: Mapping[str, Any] = to_document(data)
+    return json.dumps(plain, ensure_ascii=True, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
+
+
+REPORTERS = (
+    Reporter(
+        suffixes=(".html", ".htm"),
+        about="page with curves, tables and images",
+        render=render,
+        requires=("jinja2",),
+        errors=True,
+    ),
+)

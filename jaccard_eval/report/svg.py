@@ -1,0 +1,331 @@
+"""Charts as SVG for a page: attributes and classes alone, so that the style sheet decides all colours.
+
+Coordinates are rounded to a tenth of a unit, and those of the many faint lines to a unit: nobody sees a quarter of a
+percent, and a page may have hundreds of curves.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from jaccard_eval.report.model import Axis, Chart, Series
+from jaccard_eval.report.numbers import metric_text, threshold_text
+from jaccard_eval.text import printable
+
+WIDTH, HEIGHT = 400, 240  # of the area of a plot, so that a hundredth is four units wide
+LEFT, RIGHT, TOP, BOTTOM = 46, 14, 10, 42  # around it
+LETTER = 6.3  # average width of a character at the size of the labels
+BAR, GAP = 18, 8  # thickness of a lying bar, and the room below it
+LONGEST = 26  # characters of a name next to a bar or a matrix
+CELL, SMALL_CELL = 30, 16  # of a matrix with its numbers, and without
+FEW_NUMBERS = 14  # rows of a matrix up to which its cells have numbers
+FEW_NAMES = 40  # rows up to which they are named
+COLOURS = 6  # that the style sheet has
+STEPS = (0.1, 0.2, 0.25, 0.5, 1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """From values to units along an axis."""
+
+    low: float
+    high: float
+    start: float
+    stop: float
+
+    def __call__(self, value: float) -> float:
+        return self.start + (value - self.low) / (self.high - self.low) * (self.stop - self.start)
+
+    def ticks(self) -> list[float]:
+        """Return about five round values."""
+        power = 10.0 ** math.floor(math.log10((self.high - self.low) / 5))
+        step = next(power * step for step in STEPS if (self.high - self.low) / (power * step) <= 5.5)
+        first = math.ceil(self.low / step - 1e-9)
+        return [round(i * step, 12) + 0.0 for i in range(first, math.floor(self.high / step + 1e-9) + 1)]
+
+
+def draw(chart: Chart) -> str:
+    """Return a chart as an SVG element; its title and what it has on its axes are read aloud."""
+    if chart.kind == "matrix":
+        return _matrix(chart)
+    if chart.kind == "bar" and chart.y.names:
+        return _lying_bars(chart)
+    return _plot(chart)
+
+
+def legend(chart: Chart) -> list[tuple[str, str]]:
+    """Return the class and name of each series that has a name of its own to look up; none of a single one."""
+    entries = [(look, series.name) for look, series in _looks(chart) if series.name and series.look != "faint"]
+    faint = any(series.look == "faint" for series in chart.series)
+    entries += [("faint", "each class")] if faint else []
+    return entries if len(entries) > 1 and chart.kind != "matrix" else []
+
+
+def whisker(value: float, low: float = math.nan, high: float = math.nan) -> str:
+    """Return a value in [0, 1] as a dot, with its interval as a line; the numbers stand next to it."""
+    if math.isnan(value):
+        return ""
+    scale = _Scale(0, 1, 4, 116)
+    parts = ['<svg class="whisker" viewBox="0 0 120 16" width="120" height="16" aria-hidden="true" focusable="false">']
+    parts.append('<path class="grid" d="M4 8h112M4 5v6M60 5v6M116 5v6"/>')
+    if not math.isnan(low):
+        parts.append(f'<path class="range" d="M{_n(scale(low))} 4v8M{_n(scale(low))} 8H{_n(scale(high))}v-4v8"/>')
+    parts.append(f'<circle class="dot" cx="{_n(scale(value))}" cy="8" r="3.5"/></svg>')
+    return "".join(parts)
+
+
+def bar(value: float, low: float = math.nan, high: float = math.nan) -> str:
+    """Return a value in [0, 1] as a bar, with its interval as a line."""
+    if math.isnan(value):
+        return ""
+    parts = ['<svg class="bar" viewBox="0 0 72 12" width="72" height="12" aria-hidden="true" focusable="false">']
+    parts.append('<rect class="track" width="72" height="12" rx="2"/>')
+    parts.append(f'<rect class="fill" width="{_n(72 * value)}" height="12" rx="2"/>')
+    if not math.isnan(low):
+        parts.append(
+            f'<path class="range" d="M{_n(72 * low)} 3v6M{_n(72 * low)} 6H{_n(72 * high)}M{_n(72 * high)} 3v6"/>'
+        )
+    return "".join([*parts, "</svg>"])
+
+
+def _plot(chart: Chart) -> str:
+    """Draw lines, steps, points and standing bars between two axes with numbers."""
+    standing = _stacks(chart)
+    x_values = [float(x) for series in chart.series for x in _places(series)]
+    y_values = [float(y) for series in chart.series for y in series.y if not math.isnan(y)]
+    y_values += [top for _, _, _, top in standing]
+    x = _Scale(*_ends(chart.x, x_values, bars=chart.kind == "bar"), LEFT, LEFT + WIDTH)
+    y = _Scale(*_ends(chart.y, [0.0, *y_values] if standing else y_values), TOP + HEIGHT, TOP)
+    body = [*_grid(chart, x, y)]
+    for look, place, base, top in standing:
+        width = 0.8 * abs(x(1) - x(0)) * _spacing(chart)
+        low, high = sorted((y(base), y(top)))
+        body.append(
+            f'<rect class="area {look}" x="{_n(x(place) - width / 2)}" y="{_n(low)}" width="{_n(width)}"'
+            f' height="{_n(high - low)}"/>'
+        )
+    for look, series in _looks(chart):
+        if series.look or chart.kind != "bar":
+            body.append(_series(chart, series, look, x, y))
+    width, height = LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM
+    return _element(chart, width, height, body)
+
+
+def _series(chart: Chart, series: Series, look: str, x: _Scale, y: _Scale) -> str:
+    points = [(x(a), y(b)) for a, b in zip(_places(series), series.y, strict=True) if not math.isnan(b)]
+    key = f' data-key="{_safe(series.key)}"' if series.key else ""
+    if series.look == "points" or chart.kind == "scatter":
+        dots = "".join(f'<circle cx="{_n(a)}" cy="{_n(b)}" r="3"/>' for a, b in points)
+        return f'<g class="dots {look}"{key}>{dots}</g>'
+    name = f"<title>{_safe(series.name)}</title>" if series.look == "faint" and series.name else ""
+    end = f">{name}</path>" if name else "/>"
+    drawn = _path(points, steps=series.look == "steps", whole=series.look == "faint")
+    return f'<path class="line {look}"{key} d="{drawn}"{end}'
+
+
+def _path(points: Sequence[tuple[float, float]], *, steps: bool, whole: bool) -> str:
+    """Return the path through some points, relative and merged where it runs on: half the text of a plain one."""
+    if not points:
+        return ""
+    rounded = [(round(a), round(b)) if whole else (round(a, 1), round(b, 1)) for a, b in points]
+    if steps:  # between two places the value is that of the right one
+        corners = ((before[0], after[1]) for before, after in itertools.pairwise(rounded))
+        rounded = [rounded[0], *itertools.chain.from_iterable(zip(corners, rounded[1:], strict=True))]
+    (a, b), parts, run = rounded[0], [f"M{_n(rounded[0][0])} {_n(rounded[0][1])}"], 0.0
+    for c, d in rounded[1:]:
+        if d == b:
+            run, a = run + c - a, c
+            continue
+        parts += [f"h{_n(run)}"] if run else []
+        parts.append(f"v{_n(d - b)}" if c == a else f"l{_n(c - a)} {_n(d - b)}")
+        a, b, run = c, d, 0.0
+    return "".join([*parts, *([f"h{_n(run)}"] if run else [])])
+
+
+def _grid(chart: Chart, x: _Scale, y: _Scale) -> Iterator[str]:
+    """Yield the grid, its numbers or names, and the titles of the axes."""
+    left, right, top, bottom = LEFT, LEFT + WIDTH, TOP, TOP + HEIGHT
+    y_ticks = y.ticks()
+    yield f'<path class="grid" d="{"".join(f"M{left} {_n(y(tick))}H{right}" for tick in y_ticks)}"/>'
+    for tick in y_ticks:
+        yield _text(left - 6, y(tick) + 4, _tick(tick, y_ticks), "end")
+    if chart.x.names:
+        every = math.ceil(len(chart.x.names) * LETTER * max(map(len, chart.x.names)) / WIDTH)
+        for i, name in list(enumerate(chart.x.names))[::every]:
+            yield _text(x(i), bottom + 16, _short(name), "middle")
+    else:
+        x_ticks = x.ticks()
+        yield f'<path class="grid" d="{"".join(f"M{_n(x(tick))} {top}V{bottom}" for tick in x_ticks)}"/>'
+        for tick in x_ticks:
+            yield _text(x(tick), bottom + 16, _tick(tick, x_ticks), "middle")
+    yield f'<path class="axis" d="M{left} {top}V{bottom}H{right}"/>'
+    if chart.x.title:
+        yield _text((left + right) / 2, bottom + 34, chart.x.title, "middle", "name")
+    if chart.y.title:
+        yield _upward(11, (top + bottom) / 2, chart.y.title, ' class="name" text-anchor="middle"')
+
+
+def _lying_bars(chart: Chart) -> str:
+    """Draw bars next to their names, each with its number."""
+    names = [_short(name) for name in chart.y.names]
+    left = 12 + LETTER * max(map(len, names))
+    totals = [0.0] * len(names)
+    for series in chart.series:
+        for i, value in enumerate(series.y):
+            totals[i] += 0.0 if math.isnan(value) else float(value)
+    low, high = _ends(Axis(ends=chart.x.ends), [0.0, *totals])
+    x = _Scale(low, high, left, left + WIDTH - 60)
+    bottom = TOP + len(names) * (BAR + GAP)
+    body = [f'<path class="axis" d="M{_n(x(0))} {TOP - 4}V{bottom}"/>']
+    base = [0.0] * len(names)
+    for look, series in _looks(chart):
+        for i, value in enumerate(series.y):
+            length = 0.0 if math.isnan(value) else float(value)
+            start, stop = sorted((x(base[i]), x(base[i] + length)))
+            body.append(
+                f'<rect class="area {look}" x="{_n(start)}" y="{_n(TOP + i * (BAR + GAP))}" width="{_n(stop - start)}"'
+                f' height="{BAR}"/>'
+            )
+            base[i] += length
+    for i, name in enumerate(names):
+        middle = TOP + i * (BAR + GAP) + BAR / 2 + 4
+        body.append(_text(left - 8, middle, name, "end", title=chart.y.names[i]))
+        body.append(_text(max(x(totals[i]), x(0)) + 6, middle, _total(totals[i]), "start", "value"))
+    height = bottom + (26 if chart.x.title else 4)
+    body += [_text(x((low + high) / 2), bottom + 18, chart.x.title, "middle", "name")] if chart.x.title else []
+    return _element(chart, left + WIDTH, height, body)
+
+
+def _matrix(chart: Chart) -> str:
+    """Draw a matrix of counts; a cell is as dark as its share of its row."""
+    n_columns = max((len(series.y) for series in chart.series), default=0)
+    named, numbered = len(chart.series) <= FEW_NAMES, len(chart.series) <= FEW_NUMBERS
+    size = CELL if numbered else SMALL_CELL if named else max(2, WIDTH // max(n_columns, 1))
+    rows = [_short(series.name) for series in chart.series] if named else []
+    heads = [_short(name) for name in chart.x.names] if named else []
+    left = 24 + (LETTER * max(map(len, rows), default=0) if named else 0)
+    top = 24 + (LETTER * max(map(len, heads), default=0) if named else 0)
+    body = []
+    for i, series in enumerate(chart.series):
+        counts = list(series.y)
+        total = max(sum(counts), 1)
+        for j, count in enumerate(counts):
+            if not count:
+                continue
+            share = count / total
+            body.append(
+                f'<rect class="cell{" hit" if i == j else ""}" x="{_n(left + j * size)}" y="{_n(top + i * size)}"'
+                f' width="{size - 1}" height="{size - 1}" fill-opacity="{_n(0.12 + 0.88 * share, 2)}"/>'
+            )
+            if numbered:
+                dark = " dark" if share > 0.5 else ""
+                body.append(
+                    _text(left + (j + 0.5) * size, top + (i + 0.5) * size + 4, f"{count:,}", "middle", f"count{dark}")
+                )
+        if named:
+            body.append(_text(left - 6, top + (i + 0.5) * size + 4, rows[i], "end", title=series.name))
+    for j, name in enumerate(heads):
+        body.append(_upward(left + (j + 0.5) * size + 4, top - 6, name))
+    width, height = left + n_columns * size, top + len(chart.series) * size
+    body.append(
+        f'<rect class="frame" x="{_n(left)}" y="{_n(top)}" width="{_n(width - left)}" height="{_n(height - top)}"/>'
+    )
+    body.append(_text((left + width) / 2, 12, chart.x.title, "middle", "name"))
+    body.append(_upward(11, (top + height) / 2, chart.y.title, ' class="name" text-anchor="middle"'))
+    return _element(chart, width + 4, height + 4, body)
+
+
+def _element(chart: Chart, width: float, height: float, body: Sequence[str]) -> str:
+    axes = [axis.title for axis in (chart.x, chart.y) if axis.title]
+    about = f"<desc>{_safe(' by '.join(axes[::-1]))}</desc>" if axes else ""
+    return (
+        f'<svg class="{chart.kind}" viewBox="0 0 {_n(width)} {_n(height)}" width="{_n(width)}" height="{_n(height)}"'
+        f' role="img" aria-label="{_safe(chart.title)}"><title>{_safe(chart.title)}</title>{about}{"".join(body)}</svg>'
+    )
+
+
+def _looks(chart: Chart) -> Iterator[tuple[str, Series]]:
+    """Yield the class of each series: its colour, and dashes; those of one group share a colour."""
+    groups: dict[str, int] = {}
+    for i, series in enumerate(chart.series):
+        if series.look in ("guide", "faint"):
+            yield series.look, series
+            continue
+        place = groups.setdefault(series.group or series.name or str(i), len(groups))
+        dashes = " dashes" if series.look == "dashes" else ""
+        yield f"c{place % COLOURS + 1}{dashes}", series
+
+
+def _stacks(chart: Chart) -> list[tuple[str, float, float, float]]:
+    """Return the class, place, base and top of each standing bar."""
+    if chart.kind != "bar":
+        return []
+    found, base = [], dict[float, float]()
+    for look, series in _looks(chart):
+        if series.look:
+            continue
+        for place, value in zip(_places(series), series.y, strict=True):
+            length = 0.0 if math.isnan(value) else float(value)
+            start = base.get(place, 0.0)
+            found.append((look, float(place), start, start + length))
+            base[place] = start + length
+    return found
+
+
+def _spacing(chart: Chart) -> float:
+    places = sorted({float(x) for series in chart.series if not series.look for x in _places(series)})
+    return places[1] - places[0] if len(places) > 1 else 1.0
+
+
+def _places(series: Series) -> list[float]:
+    return list(series.x) if len(series.x) else [float(i) for i in range(len(series.y))]
+
+
+def _ends(axis: Axis, values: Sequence[float], *, bars: bool = False) -> tuple[float, float]:
+    if axis.ends:
+        low, high = axis.ends
+    else:
+        low, high = min(values, default=0.0), max(values, default=1.0)
+        half = 0.5 if bars and axis.names else 0.0
+        low, high = low - half, high + half
+    return (low, high) if high > low else (low, low + 1.0)
+
+
+def _tick(value: float, ticks: Sequence[float]) -> str:
+    decimals = max(len(f"{tick:.10g}".partition(".")[2]) for tick in ticks)
+    return f"{value:,.{decimals}f}"
+
+
+def _total(value: float) -> str:
+    if float(value).is_integer() and abs(value) >= 1:
+        return f"{value:,.0f}"
+    return metric_text(value) if 0 <= value <= 1 else threshold_text(value)
+
+
+def _upward(x: float, y: float, text: str, attributes: str = "") -> str:
+    return f'<text{attributes} transform="translate({_n(x)} {_n(y)}) rotate(-90)">{_safe(text)}</text>'
+
+
+def _text(x: float, y: float, text: str, anchor: str, look: str = "", *, title: str = "") -> str:
+    shown = f"<title>{_safe(title)}</title>" if title and _safe(title) != _safe(text) else ""
+    style = f' class="{look}"' if look else ""
+    return f'<text{style} x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}">{_safe(text)}{shown}</text>'
+
+
+def _short(name: str) -> str:
+    text = printable(name)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _safe(text: str) -> str:
+    return escape(printable(text))
+
+
+def _n(value: float, decimals: int = 1) -> str:
+    """Return a coordinate without a trailing zero."""
+    text = f"{value:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

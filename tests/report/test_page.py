@@ -1,0 +1,108 @@
+"""The page: one file that fetches nothing, the same for the same result, users' names inert."""
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+
+import html5lib
+import pytest
+
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.model import (
+    Axis,
+    Chart,
+    Column,
+    Drawing,
+    KeyValues,
+    Live,
+    Note,
+    Remark,
+    Report,
+    Section,
+    Series,
+    Table,
+    columns,
+)
+
+pytest.importorskip("jinja2")
+from jaccard_eval.report.outputs.html import render_report
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}\"'\x00\u202e"
+TABLE = Table((Column(HOSTILE, "name"), *columns("metric", "AP")), ((HOSTILE, 0.5), ("dog", float("nan"))))
+BLOCKS = (
+    TABLE,
+    KeyValues(((HOSTILE, HOSTILE),)),
+    Note(HOSTILE),
+    Drawing((HOSTILE,), (HOSTILE,)),
+    Remark(HOSTILE, (HOSTILE, HOSTILE), HOSTILE, TABLE, "warn"),
+    Live("names", {"names": [HOSTILE]}),
+    Chart(
+        "matrix", HOSTILE, (Series(HOSTILE, (1, 2)), Series("b", (0, 3))), Axis(HOSTILE, names=(HOSTILE, "b")), Axis()
+    ),
+    Chart("bar", HOSTILE, (Series(HOSTILE, (1, 2)),), Axis(HOSTILE), Axis(names=(HOSTILE, "b"))),
+    Chart(
+        "line", HOSTILE, (Series(HOSTILE, (0, 1), (0, 1), "faint", key=HOSTILE), Series("b", (1, 0))), Axis(), Axis()
+    ),
+)
+
+
+def page(*sections: Section) -> str:
+    return render_report(Report("title", sections, "signature"), ReportOptions())
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: type(block).__name__)
+def test_hostile_names_are_inert_in_every_block(block: object) -> None:
+    text = page(Section(HOSTILE, (block,)))  # type: ignore[arg-type]
+    # The script and the data are ours; no other tag came into being, and nothing was filled in.
+    assert text.count("<script") == text.count("</script") == (2 if isinstance(block, Live) else 1)
+    assert "<img" not in text
+    assert "\x00" not in text
+    assert "\u202e" not in text
+    assert "7*7" in text
+    names = {name for element in html5lib.parse(text).iter() for name in element.attrib}
+    assert not {name for name in names if name.startswith("on") or name == "style"}
+
+
+def test_nothing_is_styled_inline_or_fetched() -> None:
+    text = page(Section("all", tuple(block for block in BLOCKS if not isinstance(block, Live))))
+    assert not [element for element in html5lib.parse(text).iter() if "style" in element.attrib]
+    assert not re.search(r"(?:href|src)=\"(?!#|data:)", text)
+    assert "http://" not in text
+    assert "https://" not in text
+
+
+def test_the_policy_allows_the_style_and_the_script_of_the_page_alone() -> None:
+    text = page(Section("one", (Note("text"),)))
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
+    assert policy is not None
+    rules = dict(rule.split(" ", 1) for rule in policy[1].replace("&#39;", "'").split("; "))
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data:"
+    for tag, name in (("style", "style-src"), ("script", "script-src")):
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert rules[name] == f"'sha256-{digest}'"
+
+
+def test_the_script_has_at_most_12_kilobytes() -> None:
+    import jaccard_eval.report
+
+    script = Path(jaccard_eval.report.__file__).parent / "assets" / "page.js"
+    assert script.stat().st_size <= 12_000
+
+
+def test_cells_read_as_in_all_other_media() -> None:
+    text = page(Section("numbers", (TABLE,)))
+    assert ">0.5000</td>" in text
+    assert ">n/a</td>" in text
+
+
+def test_a_folded_section_opens_when_asked_to() -> None:
+    assert "<details>" in page(Section("more", (Note("text"),), folded=True))
+    assert "<details>" not in page(Section("more", (Note("text"),)))
+
+
+def test_pages_are_the_same_bytes_twice() -> None:
+    sections = Section("all", BLOCKS[:-4])
+    assert page(sections) == page(sections)
