@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.features.errors.result import (
     ClassErrors,
@@ -19,45 +19,14 @@ from jaccard_eval.features.errors.result import (
     LocalisationRecallPrecision,
 )
 from jaccard_eval.matching.candidates import Pairs
-from jaccard_eval.matching.matchtable import match_boxes, pairs_of_any_class
+from jaccard_eval.matching.matchtable import pairs_of_any_class
 from jaccard_eval.matching.order import IntArray, descending_order
-from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
+from jaccard_eval.matching.ranking import ALL_SIZES
+from jaccard_eval.metrics.any_class import match_any_class
 from jaccard_eval.metrics.calibration import calibration
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.progress import staged
-
-
-def confusion_matrix(
-    gt: BoxTable, pred: BoxTable, protocol: Protocol, names: tuple[str, ...], *, score: float, iou: float, n_images: int
-) -> ConfusionMatrix:
-    """Count which classes are predicted as which.
-
-    Detections with at least `score` are matched by the rules of the protocol, by descending score, as if there were one
-    class. Ground truth that is ignored, and what matches it, is ignored.
-    """
-    n = len(names)
-    above = pred if pred.score is None else pred.take(pred.score >= score)
-    # The caps were applied before, by class: once more, over all classes, they would drop detections that count.
-    rules = protocol.with_options(iou_thresholds=(iou,), areas=protocol.areas[:1], max_dets=(), class_agnostic=True)
-    # A class-agnostic table forgets the labels. Numbered sources lead from its rows back to them.
-    numbered = freeze(replace(above, source=np.arange(len(above))))
-    table = match_boxes(gt, numbered, rules, n_images=n_images, n_labels=n)
-    # Under a protocol that knows no classes, all boxes are of the one class that `names` has.
-    gt_label, label = (boxes.label * (not protocol.class_agnostic) for boxes in (gt, above))
-    hit, counts = Ranking.of(table, n_images).outcomes(0)
-    found = hit[table.candidate]
-    matched_gt = table.pair_gt[table.choice[ALL_SIZES, 0][found]]
-    matched_pred = table.source[table.candidate[found]]
-    unmatched = ~table.gt_ignored[ALL_SIZES]
-    unmatched[matched_gt] = False
-    cells = np.zeros((n + 1, n + 1), dtype=np.int64)
-    # Pairs of classes repeat: `cells[...] += 1` would count each pair once.
-    np.add.at(cells, (gt_label[matched_gt], label[matched_pred]), 1)
-    cells[:n, n] = np.bincount(gt_label[unmatched], minlength=n)
-    cells[n, :n] = np.bincount(label[table.source[counts & ~hit]], minlength=n)
-    return ConfusionMatrix(names=names, counts=cells, score=score, iou=iou)
-
 
 # Scores that curves are shown at; between them they are steps. Other than of linspace, entry 70 is a score of 0.7.
 GRID = np.arange(101) / 100
@@ -301,7 +270,6 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
     The confusion matrix is that of detections with at least `score`: the best F1 of all classes pooled, unless it is a
     number.
     """
-    n_images = len(metrics.image_names)
     threshold = metrics.protocol.judged_threshold
     iou = metrics.protocol.iou_thresholds[threshold]
     errors = find_errors(metrics, threshold, gt, pred)
@@ -320,9 +288,9 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
     if score is None or isinstance(score, str):
         # Without any true positive there is no best score: all detections take part.
         score = 0.0 if math.isnan(pooled.best_score) else pooled.best_score
-    above = pred.take(metrics.table.row[metrics.table.score >= score])
-    confusion = confusion_matrix(
-        gt, above, metrics.protocol, metrics.class_names, score=float(score), iou=iou, n_images=n_images
+    any_class = match_any_class(metrics, threshold, gt, pred)
+    confusion = ConfusionMatrix(
+        names=metrics.class_names, counts=any_class.confusion(score), score=float(score), iou=iou
     )
     # All wrong detections taken away, and all unmatched boxes, as if each were one type.
     precise = replace(errors, counts=errors.hit).ranking.mean_precision(errors.protocol) - ap
@@ -335,6 +303,7 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
         false_positives=_error_type("false positives", precise, errors.detections(errors.counts & ~errors.hit)),
         false_negatives=_error_type("false negatives", complete, errors.boxes(errors.counted & ~errors.found)),
         confusion=confusion,
+        any_class=any_class,
         pooled=pooled,
         classes=tuple(classes),
     )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import DataTable, to_document, written_as
+from jaccard_eval.metrics.any_class import AnyClassMatches
 from jaccard_eval.metrics.calibration import Calibration
 
 BACKGROUND = "background"
@@ -91,6 +92,8 @@ class ErrorReport:
     confusion : ConfusionMatrix
     pooled : ClassErrors
     classes : tuple of ClassErrors
+    any_class : AnyClassMatches, optional
+        What the confusion matrix is counted from, at any score; documents do without.
     """
 
     iou: float
@@ -102,6 +105,7 @@ class ErrorReport:
     confusion: ConfusionMatrix
     pooled: ClassErrors
     classes: tuple[ClassErrors, ...]
+    any_class: AnyClassMatches | None = None
 
     kind: ClassVar[str] = "errors"
 

@@ -1,0 +1,1 @@
+"""Counts at every step of a score threshold: what the slider of a page moves along."""

@@ -1,0 +1,105 @@
+"""Counting at every step of a score threshold: matches are made once, as no better detection looks at a worse one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.features.operating.result import N_STOPS, BoxSteps, OperatingSteps
+from jaccard_eval.matching.order import IntArray
+from jaccard_eval.matching.ranking import ALL_SIZES
+from jaccard_eval.metrics.any_class import AnyClassMatches
+from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.progress import staged
+
+FEW_STOPS = 5  # scores that lie between so few of the hundredths are squeezed, if there are many
+MOST_DIGITS = 17  # that a float64 needs
+
+
+@staged("counting at every score")
+def operating_steps(
+    metrics: DetectionMetrics, any_class: AnyClassMatches, start: float, *, given: bool
+) -> OperatingSteps:
+    """Count at every step, at IoU .5 or else the lowest threshold; `given` starts stand as they are."""
+    table, ranking, n = metrics.table, metrics.curves.ranking, len(metrics.class_names)
+    hit, counts = ranking.outcomes(metrics.protocol.judged_threshold)
+    scores, place = score_steps(table.score, start, given=given)
+    steps, last = len(scores), last_steps(table.score, scores)
+
+    def count(row: IntArray, at: IntArray, n_rows: int) -> IntArray:
+        # A detection counts at all steps up to its last one: sums from the end.
+        cells = np.bincount((row * steps + at)[at >= 0], minlength=n_rows * steps).reshape(n_rows, steps)
+        return np.asarray(cells[:, ::-1].cumsum(axis=1)[:, ::-1])
+
+    wrong = counts & ~hit
+    cells, cell = np.unique(any_class.cell, return_inverse=True)
+    return OperatingSteps(
+        iou=any_class.iou,
+        scores=scores,
+        start=place,
+        names=metrics.class_names,
+        positives=any_class.positives,
+        tp=count(ranking.label[hit], last[hit], n),
+        fp=count(ranking.label[wrong], last[wrong], n),
+        cells=cells,
+        confused=count(cell, last_steps(any_class.score, scores), len(cells)),
+    )
+
+
+def score_steps(score: FloatArray, start: float, *, given: bool) -> tuple[FloatArray, int]:
+    """Return the steps for detections with some scores (n,), ascending, and the place of the start among them.
+
+    They are the hundredths from 0 to 1. Where scores lie outside of these, or many of them between a few of these, they
+    are quantiles of the scores. A start that was found, not given, becomes the shortest number that keeps what it does.
+    """
+    distinct = np.unique(score)
+    # Not .01 * k, which is 0.07000000000000001 for 7.
+    steps = np.arange(N_STOPS) / (N_STOPS - 1)
+    if len(distinct) and (distinct[0] < 0 or distinct[-1] > 1 or _are_squeezed(distinct, steps)):
+        # Of the distinct ones: a score that half of the detections share would take half of the stops.
+        places = np.linspace(0, len(distinct) - 1, N_STOPS).round().astype(np.int64)
+        steps = np.array([shortest_between(distinct[i - 1] if i else -math.inf, distinct[i]) for i in places])
+    if not given:
+        below = distinct[: np.searchsorted(distinct, start)]
+        start = shortest_between(float(below[-1]) if len(below) else -math.inf, start)
+    place = int(np.searchsorted(steps, start))
+    if place == len(steps) or steps[place] != start:
+        steps = np.insert(steps, place, start)
+    return steps, place
+
+
+def _are_squeezed(distinct: FloatArray, steps: FloatArray) -> bool:
+    return len(distinct) >= N_STOPS and len(np.unique(last_steps(distinct, steps))) <= FEW_STOPS
+
+
+def shortest_between(below: float, score: float) -> float:
+    """Return the number with the fewest decimals, two or more, that is above `below` and at most `score`.
+
+    >>> shortest_between(0.41, 0.4237812), shortest_between(0.4231, 0.4237812), shortest_between(-2.5, -2.5)
+    (0.42, 0.4237, -2.5)
+    """
+    # Of numbers without any room for decimals, the product may be infinite.
+    for digits in range(2, MOST_DIGITS) if abs(score) < 2.0**53 else ():
+        number = round(math.floor(score * 10.0**digits) / 10.0**digits, digits)
+        if below < number <= score:
+            return number
+    return score
+
+
+def last_steps(score: FloatArray, steps: FloatArray) -> IntArray:
+    """Return the last step that each score reaches, -1 for none."""
+    return np.asarray(np.searchsorted(steps, score, "right") - 1)
+
+
+def box_steps(metrics: DetectionMetrics, scores: FloatArray) -> BoxSteps:
+    """Return when boxes are found, false or missed; of the rows of the match table and of the ground truth."""
+    table, threshold = metrics.table, metrics.protocol.judged_threshold
+    hit, counts = metrics.curves.ranking.outcomes(threshold)
+    until = last_steps(table.score, scores)
+    # An object that counts is matched by one detection at most: its state is that detection's.
+    found = hit[table.candidate]
+    found_until = np.full(len(table.gt_label), -1)
+    found_until[table.pair_gt[table.choice[ALL_SIZES, threshold][found]]] = until[table.candidate[found]]
+    return BoxSteps(until=until, hit=hit, counts=counts, found_until=found_until, counted=~table.gt_ignored[ALL_SIZES])
