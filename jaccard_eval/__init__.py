@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from jaccard_eval.api.boxes import compare, evaluate, explain, inspect, sensitivity
     from jaccard_eval.api.files import convert, gate, pixels, verify
     from jaccard_eval.api.loggers import log_metrics
+    from jaccard_eval.api.streaming import Evaluator
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.data.metricref import MetricRef
@@ -64,6 +65,7 @@ _HOMES = {
     "Dataset": "data.dataset",
     "ErrorReport": "features.errors.result",
     "EvaluationResult": "data.result",
+    "Evaluator": "api.streaming",
     "ExplanationResult": "features.explain.result",
     "GateVerdict": "data.verdict",
     "Gates": "features.gates.rules",
@@ -126,6 +128,7 @@ __all__ = [
     "Dataset",
     "ErrorReport",
     "EvaluationResult",
+    "Evaluator",
     "ExplanationResult",
     "GateVerdict",
     "Gates",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from array_likes import Capsule, Tensor
 from pycocotools.coco import COCO  # type: ignore[import-untyped]
 from pycocotools.cocoeval import COCOeval  # type: ignore[import-untyped]
 
@@ -30,44 +31,6 @@ from jaccard_eval import (
 SAMPLE = Path(__file__).parents[1] / "sample_data"
 CSV, COCO_FILES = SAMPLE / "csv", SAMPLE / "coco"
 GT, BETTER = (json.loads((COCO_FILES / f"{name}.json").read_text()) for name in ("gt", "better"))
-
-
-class Tensor:
-    """What a tensor on a GPU offers: arrays only once it is detached and copied."""
-
-    def __init__(self, values: Any, *, on_host: bool = False) -> None:
-        self.values, self.on_host = np.asarray(values), on_host
-
-    def detach(self) -> "Tensor":
-        return self
-
-    def cpu(self) -> "Tensor":
-        return Tensor(self.values, on_host=True)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        if not self.on_host:
-            raise TypeError("can't convert a CUDA tensor")
-        return self.values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-
-class Capsule:
-    """What offers `__dlpack__` alone."""
-
-    def __init__(self, values: Any) -> None:
-        self.values = np.asarray(values)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.values.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> Any:
-        return self.values.__dlpack_device__()
-
-    def __len__(self) -> int:
-        return len(self.values)
-
 
 NAMES = tuple(category["name"] for category in GT["categories"])
 

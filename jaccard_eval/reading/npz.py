@@ -93,11 +93,20 @@ class Archive:
 
 def load_archive(path: Path, findings: FindingLog) -> Archive:
     """Load all arrays of an archive; a DataError names those that cannot be unpacked or read."""
+    try:
+        with files.open_regular(path) as file:
+            return unpack_archive(file, str(path), path.stat().st_size, findings)
+    except OSError as error:
+        raise _damaged(str(path), error) from None
+
+
+def unpack_archive(file: IO[bytes], path: str, size: int, findings: FindingLog) -> Archive:
+    """Load all arrays of an open archive of `size` bytes, which messages call `path`."""
     name = ""
     try:
-        with files.open_regular(path) as file, np.load(file, allow_pickle=False) as content:
+        with np.load(file, allow_pickle=False) as content:
             # Before anything is unpacked: NumPy would make room for whatever the entries claim.
-            _refuse_bomb(path, content.zip)
+            _refuse_bomb(path, size, content.zip)
             arrays: dict[str, AnyArray] = {}
             for name in content.files:
                 try:
@@ -110,10 +119,13 @@ def load_archive(path: Path, findings: FindingLog) -> Archive:
                     raise ValueError("the entry is not a NumPy array")  # noqa: TRY004, TRY301 - like NumPy's own
                 arrays[name] = array
     except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError, NotImplementedError) as error:
-        fix = "Save it again, with arrays of numbers or strings."
-        where = Where(str(path), record=name or None)
-        raise DataError.single("npz-damaged", where, f"cannot be read: {error}", fix=fix) from None
-    return Archive(str(path), arrays, findings)
+        raise _damaged(path, error, name) from None
+    return Archive(path, arrays, findings)
+
+
+def _damaged(path: str, error: Exception, name: str = "") -> DataError:
+    fix = "Save it again, with arrays of numbers or strings."
+    return DataError.single("npz-damaged", Where(path, record=name or None), f"cannot be read: {error}", fix=fix)
 
 
 def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -134,11 +146,11 @@ def _refuse_false_claim(archive: zipfile.ZipFile, name: str) -> None:
         raise ValueError(f"its header claims the shape {shape}, and it has {entry.file_size:,} bytes")
 
 
-def _refuse_bomb(path: Path, archive: zipfile.ZipFile) -> None:
+def _refuse_bomb(path: str, size: int, archive: zipfile.ZipFile) -> None:
     """Refuse what unpacks to far more than arrays do; an entry never gives more than it claims."""
     claimed = sum(entry.file_size for entry in archive.infolist())
-    limit = max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * path.stat().st_size)
+    limit = max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * size)
     if claimed > limit:
         detail = f"claims to unpack to {claimed:,} bytes, {limit:,} are allowed for its size"
         fix = "Save it without compression (numpy.savez)."
-        raise DataError.single("npz-damaged", Where(str(path)), detail, fix=fix)
+        raise DataError.single("npz-damaged", Where(path), detail, fix=fix)

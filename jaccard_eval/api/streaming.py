@@ -1,0 +1,478 @@
+"""`Evaluator`: boxes arrive batch by batch, on any number of ranks, and are measured as a file of them would be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaccard_eval.api.stream_state import StreamState, digest_truth, pack, unpack, without_path
+from jaccard_eval.data.alignment import in_own_pixels
+from jaccard_eval.data.dataset import Dataset, Key, key_order
+from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol, ProtocolOptions
+from jaccard_eval.errors import UsageError
+from jaccard_eval.evaluation import evaluate_inputs, load
+from jaccard_eval.findings import DataError, Example, Finding, Severity, Where
+from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, require_lists
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.image_boxes import ImageBoxes, IntArray, Records, image_place, to_array
+from jaccard_eval.text import example_keys, pluralise, quoted_value
+from jaccard_eval.version import __version__
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.result import EvaluationResult
+    from jaccard_eval.evaluation import Source
+    from jaccard_eval.options import Slice
+
+    Boxes = Mapping[str, Any]  # of arrays
+
+JOINED_BYTES = 64 * 2**20  # batches are joined when they hold so much: thousands of small arrays take twice their size
+PATH, FORMAT = "<list>", "arrays by image"  # as `evaluate` calls dicts by image
+SIDES = {"pred": "preds", "gt": "targets"}  # the parameter of `update` that brings each
+
+
+class Evaluator:
+    """Evaluate boxes that arrive in batches, on one or several ranks.
+
+    The result is that of `evaluate` on the same boxes, with the same signature, whatever the batches, their order and
+    the ranks that saw them. An image that is added again with equal boxes, as the padding of a distributed sampler is,
+    counts once.
+
+    Parameters
+    ----------
+    classes : sequence of str or mapping of int to str, optional
+        Names of the labels, by index or by number; a label without a name is then an error. If None, numbers are their
+        own names.
+    protocol : str or Protocol
+        "coco", "voc2007", "voc2012", or a protocol of your own.
+    iou : float or sequence of float, optional
+        IoU thresholds instead of the protocol's.
+    max_dets : sequence of int, optional
+        Caps on detections per image and class; empty for none.
+    areas : sequence of AreaRange, optional
+        Size ranges in square pixels; the first is that of the headline.
+    class_agnostic : bool
+        Pool all classes.
+    difficult : {"count", "ignore"}, optional
+        What objects marked difficult are; by default what the protocol asks for.
+    gt : path or data, optional
+        Ground truth, in all forms that `evaluate` takes: batches then bring predictions alone, by its images.
+
+    Raises
+    ------
+    DataError
+        When the ground truth cannot be used.
+    UsageError
+        When an option names what does not exist.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from jaccard_eval import Evaluator
+    >>> evaluator = Evaluator(["cat", "dog"])
+    >>> box = np.array([[10.0, 10.0, 50.0, 50.0]])
+    >>> evaluator.update(
+    ...     images=["a.jpg"],
+    ...     preds=[{"boxes": box, "labels": np.array([1]), "scores": np.array([0.9])}],
+    ...     targets=[{"boxes": box, "labels": np.array([1])}],
+    ... )
+    >>> round(evaluator.compute()["AP[class=dog]"], 3)
+    1.0
+    """
+
+    def __init__(
+        self,
+        classes: Sequence[str] | Mapping[int, str] | None = None,
+        *,
+        protocol: str | Protocol = "coco",
+        iou: Sequence[float] | float | None = None,
+        max_dets: Sequence[int] | None = None,
+        areas: Sequence[AreaRange] | None = None,
+        class_agnostic: bool = False,
+        difficult: str | None = None,
+        gt: Source | None = None,
+    ) -> None:
+        rules = ProtocolOptions(
+            protocol=protocol,
+            iou=iou,
+            max_dets=max_dets,
+            areas=areas,
+            class_agnostic=class_agnostic,
+            difficult=difficult,
+        ).rules()
+        if rules.iou_type != BOXES:
+            raise UsageError(f"Evaluator measures boxes; protocol {rules.name} compares {quoted_value(rules.iou_type)}")
+        truth = None if gt is None else without_path(in_own_pixels(load(gt)))
+        self._begin(rules, _named_classes(classes), truth)
+
+    def _begin(self, rules: Protocol, classes: Mapping[int, str] | None, gt: Dataset | None) -> None:
+        self._rules, self._classes, self._gt = rules, classes, gt
+        self._version = __version__
+        self.reset()
+
+    def update(
+        self, images: Sequence[Hashable], preds: Sequence[Boxes], targets: Sequence[Boxes] | None = None
+    ) -> None:
+        """Add the boxes of some images. Whatever is wrong with them, nothing is added when this raises.
+
+        Numbers are checked by `compute`, with those of all images.
+
+        Parameters
+        ----------
+        images : sequence of hashable
+            What each image is called: a number, a text, or anything whose `repr` says which it is. It must be the same
+            on all ranks.
+        preds : sequence of mapping
+            Of each image ``boxes`` (n, 4), ``labels`` (n,), numbers from 0 or names, and ``scores`` (n,); optional
+            ``encoding`` (default "xyxy"). Arrays of NumPy, PyTorch or anything with ``__array__`` or ``__dlpack__``.
+        targets : sequence of mapping, optional
+            Of each image ``boxes`` and ``labels``; optional ``iscrowd``, ``area``, ``difficult``, ``ignore`` (n,) and
+            ``encoding``. Left out where the evaluator has `gt`.
+
+        Raises
+        ------
+        UsageError
+            When lengths, shapes or labels do not fit.
+        DataError
+            When an image was added before with other boxes.
+        """
+        keys = _image_keys(images)
+        if self._gt is None and targets is None:
+            raise UsageError("update needs targets, unless the evaluator has them: Evaluator(gt=...)")
+        if self._gt is not None and targets is not None:
+            raise UsageError("the evaluator has ground truth (gt=...): call update without targets")
+        pred = self._checked(preds, keys, "pred")
+        for at, record in enumerate(preds):
+            if pred.sizes[at] and record.get("scores") is None:
+                raise UsageError(f"preds{image_place(keys[at])} has no scores; it has {', '.join(map(str, record))}")
+        target = _no_boxes(len(keys)) if targets is None else self._checked(targets, keys, "gt")
+        self._store(keys, np.ones(len(keys), dtype=np.int64), pred, target)
+
+    def merge(self, *others: Evaluator) -> Evaluator:
+        """Return a new evaluator with the images of this and all others; none of them is changed.
+
+        Raises
+        ------
+        UsageError
+            When rules, classes, ground truth or versions differ.
+        DataError
+            When two have an image with other boxes.
+        """
+        merged = Evaluator.__new__(Evaluator)
+        merged._begin(self._rules, self._classes, self._gt)
+        merged._version = self._version
+        for number, part in enumerate((self, *others)):
+            if not isinstance(part, Evaluator):
+                raise UsageError(f"merge takes evaluators, got {quoted_value(type(part).__name__)}")
+            differing = [name for name, ours, other in self._compared(part) if ours != other]
+            if differing:
+                raise UsageError(
+                    f"cannot merge: evaluator {number} differs in {', '.join(differing)}. Make all with equal arguments"
+                    " and the same version of jaccard-eval."
+                )
+            merged._store(part._keys, part._counted(), part._joined("pred"), part._joined("gt"))
+        return merged
+
+    def compute(
+        self,
+        *,
+        score: float | str | None = None,
+        errors: bool = False,
+        worst_images: int | None = None,
+        bootstrap: Bootstrap | int | None = None,
+        slices: Sequence[Slice] = (),
+    ) -> EvaluationResult:
+        """Measure what was added so far; more can be added afterwards.
+
+        Parameters
+        ----------
+        score, errors, worst_images, bootstrap, slices
+            As in `evaluate`.
+
+        Raises
+        ------
+        DataError
+            When boxes hold what is not a number, or have a negative size.
+        UsageError
+            When no image was added, or an option names what does not exist.
+        """
+        if not self._keys:
+            raise UsageError("there is nothing to compute: no image was added")
+        options = EvaluateOptions(
+            score=score,
+            errors=errors,
+            worst_images=worst_images,
+            bootstrap=Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap,
+            slices=slices,
+            gt_options=None if self._gt is not None else self._options_by_index(),
+            pred_options=self._options_by_index(),
+        )
+        pred = self._side("pred")
+        gt = self._gt or self._side("gt")
+        try:
+            return evaluate_inputs(gt, pred, self._rules, options, version=__version__)
+        except DataError as error:
+            if self._classes or self._gt or not any(finding.code == "class-none" for finding in error.findings):
+                raise
+        # A network that has learnt nothing yet: its classes are those of no object, which stops files. Known to be
+        # classes of the predictions as well, those of the objects correspond, and the rest are the usual warning.
+        known = {*gt.labels.keys, *pred.labels.keys}
+        labels = replace(pred.labels, keys=tuple(sorted(known, key=key_order)))
+        labels = replace(labels, names=tuple(map(str, labels.keys)))
+        rows = np.array([labels.keys.index(key) for key in pred.labels.keys], dtype=np.int32)
+        boxes = replace(pred.boxes, label=rows[pred.boxes.label])
+        return evaluate_inputs(gt, replace(pred, labels=labels, boxes=boxes), self._rules, options, version=__version__)
+
+    def reset(self) -> None:
+        """Forget all images; rules, classes and `gt` stay."""
+        self._keys: list[Key] = []
+        self._seen: list[int] = []
+        self._at: dict[Key, int] = {}
+        self._parts: dict[str, list[ImageBoxes]] = {side: [] for side in SIDES}
+        # Row of the first image of each part, and the bytes of the parts that wait to be joined.
+        self._starts: list[int] = []
+        self._waiting = 0
+        # What all batches have in common: the encoding of each side, and whether labels are names.
+        self._encodings: dict[str, str] = {}
+        self._kinds: set[bool] = set()
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self._keys)
+
+    def __repr__(self) -> str:
+        """Name the rules and how much is here."""
+        n = sum(len(part.coords) for part in self._parts["pred"])
+        return f"<Evaluator {self._rules.name}: {pluralise(len(self), 'image')}, {pluralise(n, 'prediction')}>"
+
+    def state(self) -> bytes:
+        """Return all that is here as bytes: equal for equal images and boxes, in whatever batches and order they came.
+
+        An archive of NumPy arrays without objects, to be sent to another rank or stored; `from_state` reads it.
+        """
+        order = self._order()
+        return pack(
+            StreamState(
+                version=self._version,
+                protocol=self._rules,
+                classes=self._classes,
+                gt=self._gt,
+                keys=tuple(self._keys[row] for row in order.tolist()),
+                seen=self._counted()[order],
+                pred=self._joined("pred").take(order),
+                target=self._joined("gt").take(order),
+            )
+        )
+
+    @classmethod
+    def from_state(cls, data: bytes) -> Evaluator:
+        """Return the evaluator whose `state` the bytes are.
+
+        Raises
+        ------
+        DataError
+            When they are damaged, or of a schema that this version does not read.
+        """
+        state = unpack(data)
+        evaluator = cls.__new__(cls)
+        evaluator._begin(state.protocol, state.classes, state.gt)
+        evaluator._version = state.version
+        evaluator._store(state.keys, state.seen, state.pred, state.target)
+        return evaluator
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy by the state."""
+        return Evaluator.from_state, (self.state(),)
+
+    def _checked(self, dicts: Sequence[Boxes], keys: Sequence[Key], side: str) -> ImageBoxes:
+        """Return the boxes of a batch, its labels as numbers where classes have names."""
+        name = SIDES[side]
+        if isinstance(dicts, Mapping | str) or not isinstance(dicts, Sequence):
+            raise UsageError(f"{name} must be a list of dicts, one per image, got {quoted_value(type(dicts).__name__)}")
+        if len(dicts) != len(keys):
+            raise UsageError(f"there are {len(keys)} images and {len(dicts)} {name}; expected one dict per image")
+
+        def place(at: int) -> str:
+            return image_place(keys[at])
+
+        boxes = ImageBoxes.of(Records(dicts, name, place))
+        if self._classes is None:
+            return boxes
+        if not boxes.has_names:
+            boxes.require_labels(self._classes, name, place)
+            return boxes
+        numbers = {name: number for number, name in self._classes.items()}
+        unknown = sorted({*boxes.labels.tolist()} - {*numbers})
+        if unknown:
+            raise UsageError(
+                f"{name}: label {quoted_value(unknown[0])} is not among the classes: {example_keys(numbers)}"
+            )
+        return replace(boxes, labels=np.array([numbers[label] for label in boxes.labels.tolist()], dtype=np.int64))
+
+    def _store(self, keys: Sequence[Key], seen: IntArray, pred: ImageBoxes, target: ImageBoxes) -> None:
+        """Add images that are checked; compare those that are here already."""
+        new = {"pred": pred, "gt": target}
+        self._require_alike(new)
+        first: dict[Key, int] = {}
+        again: list[tuple[int, int]] = []  # a row of the batch, and that of the same image among all
+        for row, key in enumerate(keys):
+            if key in self._at:
+                known = {side: self._image(side, self._at[key]) for side in SIDES}
+                again.append((row, self._at[key]))
+            elif key in first:
+                known = {side: boxes.take(np.array([first[key]])) for side, boxes in new.items()}
+                again.append((row, len(self._keys) + list(first).index(key)))
+            else:
+                first[key] = row
+                continue
+            for side, boxes in new.items():
+                if not known[side].equals(boxes.take(np.array([row]))):
+                    raise DataError.single(
+                        "image-conflict",
+                        Where(SIDES[side], record=f"image {quoted_value(key)}"),
+                        "was added before with other boxes",
+                        fix="Give every image a key of its own, and run each once, or call reset() between epochs.",
+                    )
+        # From here on nothing fails: an error leaves the evaluator as it was.
+        if first:
+            fresh = np.fromiter(first.values(), dtype=np.int64, count=len(first))
+            self._at.update((key, len(self._keys) + at) for at, key in enumerate(first))
+            self._starts.append(len(self._keys))
+            self._keys.extend(first)
+            self._seen.extend(seen[fresh].tolist())
+            self._kinds = self._kinds_with(new)
+            for side, boxes in new.items():
+                part = boxes if len(fresh) == len(boxes) else boxes.take(fresh)
+                self._parts[side].append(part)
+                if boxes.encoding is not None:
+                    self._encodings[side] = boxes.encoding
+                self._waiting += part.nbytes
+        for row, at in again:
+            self._seen[at] += int(seen[row])
+        if self._waiting > JOINED_BYTES:
+            self._join()
+
+    def _require_alike(self, new: Mapping[str, ImageBoxes]) -> None:
+        """Refuse an encoding, or a kind of labels, other than that of the images so far."""
+        for side, boxes in new.items():
+            before = self._encodings.get(side, boxes.encoding)
+            if boxes.encoding is not None and before != boxes.encoding:
+                raise UsageError(f"{SIDES[side]} came as {before} before, now as {boxes.encoding}; convert one of them")
+        if len(self._kinds_with(new)) > 1:
+            raise UsageError("labels are numbers in one place and names in another; pass one kind, on both sides")
+
+    def _kinds_with(self, new: Mapping[str, ImageBoxes]) -> set[bool]:
+        """Return whether labels are names, of all boxes so far and of new ones."""
+        return self._kinds | {boxes.has_names for boxes in new.values() if len(boxes.coords)}
+
+    def _image(self, side: str, at: int) -> ImageBoxes:
+        part = int(np.searchsorted(self._starts, at, "right")) - 1
+        return self._parts[side][part].take(np.array([at - self._starts[part]]))
+
+    def _join(self) -> None:
+        if len(self._starts) > 1:
+            self._parts = {side: [ImageBoxes.joined(parts)] for side, parts in self._parts.items()}
+            self._starts = [0]
+        self._waiting = 0
+
+    def _joined(self, side: str) -> ImageBoxes:
+        self._join()
+        return self._parts[side][0] if self._parts[side] else _no_boxes(0)
+
+    def _counted(self) -> IntArray:
+        return np.array(self._seen, dtype=np.int64)
+
+    def _order(self) -> IntArray:
+        """Return the rows of the images in canonical order: numbers ascending, then texts."""
+        return np.array(sorted(range(len(self._keys)), key=lambda row: key_order(self._keys[row])), dtype=np.int64)
+
+    def _side(self, side: str) -> Dataset:
+        """Return one side as `evaluate` reads dicts by image, which stand in canonical order."""
+        order = self._order()
+        keys = [self._keys[row] for row in order.tolist()]
+        draft = Draft(PATH, FORMAT, ReadOptions(role=side))
+        self._joined(side).take(order).add_to(draft, keys, lambda at: image_place(keys[at]), self._classes)
+        again = [keys[row] for row in np.flatnonzero(self._counted()[order] > 1)]
+        if side == "pred" and again:
+            count = sum(self._seen) - len(self._seen)
+            detail = f"{pluralise(len(again), 'image was', 'images were')} added more than once, with equal boxes: "
+            detail += f"{example_keys(again)}. Each counts once."
+            example = Example(Where(PATH, field="image"), detail)
+            draft.findings.extend([Finding(Severity.NOTE, "image-repeated", count, (example,))])
+        return draft.build()
+
+    def _options_by_index(self) -> ReadOptions | None:
+        """Return what it takes to read the same dicts with the same names, where these are by index."""
+        if self._classes is None or [*self._classes] != [*range(len(self._classes))]:
+            return None
+        return ReadOptions(names=tuple(self._classes.values()))
+
+    def _compared(self, other: Evaluator) -> Iterator[tuple[str, Any, Any]]:
+        """Yield what must be equal to merge, by the name that messages have for it."""
+        yield "version", self._version, other._version
+        rules = (self._rules.to_document(), other._rules.to_document())
+        for name in rules[0]:
+            yield f"protocol ({name})", rules[0][name], rules[1].get(name)
+        # With the order of classes, which is that of reports.
+        classes = [part._classes and [*part._classes.items()] for part in (self, other)]
+        yield "classes", classes[0], classes[1]
+        truths = [part._gt and digest_truth(part._gt) for part in (self, other)]
+        yield "gt", truths[0], truths[1]
+
+
+def _named_classes(classes: Sequence[str] | Mapping[int, str] | None) -> dict[int, str] | None:
+    """Return the names of classes by their number."""
+    if classes is None:
+        return None
+    if not isinstance(classes, Mapping):
+        require_lists(classes=classes)
+        classes = dict(enumerate(classes))
+    numbers, names = list(classes), list(classes.values())
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names) or not names:
+        raise UsageError("classes must be different texts, at least one")
+    if not all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers):
+        raise UsageError("classes must be a list of names, or names by whole numbers from 0 on: {1: 'person', ...}")
+    return {int(number): str(classes[number]) for number in sorted(numbers)}
+
+
+_ADDRESS_OF_OBJECT = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def _image_keys(images: Any) -> list[Key]:
+    """Return the keys of images: whole numbers and texts as they are, all else by its `repr`."""
+    if isinstance(images, str | bytes) or not isinstance(images, Iterable):
+        raise UsageError(f"images must be a list, one key per image, got {quoted_value(images)}")
+    return [_image_key(image, at) for at, image in enumerate(images)]
+
+
+def _image_key(image: Any, at: int) -> Key:
+    if isinstance(image, str):
+        return str(image)
+    # Arrays and tensors of one number, as torchvision has them for image_id.
+    if hasattr(image, "__array__") or hasattr(image, "__dlpack__"):
+        array = to_array(image)
+        if array.size != 1:
+            raise UsageError(f"images[{at}] has shape {array.shape}; expected one key per image")
+        image = array.reshape(-1)[0].item()
+        return _image_key(image, at)
+    if isinstance(image, float) and image.is_integer():
+        image = int(image)  # 7.0 and 7 are one key of a dict
+    if isinstance(image, int) and not isinstance(image, bool) and abs(image) < 2**63:
+        return int(image)
+    try:
+        hash(image)
+    except TypeError:
+        raise UsageError(f"images[{at}] is {quoted_value(type(image).__name__)}; expected a number or a text") from None
+    text = repr(image)
+    if _ADDRESS_OF_OBJECT.search(text):
+        kind = quoted_value(type(image).__name__)
+        raise UsageError(f"images[{at}] is an object of {kind}, which no other process knows; pass a number or a text")
+    return text
+
+
+def _no_boxes(n: int) -> ImageBoxes:
+    """Return n images without boxes, of no encoding."""
+    return replace(ImageBoxes.joined(()), sizes=np.zeros(n, dtype=np.int64))

@@ -1,0 +1,276 @@
+"""Boxes that a program holds by image: dicts of arrays of any library, checked, joined and added to a draft."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.dataset import Key
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import Severity, Where
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.rawboxes import CodedKeys, RawBoxes
+from jaccard_eval.text import example_keys, quoted_value
+
+IntArray = npt.NDArray[np.int64]
+AnyArray = npt.NDArray[Any]
+
+# Columns other than boxes and labels by the names of records, with what stands where one record has none.
+FILLERS: dict[str, float | bool] = {
+    "scores": np.nan,
+    "area": np.nan,
+    "iscrowd": False,
+    "difficult": False,
+    "ignore": False,
+}
+_COLUMNS = {"scores": "score", "iscrowd": "crowd"}
+_NARROW = (np.dtype(np.float16), np.dtype(np.float32))
+
+
+def to_array(values: Any) -> AnyArray:
+    """Return an array of anything with `__array__` or `__dlpack__`, a tensor on a GPU included, or of a list."""
+    # Found by what it has: a tensor that needs its gradient, or lies on a GPU, refuses `__array__`.
+    if hasattr(values, "detach") and hasattr(values, "cpu"):
+        values = values.detach().cpu()
+    # NumPy knows no bfloat16, which networks answer in; float32 holds it exactly.
+    if str(getattr(values, "dtype", "")).endswith("bfloat16"):
+        values = values.float()
+    if not hasattr(values, "__array__") and hasattr(values, "__dlpack__"):
+        values = np.from_dlpack(values)
+    return np.asarray(values)
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Dicts by image as they were given, and what messages call the place of each: ``preds`` and ``[image 7]``."""
+
+    dicts: Sequence[Any]
+    path: str
+    place: Callable[[int], str]
+
+    def name(self, at: int) -> str:
+        """Return what a record is called."""
+        return f"{self.path}{self.place(at)}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageBoxes:
+    """Boxes of m images, n of them, one image after the other."""
+
+    # How many boxes each image has, (m,).
+    sizes: IntArray
+    # In `encoding`, (n, 4); None where there is no image to have one.
+    coords: FloatArray
+    encoding: str | None
+    # Indices from 0, or names; (n,).
+    labels: AnyArray
+    # By the names of `FILLERS`, (n,) each, without those that no image has.
+    columns: Mapping[str, AnyArray]
+    # Whether numbers came in float16 or float32.
+    is_widened: bool = False
+
+    @classmethod
+    def of(cls, records: Records) -> ImageBoxes:
+        """Check and join dicts of arrays; a UsageError names the record and what is wrong with its shape or kind."""
+        dicts = records.dicts
+        for at, record in enumerate(dicts):
+            if not isinstance(record, Mapping):
+                kind = type(record).__name__
+                raise UsageError(f"{records.name(at)} is {quoted_value(kind)}; expected a dict per image")
+        encodings = {str(record.get("encoding", "xyxy")) for record in dicts}
+        if len(encodings) > 1:
+            raise UsageError(f"{records.path}: boxes have more than one encoding: {', '.join(sorted(encodings))}")
+        arrays = [_arrays(record, records.name(at)) for at, record in enumerate(dicts)]
+        sizes = np.array([len(record["boxes"]) for record in arrays], dtype=np.int64)
+        # Images without boxes have columns of no type, which decide nothing.
+        filled = [record for record in arrays if len(record["boxes"])]
+        return cls(
+            sizes=sizes,
+            coords=_joined([record["boxes"].astype(np.float64) for record in filled], (0, 4)),
+            encoding=encodings.pop() if encodings else None,
+            labels=_labels([record["labels"] for record in filled], sizes, records),
+            columns=_filled_columns(filled),
+            is_widened=any(array.dtype in _NARROW for record in filled for array in record.values()),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[ImageBoxes]) -> ImageBoxes:
+        """Return the images of all parts, which are of one encoding and have labels of one kind."""
+        filled = [part for part in parts if len(part.coords)]
+        names = [name for name in FILLERS if any(name in part.columns for part in filled)]
+        return cls(
+            sizes=_joined([part.sizes for part in parts], (0,), np.int64),
+            coords=_joined([part.coords for part in filled], (0, 4)),
+            encoding=next((part.encoding for part in parts if part.encoding is not None), None),
+            labels=_joined([part.labels for part in filled], (0,), np.int64),
+            columns={name: np.concatenate([part.column(name) for part in filled]) for name in names},
+            is_widened=any(part.is_widened for part in parts),
+        )
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the arrays take."""
+        columns = self.columns.values()
+        return sum(array.nbytes for array in (self.sizes, self.coords, self.labels, *columns))
+
+    @property
+    def has_names(self) -> bool:
+        """Whether classes are texts."""
+        return self.labels.dtype.kind == "U"
+
+    def column(self, name: str) -> AnyArray:
+        """Return a column, filled where no image has it."""
+        found = self.columns.get(name)
+        return np.full(len(self.coords), FILLERS[name]) if found is None else found
+
+    def take(self, images: IntArray) -> ImageBoxes:
+        """Return some of the images, in their order."""
+        sizes = self.sizes[images]
+        ends = np.cumsum(sizes)
+        # Each box of an image taken lies as far from the image's first box as it did before.
+        first = (np.cumsum(self.sizes) - self.sizes)[images] - (ends - sizes)
+        rows = np.repeat(first, sizes) + np.arange(int(sizes.sum()))
+        return ImageBoxes(
+            sizes=sizes,
+            coords=self.coords[rows],
+            encoding=self.encoding,
+            labels=self.labels[rows],
+            columns={name: column[rows] for name, column in self.columns.items()},
+            is_widened=self.is_widened,
+        )
+
+    def equals(self, other: ImageBoxes) -> bool:
+        """Whether all boxes are the same, in the same order; NaN equals NaN."""
+        if not np.array_equal(self.sizes, other.sizes):
+            return False
+        pairs = [(self.labels, other.labels), (self.coords, other.coords)]
+        pairs += [(self.column(name), other.column(name)) for name in {*self.columns, *other.columns}]
+        return not len(self.coords) or all(
+            np.array_equal(left, right, equal_nan=left.dtype.kind == "f") for left, right in pairs
+        )
+
+    def require_labels(self, names: Mapping[int, str], path: str, place: Callable[[int], str]) -> None:
+        """Refuse a class that is a number and has no name."""
+        if self.has_names or not len(self.labels):
+            return
+        known = np.fromiter(names, dtype=np.int64, count=len(names))
+        outside = np.flatnonzero(~np.isin(self.labels, known))
+        if len(outside):
+            row, last = int(outside[0]), len(names) - 1
+            span = f" (0 to {last})" if [*names] == [*range(len(names))] else f": {example_keys([*names])}"
+            what = f"label is {self.labels[row]}, but there are {len(names)} class names{span}"
+            raise UsageError(f"{path}: {self._box_place(row, place)}: {what}")
+
+    def _box_place(self, row: int, place: Callable[[int], str]) -> str:
+        at = int(np.searchsorted(np.cumsum(self.sizes), row, "right"))
+        return f"{place(at)}.boxes[{row - int(self.sizes[:at].sum())}]"
+
+    def add_to(
+        self, draft: Draft, keys: Sequence[Key], place: Callable[[int], str], names: Mapping[int, str] | None = None
+    ) -> None:
+        """Add the images by their keys, and their boxes, to a draft; `names` are those of classes that are numbers."""
+        draft.set_images(keys)
+        scores = self.columns.get("scores")
+        if draft.options.role == "gt" and scores is not None:
+            draft.mention_scores(int(np.count_nonzero(~np.isnan(scores))))
+        if self.is_widened:
+            detail = "numbers are float16 or float32; widened to float64, with the digits that they have"
+            draft.findings.note("precision-single", Where(draft.path), detail)
+        if not self.has_names and names is not None:
+            draft.set_classes(list(names), list(names.values()))
+        columns: dict[str, Any] = {_COLUMNS.get(name, name): column for name, column in self.columns.items()}
+        if draft.options.role == "gt":
+            columns.pop("score", None)
+        draft.add_boxes(
+            RawBoxes(
+                image=CodedKeys(keys, np.repeat(np.arange(len(keys)), self.sizes)),
+                label=[str(label) for label in self.labels] if self.has_names else self.labels,
+                coords=self.coords,
+                encoding=self.encoding or "xyxy",
+                units="px",
+                place=lambda row: Where(draft.path, record=self._box_place(row, place)),
+                negative_size=Severity.ERROR,
+                **columns,
+            )
+        )
+
+
+def _arrays(record: Mapping[str, Any], name: str) -> dict[str, AnyArray]:
+    """Return the arrays of one dict, their shapes checked."""
+    for needed in ("boxes", "labels"):
+        if needed not in record:
+            raise UsageError(f"{name} has no {needed}; it has {', '.join(map(str, record))}")
+    boxes = _numbers(record["boxes"], f"{name}['boxes']")
+    # No box at all comes in any shape: [], (0,), (0, 4).
+    if boxes.size == 0:
+        boxes = boxes.reshape(0, 4)
+    if boxes.ndim != 2 or boxes.shape[1] != 4:
+        raise UsageError(f"{name}['boxes'] has shape {boxes.shape}; expected (n, 4), four numbers per box")
+    arrays = {"boxes": boxes}
+    for column in ("labels", *FILLERS):
+        values = record.get(column)
+        if values is None and column != "labels":
+            continue
+        array = to_array(values) if column == "labels" else _numbers(values, f"{name}[{column!r}]")
+        if array.shape != (len(boxes),) and not (array.size == len(boxes) == 0):
+            expected = f"({len(boxes)},), one value per box"
+            raise UsageError(f"{name}[{column!r}] has shape {array.shape}; expected {expected}")
+        arrays[column] = array
+    return arrays
+
+
+def _numbers(values: Any, name: str) -> AnyArray:
+    array = to_array(values)
+    if array.size and array.dtype.kind not in "biuf":
+        raise UsageError(f"{name} must hold numbers, got {quoted_value(array.reshape(-1)[:1].tolist()[0])}")
+    return array
+
+
+def _joined(parts: Sequence[AnyArray], empty: tuple[int, ...], dtype: Any = np.float64) -> AnyArray:
+    return np.concatenate(parts) if parts else np.zeros(empty, dtype=dtype)
+
+
+def _filled_columns(filled: Sequence[Mapping[str, AnyArray]]) -> dict[str, AnyArray]:
+    """Return the columns that any of the records has; records without one have its filler."""
+    columns = {}
+    for name, filler in FILLERS.items():
+        if any(name in record for record in filled):
+            parts = [record[name] if name in record else np.full(len(record["boxes"]), filler) for record in filled]
+            columns[name] = np.concatenate(parts).astype(np.bool_ if isinstance(filler, bool) else np.float64)
+    return columns
+
+
+def _labels(parts: Sequence[AnyArray], sizes: IntArray, records: Records) -> AnyArray:
+    """Return the class of each box: indices from 0, or names."""
+    labels = _joined(parts, (0,), np.int64)
+    kinds = {part.dtype.kind for part in parts}
+    if parts and kinds <= {"U", "O"} and all(isinstance(label, str) for label in labels):
+        return labels.astype(np.str_)
+    # Whole numbers in one look; what else there is, one by one: floats, and numbers among other objects.
+    if kinds <= {"i", "u"} and not (len(labels) and (labels.min() < 0 or labels.max() > np.iinfo(np.int64).max)):
+        return labels.astype(np.int64)
+    for row, label in enumerate(labels.tolist()):
+        if not _is_whole(label):
+            at = int(np.searchsorted(np.cumsum(sizes), row, "right"))
+            place = f"{records.path}: {records.place(at)}.boxes[{row - int(sizes[:at].sum())}]"
+            expected = "expected whole numbers from 0 on, or names in all dicts"
+            raise UsageError(f"{place}: label is {quoted_value(label)}; {expected}")
+    return labels.astype(np.int64)
+
+
+def image_place(key: Key) -> str:
+    """Return what messages call the place of an image that has a key."""
+    return f"[image {quoted_value(key)}]"
+
+
+def _is_whole(label: object) -> bool:
+    # NaN and infinity compare False; what does not fit into 64 bits is not a class.
+    return isinstance(label, int | float) and not isinstance(label, bool) and 0 <= label < 2**63 and label % 1 == 0
