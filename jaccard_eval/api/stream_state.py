@@ -83,7 +83,7 @@ def unpack(data: bytes) -> StreamState:
     """Return the state that bytes hold; a DataError names what keeps them from being one."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise UsageError(f"a state must be bytes, got {quoted_value(type(data).__name__)}. {FIX}")
-    if bytes(data[:4]) != b"PK\x03\x04":  # NumPy would take other bytes for a pickle
+    if bytes(data[:4]) != b"PK\x03\x04":  # NumPy would look for a pickle in other bytes
         raise _fault("is not a state of an Evaluator")
     findings = FindingLog()
     archive = unpack_archive(io.BytesIO(data), PLACE, len(data), findings)
@@ -183,7 +183,7 @@ def _boxes_parts(boxes: ImageBoxes) -> tuple[dict[str, Any], dict[str, AnyArray]
         names, arrays["labels"] = np.unique(boxes.labels, return_inverse=True)
         document["names"] = names.tolist()
     for name, column in boxes.columns.items():
-        # A column of fillers says what its absence does: it must not depend on who wrote the dicts.
+        # A column of fillers means the same as no column: it must not depend on who wrote the dicts.
         is_filler = np.isnan(column) if column.dtype.kind == "f" else ~column
         if not is_filler.all():
             arrays[name] = column

@@ -123,14 +123,14 @@ class Evaluator:
         Parameters
         ----------
         images : sequence of hashable
-            What each image is called: a number, a text, or anything whose `repr` says which it is. It must be the same
+            What each image is called: a number, a text, or anything whose `repr` identifies it. It must be the same
             on all ranks.
         preds : sequence of mapping
             Of each image ``boxes`` (n, 4), ``labels`` (n,), numbers from 0 or names, and ``scores`` (n,); optional
             ``encoding`` (default "xyxy"). Arrays of NumPy, PyTorch or anything with ``__array__`` or ``__dlpack__``.
         targets : sequence of mapping, optional
             Of each image ``boxes`` and ``labels``; optional ``iscrowd``, ``area``, ``difficult``, ``ignore`` (n,) and
-            ``encoding``. Left out where the evaluator has `gt`.
+            ``encoding``. Omitted where the evaluator has `gt`.
 
         Raises
         ------
