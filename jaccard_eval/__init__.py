@@ -9,8 +9,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaccard_eval.api.boxes import compare, evaluate, explain, inspect, sensitivity
-    from jaccard_eval.api.files import convert, gate, pixels, verify
+    from jaccard_eval.api.library import (
+        compare,
+        convert,
+        evaluate,
+        explain,
+        gate,
+        inspect,
+        load,
+        pixels,
+        sensitivity,
+        verify,
+    )
     from jaccard_eval.api.loggers import log_metrics
     from jaccard_eval.api.streaming import Evaluator
     from jaccard_eval.data.boxtable import BoxTable
@@ -18,9 +28,8 @@ if TYPE_CHECKING:
     from jaccard_eval.data.metricref import MetricRef
     from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
     from jaccard_eval.data.result import EvaluationResult
-    from jaccard_eval.data.verdict import GateVerdict
+    from jaccard_eval.data.verdict import GateResult, GateVerdict
     from jaccard_eval.errors import JaccardEvalError, UsageError
-    from jaccard_eval.evaluation import load
     from jaccard_eval.features.compare.comparison import CompareOptions
     from jaccard_eval.features.compare.result import ComparisonResult
     from jaccard_eval.features.errors.result import ErrorReport
@@ -33,7 +42,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.scale.identities import displaced_iou, exchange_rate, jaccard_from_error, smallest_side
     from jaccard_eval.features.scale.result import ScaleOptions
     from jaccard_eval.features.verify.result import Verification
-    from jaccard_eval.findings import DataError
+    from jaccard_eval.findings import DataError, JaccardEvalWarning
     from jaccard_eval.frames import to_frame
     from jaccard_eval.options import Bootstrap, ReadOptions, Slice
     from jaccard_eval.similarity.encoding import clip, scale
@@ -67,10 +76,12 @@ _HOMES = {
     "EvaluationResult": "data.result",
     "Evaluator": "api.streaming",
     "ExplanationResult": "features.explain.result",
+    "GateResult": "data.verdict",
     "GateVerdict": "data.verdict",
     "Gates": "features.gates.rules",
     "Inspection": "features.inspect.result",
     "JaccardEvalError": "errors",
+    "JaccardEvalWarning": "findings",
     "MetricRef": "data.metricref",
     "PixelsResult": "features.pixels.result",
     "Protocol": "data.protocol",
@@ -87,33 +98,33 @@ _HOMES = {
     "box_iou": "similarity.iou",
     "ciou_loss": "similarity.iou",
     "clip": "similarity.encoding",
-    "compare": "api.boxes",
-    "convert": "api.files",
+    "compare": "api.library",
+    "convert": "api.library",
     "decode_grid": "similarity.grid",
     "diou_loss": "similarity.iou",
     "displaced_iou": "features.scale.identities",
-    "evaluate": "api.boxes",
+    "evaluate": "api.library",
     "exchange_rate": "features.scale.identities",
-    "explain": "api.boxes",
-    "gate": "api.files",
+    "explain": "api.library",
+    "gate": "api.library",
     "get_protocol": "data.protocol",
     "giou_loss": "similarity.iou",
-    "inspect": "api.boxes",
+    "inspect": "api.library",
     "iou_loss": "similarity.iou",
     "jaccard_distance": "similarity.iou",
     "jaccard_from_counts": "similarity.iou",
     "jaccard_from_error": "features.scale.identities",
-    "load": "evaluation",
+    "load": "api.library",
     "log_metrics": "api.loggers",
     "nms": "features.nms.compute",
     "pixel_metrics": "features.pixels.compute",
-    "pixels": "api.files",
+    "pixels": "api.library",
     "scale": "similarity.encoding",
-    "sensitivity": "api.boxes",
+    "sensitivity": "api.library",
     "smallest_side": "features.scale.identities",
     "soft_nms": "features.nms.compute",
     "to_frame": "frames",
-    "verify": "api.files",
+    "verify": "api.library",
     "weighted_nms": "features.nms.compute",
 }
 
@@ -130,10 +141,12 @@ __all__ = [
     "EvaluationResult",
     "Evaluator",
     "ExplanationResult",
+    "GateResult",
     "GateVerdict",
     "Gates",
     "Inspection",
     "JaccardEvalError",
+    "JaccardEvalWarning",
     "MetricRef",
     "PixelsResult",
     "Protocol",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -110,6 +111,39 @@ class Finding:
     def __str__(self) -> str:
         below = (*self.further, *aligned(self.table))
         return "\n".join([f"{self.severity}[{self.code}]: {self.message}", *(f"  {line}" for line in below)])
+
+
+class JaccardEvalWarning(UserWarning):
+    """A finding that may change a number: the verbs of the library issue one for each warning of what they return.
+
+    The text begins with the code, so that one kind can be ignored, or made an error, by it.
+
+    Parameters
+    ----------
+    finding : Finding
+        Also an attribute, as is its `code`, such as "class-unknown".
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from jaccard_eval import JaccardEvalWarning
+    >>> warnings.filterwarnings("ignore", "class-unknown:", JaccardEvalWarning)
+    """
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding)
+        self.finding = finding
+        self.code = finding.code
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.finding.message}"
+
+
+def issue_warnings(findings: Iterable[Finding], *, stacklevel: int = 2) -> None:
+    """Issue a Python warning for each finding that is one; by default, in the name of the caller's caller."""
+    for finding in findings:
+        if finding.severity is Severity.WARNING:
+            warnings.warn(JaccardEvalWarning(finding), stacklevel=stacklevel + 1)
 
 
 class FindingLog:

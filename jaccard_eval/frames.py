@@ -9,23 +9,28 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.document import Part
-from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.document import DataTable, Part
+from jaccard_eval.data.result import EvaluationResult, NamedCurves
+from jaccard_eval.data.result_base import Result
 from jaccard_eval.errors import UsageError
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.model import build_data
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def to_frame(data: EvaluationResult | Part | Dataset | BoxTable | Mapping[str, Any]) -> pd.DataFrame:
+def to_frame(data: Result | Part | NamedCurves | Dataset | BoxTable | Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of a result, a side or columns as a table with the index 0, 1, ..., n - 1.
 
     Parameters
     ----------
-    data : EvaluationResult, part of one, Dataset, BoxTable or mapping of str to array_like
+    data : result, part of one, Dataset, BoxTable or mapping of str to array_like
         An evaluation gives one row per class: ``class``, ``gt``, ``ignored``, ``pred`` and its metrics, NaN where
         undefined; with a bootstrap, also the bounds of each, ``AP_low`` and ``AP_high``; ``result.worst_images`` gives
-        one row per image, as images.csv has them. Boxes give one row each:
+        one row per image, as images.csv has them, ``result.errors`` one per type of error, and ``result.curves`` one
+        per value: ``class``, ``area``, ``max_dets``, ``iou``, ``recall``, ``precision``, ``score``. Other results give
+        the rows of their CSV report: a comparison one per box that changed, gates one per verdict. Boxes give one each:
         ``image``, ``class``, ``x``, ``y``, ``width``, ``height``, ``score`` (predictions only), ``area`` and the flags;
         image and class are names where the input knows them, else rows. Columns such as ``result.matches`` stay as they
         are, and one of shape (n, m) becomes ``name_0`` to ``name_{m - 1}``.
@@ -54,8 +59,10 @@ def to_frame(data: EvaluationResult | Part | Dataset | BoxTable | Mapping[str, A
 
 def _columns(data: object) -> dict[str, Any]:
     match data:
-        case EvaluationResult():
-            return _class_columns(data)
+        case Result():
+            return _result_columns(data)
+        case NamedCurves():
+            return _curve_columns(data)
         case Dataset():
             # Over the rows that a bare table has: a side knows the names of its images and classes.
             images = [data.images.name(row) for row in range(len(data.images))]
@@ -67,11 +74,46 @@ def _columns(data: object) -> dict[str, Any]:
             return _box_columns(data) | named
         case Mapping():
             return {name: column for key, values in data.items() for name, column in _split(str(key), values).items()}
-        case _ if hasattr(data, "tables") and len(tables := data.tables()) == 1:
-            (table,) = tables.values()
-            return {name: [row[i] for row in table.rows] for i, name in enumerate(table.header)}
+        case _ if hasattr(data, "tables") and (tables := data.tables()):
+            # The first is what a part with several is about.
+            return _table_columns(next(iter(tables.values())))
         case _:
             raise UsageError(f"cannot make a table from {type(data).__name__}; pass a result, boxes or columns")
+
+
+def _result_columns(result: Result) -> dict[str, Any]:
+    if isinstance(result, EvaluationResult):
+        return _class_columns(result)
+    return _table_columns(build_data(result, ReportOptions()))
+
+
+def _table_columns(table: DataTable) -> dict[str, Any]:
+    return {name: _filled([row[i] for row in table.rows]) for i, name in enumerate(table.header)}
+
+
+def _filled(cells: list[Any]) -> list[Any]:
+    """Return the cells of a column, NaN for what is empty between numbers: a CSV file leaves both empty."""
+    is_number = any(not isinstance(cell, str) for cell in cells)
+    return [np.nan if is_number and cell == "" else cell for cell in cells]
+
+
+def _curve_columns(curves: NamedCurves) -> dict[str, Any]:
+    """Return a row per class, area range, cap, threshold and recall value, in this order."""
+    protocol = curves.protocol
+    axes: dict[str, Any] = {
+        "class": np.array(curves.class_names, dtype=np.object_),
+        "area": np.array([area.name for area in protocol.areas], dtype=np.object_),
+        # Without a cap, there is one entry.
+        "max_dets": np.array(protocol.max_dets or (np.nan,)),
+        "iou": np.array(protocol.iou_thresholds),
+        "recall": curves.recall_grid,
+    }
+    shape = tuple(map(len, axes.values()))  # (K, A, M, T, R)
+    places = np.indices(shape, sparse=True)
+    columns = {name: np.broadcast_to(axis[at], shape) for at, (name, axis) in zip(places, axes.items(), strict=True)}
+    columns |= {"precision": curves.precision.transpose(2, 3, 4, 0, 1)}
+    columns |= {"score": curves.scores.transpose(2, 3, 4, 0, 1)}
+    return {name: column.reshape(-1) for name, column in columns.items()}
 
 
 def _class_columns(result: EvaluationResult) -> dict[str, Any]:

@@ -131,27 +131,24 @@ class Gating:
         return weigh_noise(verdicts, self.gates, runs)
 
 
-def judge_result(
-    result: Source, gates: Gates, baseline: Source | None, metrics: Mapping[str, float]
-) -> tuple[GateVerdict, ...]:
-    """Judge a result by rules; see `gate`."""
-    gating = Gating(gates, baseline, metrics)
-    return gating.judge(*_opened(result, gates))
-
-
 @staged("judging gates")
-def gate_saved(path: Path, gating: Gating, *, baseline: str | None, version: str) -> GateResult:
-    """Judge a saved result again; `baseline` is its name for the report."""
-    run, table = _opened(path, gating.gates)
+def judge_result(source: Source, gating: Gating, *, baseline: Source | None, version: str) -> GateResult:
+    """Judge a result in memory, or a saved one again; `baseline` is what the report names as such."""
+    run, table = _opened(source, gating.gates)
     verdicts = gating.judge(run, table)
     return GateResult(
         version=version,
-        path=str(path),
+        path=_name_of(source),
         signature=run.signature,
-        baseline=baseline,
+        baseline=None if baseline is None else _name_of(baseline),
         gates=verdicts,
         findings=(*run.findings, *gating.findings, *_remarks(verdicts)),
     )
+
+
+def _name_of(source: Source) -> str:
+    in_memory = isinstance(source, EvaluationResult | PixelsResult)
+    return f"<{type(source).__name__}>" if in_memory else str(source)
 
 
 def read_answers(path: Path) -> SavedAnswers:

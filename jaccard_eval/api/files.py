@@ -17,7 +17,7 @@ from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult
-    from jaccard_eval.data.verdict import GateVerdict
+    from jaccard_eval.data.verdict import GateResult
     from jaccard_eval.evaluation import Source
     from jaccard_eval.features.convert.write import Conversion
     from jaccard_eval.features.gates.rules import Gates
@@ -34,7 +34,7 @@ def gate(
     *,
     baseline: EvaluationResult | PixelsResult | str | os.PathLike[str] | None = None,
     metrics: Mapping[str, float] | None = None,
-) -> tuple[GateVerdict, ...]:
+) -> GateResult:
     """Judge a result by rules.
 
     Parameters
@@ -51,8 +51,8 @@ def gate(
 
     Returns
     -------
-    tuple of GateVerdict
-        One for each limit of each value; whoever asks decides what a failed one means.
+    GateResult
+        A sequence of `GateVerdict`, one for each limit of each value; ``passed`` unless one of them has failed.
 
     Raises
     ------
@@ -71,14 +71,18 @@ def gate(
     ('fail', -0.095)
     >>> [str(verdict.status) for verdict in gate(evaluate(gt, pred), ["AP50>=0.5", "mAP50<=0.4"])]
     ['pass', 'fail']
+    >>> gate(evaluate(gt, pred), ["AP50>=0.5"]).passed
+    True
     """
     from jaccard_eval.features.gates.rules import Gates, parse_rule
-    from jaccard_eval.gating import judge_result
+    from jaccard_eval.gating import Gating, judge_result
 
     if not isinstance(gates, Gates):
         require_lists(gates=gates)
         gates = Gates(rules=tuple(map(parse_rule, gates)))
-    return judge_result(result, gates, gates.baseline if baseline is None else baseline, metrics or {})
+    compared = gates.baseline if baseline is None else baseline
+    gating = Gating(gates, compared, metrics or {})
+    return judge_result(result, gating, baseline=None if gating.baseline is None else compared, version=__version__)
 
 
 def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str | os.PathLike[str]) -> Verification:

@@ -12,10 +12,13 @@ from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.document import DataTable, MetricValue, Part, result_document, to_document, written_as
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.result_base import Result, values_text
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.findings import Finding, FindingLog
 from jaccard_eval.options import Bootstrap
+
+_AT_POINT = frozenset({"precision", "recall", "f1", "tp", "fp", "fn"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +160,39 @@ class Curves(TypingProtocol):
     def scores(self) -> FloatArray:
         """Score at which each recall is reached, shape (T, R, K, A, M)."""
 
+    @property
+    def recall_grid(self) -> FloatArray:
+        """Recall values, shape (R,)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NamedCurves:
+    """Whole curves with what their axes are: thresholds T, recall values R, classes K, area ranges A, caps M."""
+
+    source: Curves
+    protocol: Protocol
+    class_names: tuple[str, ...]
+
+    @property
+    def precision(self) -> FloatArray:
+        """Interpolated precision, shape (T, R, K, A, M); NaN where undefined."""
+        return self.source.precision
+
+    @property
+    def recall(self) -> FloatArray:
+        """Recall at the end of the ranking, shape (T, K, A, M); NaN where undefined."""
+        return self.source.recall
+
+    @property
+    def scores(self) -> FloatArray:
+        """Score at which each recall is reached, shape (T, R, K, A, M); NaN where undefined."""
+        return self.source.scores
+
+    @property
+    def recall_grid(self) -> FloatArray:
+        """Recall values of the curves, shape (R,)."""
+        return self.source.recall_grid
+
 
 class ImageSource(TypingProtocol):
     """The images of an evaluation, opened one by one when they are to be shown; see ``reading.thumbnails``."""
@@ -208,8 +244,8 @@ class Measured(TypingProtocol):
         """Columns, one row per ground-truth box that nothing matched."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class WithParts:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class WithParts(Result):
     """A result that parts can be added to."""
 
     parts: tuple[Part, ...] = ()
@@ -236,7 +272,7 @@ class WithParts:
         return () if part is None else part.rows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class EvaluationResult(WithParts):
     """The result of one evaluation.
 
@@ -285,28 +321,36 @@ class EvaluationResult(WithParts):
     kind: ClassVar[str] = "evaluation"
     reported_by: ClassVar[str] = "evaluate.report"
 
-    def __repr__(self) -> str:
-        """Name the protocol and the summary; all that is here would fill a screen."""
-        values = ", ".join(f"{name}={metric.value:.4f}" for name, metric in self.metrics.items())
-        return f"<{type(self).__name__} {self.protocol.name}: {values}>"
+    def _summary(self) -> str:
+        values = values_text({name: metric.value for name, metric in self.metrics.items()})
+        return f"{self.protocol.name}: {values}"
 
     def __getitem__(self, ref: str) -> float:
         """Return the value of a metric reference; NaN when undefined.
+
+        Where an operating point was asked for, "precision", "recall", "F1", "TP", "FP" and "FN" are those of all
+        classes pooled at its score and IoU .5, or else the lowest threshold.
 
         Raises
         ------
         UsageError
             When the reference names no metric, class or threshold of this evaluation.
         """
+        if ref.lower() in _AT_POINT:
+            judged = self.protocol.iou_thresholds[self.protocol.judged_threshold]
+            for point in self.operating_points:
+                if point.class_name is None and point.iou == judged:
+                    return float(getattr(point, ref.lower()))
         return self.measured.value(MetricRef.parse(ref)).value
 
     @property
-    def curves(self) -> Curves:
+    def curves(self) -> NamedCurves:
         """Arrays `precision` and `scores` (T, R, K, A, M) and `recall` (T, K, A, M), NaN where undefined.
 
-        Axes: IoU thresholds, recall points, classes, area ranges, caps on detections.
+        Axes: IoU thresholds, recall points, classes, area ranges, caps on detections. `to_frame` gives a row per value.
         """
-        return self.measured.curves
+        names = tuple(row.name for row in self.per_class)
+        return NamedCurves(source=self.measured.curves, protocol=self.protocol, class_names=names)
 
     @property
     def matches(self) -> Mapping[str, Any]:

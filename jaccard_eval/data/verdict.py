@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 from jaccard_eval.data.document import Interval, MetricValue, fields_document, result_document, to_document, written_as
+from jaccard_eval.data.result_base import Result, listed
 from jaccard_eval.findings import Finding, Where
 
 
@@ -148,12 +149,13 @@ class GateVerdict:
     to_dict = to_document
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GateResult:
-    """The verdicts on a saved result."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class GateResult(Result, Sequence[GateVerdict]):
+    """The verdicts on a result: a sequence of them, in the order of the rules; `passed` unless one has failed."""
 
     version: str
-    # The saved result and what it was compared with, as the user named them, and the signature of the former.
+    # What was judged and what it was compared with, as the user named them, and the signature of the former. Results
+    # in memory are named by their kind.
     path: str
     signature: str
     baseline: str | None
@@ -163,6 +165,34 @@ class GateResult:
 
     kind: ClassVar[str] = "gate"
     reported_by: ClassVar[str] = "gates.report"
+
+    @overload
+    def __getitem__(self, index: int) -> GateVerdict: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[GateVerdict, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> GateVerdict | tuple[GateVerdict, ...]:
+        """Return a verdict by its place, or some of them."""
+        return self.gates[index]
+
+    def __len__(self) -> int:
+        return len(self.gates)
+
+    @property
+    def passed(self) -> bool:
+        """Whether no verdict is a failure; warnings and skipped rules are none."""
+        return not self.failed
+
+    @property
+    def failed(self) -> tuple[GateVerdict, ...]:
+        """The verdicts that are failures."""
+        return tuple(verdict for verdict in self.gates if verdict.failed)
+
+    def _summary(self) -> str:
+        counts = ", ".join(f"{count:,} {status}" for status, count in counted_statuses(self.gates).items())
+        failed = (f"{verdict.metric}={verdict.value:.4f}, {verdict.check} {verdict.limit:g}" for verdict in self.failed)
+        return "; ".join(filter(None, [f"{'passed' if self.passed else 'FAILED'}: {counts}", listed(failed)]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""

@@ -44,14 +44,14 @@ def gate(options: RunOptions, *, result: Path | None, schema: bool) -> ExitCode:
     keeper = Gatekeeper(options)
     if keeper.gating is None:
         raise UsageError("no rules: add a limit, such as --fail-under AP=0.5, or configure gates in pyproject.toml")
-    from jaccard_eval.gating import gate_saved
+    from jaccard_eval.gating import judge_result
     from jaccard_eval.runs import run_beside
 
     note_inputs([run_beside(result)])
     outputs = plan_files(options.output)
     # A baseline that may be missing, and is, is not named in the report.
-    baseline = None if keeper.gating.baseline is None else str(keeper.baseline)
-    judged = gate_saved(result, keeper.gating, baseline=baseline, version=__version__)
+    baseline = None if keeper.gating.baseline is None else keeper.baseline
+    judged = judge_result(result, keeper.gating, baseline=baseline, version=__version__)
     report_findings(judged.findings, options)
     return keeper.finish(judged.gates, lambda: deliver(judged, outputs, options))
 

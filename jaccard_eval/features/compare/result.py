@@ -10,8 +10,10 @@ from typing import Any, ClassVar
 
 from jaccard_eval.data.document import Interval, fields_document, result_document, to_document, written_as
 from jaccard_eval.data.result import Resamples
+from jaccard_eval.data.result_base import Result, listed
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.findings import Finding
+from jaccard_eval.text import pluralise
 
 
 class ChangeKind(enum.StrEnum):
@@ -163,8 +165,8 @@ class Versus:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ComparisonResult:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class ComparisonResult(Result):
     """Predictions compared with the first of them, on one ground truth.
 
     Parameters
@@ -200,6 +202,18 @@ class ComparisonResult:
 
     kind: ClassVar[str] = "comparison"
     reported_by: ClassVar[str] = "compare.report"
+    text_limit: ClassVar[int] = 1_500
+
+    def _summary(self) -> str:
+        def described(other: Versus) -> str:
+            delta = other.summary[0]
+            moved = ", ".join(f"{count:,} {kind}" for kind, count in other.counts().items() if count)
+            verdict = f" ({other.verdict})" if other.verdict else ""
+            text = f"{other.contender.name}: {delta.metric} {delta.value:.4f} ({delta.delta:+.4f}){verdict}"
+            return f"{text}; objects: {moved}" if moved else text
+
+        of = f"{self.protocol}: {pluralise(len(self.others), 'other')} against {self.baseline.name}"
+        return f"{of}; {listed(map(described, self.others))}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""

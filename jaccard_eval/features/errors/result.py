@@ -148,7 +148,7 @@ class ErrorReport:
     to_dict = to_document  # as of all results
 
     def tables(self) -> dict[str, DataTable]:
-        """Return the whole confusion matrix, the curves, the bins of scores, and the score with the best F1.
+        """Return the types, the whole confusion matrix, the curves, the bins of scores, and the score with the best F1.
 
         Curves and bins are those of all classes pooled and of each; bins that are empty have no means.
         """
@@ -164,7 +164,9 @@ class ErrorReport:
             n = len(bars.count)  # bins are of equal width, so that their places give their ends
             for i, (count, score, precision) in enumerate(zip(bars.count, bars.score, bars.precision, strict=True)):
                 bins.append((name, i / n, (i + 1) / n, int(count), float(score), float(precision)))
+        kinds = (*self.types, self.false_positives, self.false_negatives)
         return {
+            "errors": DataTable(("type", "count", "gain"), tuple((kind.name, kind.count, kind.gain) for kind in kinds)),
             "confusion": DataTable(
                 ("ground truth", *names), tuple((name, *row) for name, row in zip(names, counts, strict=True))
             ),

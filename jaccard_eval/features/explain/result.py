@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 
 from jaccard_eval.data.document import MetricValue, result_document
 from jaccard_eval.data.result import InputSummary
+from jaccard_eval.data.result_base import Result
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.findings import Finding
+from jaccard_eval.text import pluralise
 
 MISSED = "missed"
 
@@ -50,8 +52,8 @@ class Step:
     delta: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ExplanationResult:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class ExplanationResult(Result):
     """An explanation of one metric.
 
     Parameters
@@ -91,6 +93,10 @@ class ExplanationResult:
 
     kind: ClassVar[str] = "explanation"
     reported_by: ClassVar[str] = "explain.report"
+
+    def _summary(self) -> str:
+        text = f"{self.protocol}: {self.metric.ref}={self.metric.value:.4f}"
+        return f"{text}; {self.fixed:.4f} after {pluralise(len(self.fixes), 'fix', 'fixes')}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""

@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 from jaccard_eval.data.document import result_document, written_as
 from jaccard_eval.data.result import Correspondence, InputSummary
+from jaccard_eval.data.result_base import Result
 from jaccard_eval.findings import Finding
+from jaccard_eval.text import pluralise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +116,8 @@ class Pairing:
     sampled: float  # share of the images that was looked at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Inspection(Result):
     """What an inspection found.
 
     Parameters
@@ -137,6 +139,14 @@ class Inspection:
 
     kind: ClassVar[str] = "inspection"
     reported_by: ClassVar[str] = "inspect.report"
+
+    def _summary(self) -> str:
+        def described(side: Description) -> str:
+            boxes, images = pluralise(side.boxes.total, "box", "boxes"), pluralise(side.images.total, "image")
+            classes = pluralise(len(side.classes), "class", "classes")
+            return f"{side.role}: {boxes} of {classes} on {images} ({side.summary.format})"
+
+        return "; ".join(map(described, self.sides))
 
     @property
     def sides(self) -> tuple[Description, ...]:

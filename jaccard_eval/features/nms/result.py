@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from jaccard_eval.data.document import result_document, to_document, written_as
+from jaccard_eval.data.result_base import Result
 from jaccard_eval.findings import Finding
 
 
@@ -20,8 +21,8 @@ class ClassCounts:
     below: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuppressionResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SuppressionResult(Result):
     """The counts of one suppression."""
 
     version: str
@@ -35,6 +36,10 @@ class SuppressionResult:
 
     kind: ClassVar[str] = "suppression"
     reported_by: ClassVar[str] = "nms.report"
+
+    def _summary(self) -> str:
+        total = self.total
+        return f"{self.rule['method']} NMS by {self.rule['by']}: {total.before:,} boxes, {total.after:,} left"
 
     @property
     def per_class(self) -> tuple[ClassCounts, ...]:

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 from jaccard_eval.data.document import PIXELS, MetricValue, result_document, to_document
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import WithParts, metrics_document
+from jaccard_eval.data.result_base import values_text
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
-from jaccard_eval.text import did_you_mean, quoted_value
+from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
 DROPS = ("gt", "pred", "both")  # whose background pixels are ignored
 REDUCTIONS = ("gt", "both")  # whose values count from 1, with 0 for pixels to ignore
@@ -115,7 +116,7 @@ class MapsSummary:
     ignored: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class PixelsResult(WithParts):
     """The result of one evaluation of label maps.
 
@@ -153,6 +154,10 @@ class PixelsResult(WithParts):
     per_class: tuple[PixelClassRow, ...]
     confusion: tuple[tuple[str, str | None, int], ...]
     findings: tuple[Finding, ...]
+
+    def _summary(self) -> str:
+        values = values_text({name: metric.value for name, metric in self.metrics.items()})
+        return f"{values} on {pluralise(self.gt.images, 'label map')}"
 
     def __getitem__(self, ref: str) -> float:
         """Return the value of ``mIoU``, ``IoU[class=road]`` and their like; NaN when undefined.

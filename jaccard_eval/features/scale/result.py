@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from jaccard_eval.data.document import fields_document, result_document, written_as
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import Correspondence, InputSummary
+from jaccard_eval.data.result_base import Result, values_text
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
@@ -149,8 +150,8 @@ class SurvivorRow:
     side: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SensitivityResult:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class SensitivityResult(Result):
     """The result of an analysis of scale."""
 
     kind: ClassVar[str] = "sensitivity"
@@ -183,6 +184,9 @@ class SensitivityResult:
         ceiling = {f"AP_ceiling_{sigma:g}px": ap for sigma, ap in row.ceiling.items()}
         return {"AP": row.ap} | {f"lost_to_{name}": value for name, value in lost.items()} | within | ceiling
 
+    def _summary(self) -> str:
+        return f"{self.protocol.name}: {values_text(self.metrics)}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
         metrics = self.metrics
@@ -208,8 +212,8 @@ class SensitivityResult:
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverlapResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OverlapResult(Result):
     """Two boxes, and how they overlap."""
 
     kind: ClassVar[str] = "overlap"
@@ -248,6 +252,9 @@ class OverlapResult:
         names = ("iou", "giou", "distance", "ioa_pred", "ioa_gt", "exchange_rate", "centre_distance", "edge_error")
         return {name: getattr(self, name) for name in names}
 
+    def _summary(self) -> str:
+        return values_text(self.metrics)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
         others = {name: value for name, value in fields_document(self).items() if name not in self.metrics}
@@ -255,8 +262,8 @@ class OverlapResult:
         return result_document(self.kind, self.version, self.findings, **others, metrics=self.metrics, areas=areas)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverlapMatrix:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OverlapMatrix(Result):
     """The overlap of every prediction (rows) with every ground truth (columns)."""
 
     kind: ClassVar[str] = "overlap-matrix"
@@ -266,6 +273,9 @@ class OverlapMatrix:
     by: str  # {"iou", "ioa", "ioa-pred", "giou"}
     matrix: tuple[tuple[float, ...], ...]
     findings: tuple[Finding, ...] = field(default=(), metadata=written_as(None))
+
+    def _summary(self) -> str:
+        return f"{self.by} of {len(self.matrix):,} predictions"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types."""
@@ -288,8 +298,8 @@ class ExchangeRow:
         return math.nan if math.isnan(self.exchange_rate) else math.ceil(self.exchange_rate)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExchangeResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ExchangeResult(Result):
     """What errors cost objects of given sizes."""
 
     kind: ClassVar[str] = "exchange"
@@ -298,6 +308,9 @@ class ExchangeResult:
     version: str = field(metadata=written_as(None))
     rows: tuple[ExchangeRow, ...]
     findings: tuple[Finding, ...] = field(default=(), metadata=written_as(None))
+
+    def _summary(self) -> str:
+        return f"{len(self.rows):,} rows"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""

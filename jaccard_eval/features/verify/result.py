@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from jaccard_eval.data.document import result_document
+from jaccard_eval.data.result_base import Result
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.findings import Finding
+from jaccard_eval.text import pluralise
 
 Value = str | float | None
 VERSION_FIELD = "signature.v"
@@ -22,8 +24,8 @@ class Difference:
     again: Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Verification:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Verification(Result):
     """A saved result and a run of the same evaluation.
 
     Parameters
@@ -55,6 +57,10 @@ class Verification:
 
     kind: ClassVar[str] = "verification"
     reported_by: ClassVar[str] = "verify.report"
+
+    def _summary(self) -> str:
+        differing = f"{len(self.differences):,} of {pluralise(self.compared, 'value')} differ"
+        return f"{self.path}: {'equal' if self.equal else 'not equal'}, {differing}"
 
     @property
     def equal(self) -> bool:

@@ -5,11 +5,12 @@ What a chart shows is decided by the feature; here is how it looks.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -53,25 +54,48 @@ _UNDATED = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
 
 def render(result: Reportable, options: ReportOptions, file_format: str) -> bytes:
     """Return the figure of a result as "svg" or "png"; `options` change nothing, as it shows all of every chart."""
-    report = build_report(result, ReportOptions())
-    charts = [block for section in report.sections for block in section.blocks if isinstance(block, Chart)]
+    charts = _charts_of(result)
     if not charts and result.kind == "evaluation":
         raise UsageError("the figure of an evaluation shows its errors; remove --no-errors")
     if not charts:
         command = _COMMANDS.get(result.kind, result.kind)
         raise UsageError(f"{command} cannot write images. Supported: .txt .md .json .csv")
-    matplotlib = require(LIBRARY, extra=EXTRA)
-    figures = require(f"{LIBRARY}.figure", extra=EXTRA)
     file = io.BytesIO()
+    with _own_style():
+        _drawn(charts).savefig(file, format=file_format, dpi=PIXELS_PER_INCH, metadata=_UNDATED[file_format])
+    return file.getvalue()
+
+
+def build_figure(result: Reportable) -> Figure:
+    """Return the figure of a result, for a program to show or change."""
+    charts = _charts_of(result)
+    if not charts:
+        article = "an" if result.kind[0] in "aeiou" else "a"
+        raise UsageError(f"{article} {result.kind} has no charts; evaluation, sensitivity and others have")
+    with _own_style():
+        return _drawn(charts)
+
+
+def _charts_of(result: Reportable) -> list[Chart]:
+    report = build_report(result, ReportOptions())
+    return [block for section in report.sections for block in section.blocks if isinstance(block, Chart)]
+
+
+@contextlib.contextmanager
+def _own_style() -> Iterator[None]:
+    matplotlib = require(LIBRARY, extra=EXTRA)
     with matplotlib.rc_context(), warnings.catch_warnings():
         # It is drawn as a box, and names vary; matplotlib 3.8 has "current font".
         warnings.filterwarnings("ignore", "Glyph .* missing from (current )?font")
         matplotlib.rcdefaults()  # a user's matplotlibrc changes no figure
         matplotlib.rcParams.update(_STYLE)
-        figure = figures.Figure(layout="constrained")
-        draw(figure, charts)
-        figure.savefig(file, format=file_format, dpi=PIXELS_PER_INCH, metadata=_UNDATED[file_format])
-    return file.getvalue()
+        yield
+
+
+def _drawn(charts: Sequence[Chart]) -> Figure:
+    figure: Figure = require(f"{LIBRARY}.figure", extra=EXTRA).Figure(layout="constrained")
+    draw(figure, charts)
+    return figure
 
 
 def draw(figure: Figure, charts: Sequence[Chart]) -> None:

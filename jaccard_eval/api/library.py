@@ -1,0 +1,40 @@
+"""The verbs as programs call them: what may change a number is a Python warning."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from jaccard_eval import evaluation
+from jaccard_eval.api import boxes, files
+from jaccard_eval.findings import issue_warnings
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+
+
+def for_programs(verb: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+    """Return a verb that issues the warnings among the findings of what it returns, in the name of its caller."""
+
+    @functools.wraps(verb)
+    def called(*args: Parameters.args, **keywords: Parameters.kwargs) -> Returned:
+        returned = verb(*args, **keywords)
+        issue_warnings(getattr(returned, "findings", ()))
+        return returned
+
+    called.__module__ = __name__  # by which it is pickled
+    return called
+
+
+# The command line calls those below, and prints findings itself.
+compare = for_programs(boxes.compare)
+convert = for_programs(files.convert)
+evaluate = for_programs(boxes.evaluate)
+explain = for_programs(boxes.explain)
+gate = for_programs(files.gate)
+inspect = for_programs(boxes.inspect)
+load = for_programs(evaluation.load)
+pixels = for_programs(files.pixels)
+sensitivity = for_programs(boxes.sensitivity)
+verify = for_programs(files.verify)

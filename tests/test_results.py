@@ -1,0 +1,273 @@
+"""What every result can do by itself: save reports, become a table or a figure, and show itself in a notebook."""
+
+import html.parser
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import run_here, write_pair
+
+import jaccard_eval
+from jaccard_eval import BoxTable, UsageError
+from jaccard_eval.data.result_base import Result
+from jaccard_eval.findings import Severity
+
+ROOT = Path(__file__).parents[1]
+COCO = ROOT / "sample_data" / "coco"
+GT, BETTER, WORSE = COCO / "gt.json", COCO / "better.json", COCO / "worse.json"
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>$x^2$\x1b[31m\n& \"'"
+
+
+def overlap_gt() -> BoxTable:
+    return BoxTable.from_arrays(["a.jpg", HOSTILE], ["dog", HOSTILE], [[0, 0, 10, 10], [20, 20, 40, 40]])
+
+
+def overlap_pred() -> BoxTable:
+    return BoxTable.from_arrays(
+        ["a.jpg", HOSTILE, "a.jpg"],
+        ["dog", HOSTILE, f"other {HOSTILE}"],
+        [[0, 0, 10, 10], [20, 20, 41, 40], [0, 0, 5, 5]],
+        score=[0.9, 0.8, 0.7],
+    )
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Result]:
+    """One of each kind, of data whose names are hostile where it comes from memory."""
+    gt, pred, folder = overlap_gt(), overlap_pred(), tmp_path_factory.mktemp("results")
+    maps = {side: folder / f"{side}.npy" for side in ("gt", "pred")}
+    np.save(maps["gt"], np.array([[0, 1], [1, 1]]))
+    np.save(maps["pred"], np.array([[0, 1], [0, 1]]))
+    evaluation = jaccard_eval.evaluate(gt, pred, score=0.5)
+    saved = folder / "run.json"
+    jaccard_eval.evaluate(GT, BETTER).save(saved)
+    return {
+        "evaluation": evaluation,
+        "comparison": jaccard_eval.compare(gt, [pred] * 30),
+        "explanation": jaccard_eval.explain(gt, pred),
+        "inspection": jaccard_eval.inspect(gt, pred),
+        "sensitivity": jaccard_eval.sensitivity(gt, pred),
+        "pixels": jaccard_eval.pixels(maps["gt"], maps["pred"], classes=["road", HOSTILE]),
+        "gate": jaccard_eval.gate(evaluation, ["AP50>=0.999", "AP50<=1"]),
+        "verification": jaccard_eval.verify(saved, GT, BETTER),
+    }
+
+
+KINDS = ("evaluation", "comparison", "explanation", "inspection", "sensitivity", "pixels", "gate", "verification")
+
+
+class Tags(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes.update(f"{name}={value}" for name, value in attrs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_repr_is_short_and_ends_with_the_codes_of_warnings(kind: str, results: Mapping[str, Result]) -> None:
+    result = results[kind]
+    text = repr(result)
+    assert len(text) <= (1_500 if kind == "comparison" else 1_000)
+    assert text.startswith(f"<{type(result).__name__} ")
+    codes = [finding.code for finding in result.findings if finding.severity is Severity.WARNING]
+    n = "1 warning: " if len(codes) == 1 else f"{len(codes)} warnings: "
+    assert text.endswith(f"\n{n}{', '.join(dict.fromkeys(codes))}" if codes else ">")
+    assert text.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_html_is_inert_and_loads_nothing(kind: str, results: Mapping[str, Result]) -> None:
+    text = results[kind]._repr_html_()
+    found = Tags()
+    found.feed(text)
+    found.close()
+    assert found.tags <= {"div", "p", "b", "h4", "table", "tr", "th", "td", "small", "code", "pre", "span"}
+    assert found.attributes <= {"style=text-align: left"}
+    assert "\x1b" not in text
+    assert "$x" not in text  # a formula, to notebooks
+    assert "://" not in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_result_is_saved_by_suffix_and_is_its_document(
+    kind: str, results: Mapping[str, Result], tmp_path: Path
+) -> None:
+    result = results[kind]
+    document, path = result.to_dict(), tmp_path / "result.json"
+    result.save(str(path))
+    saved = json.loads(path.read_text())
+    # What reports have without being asked, and the digest of that.
+    for key in {"errors", "digest"} & saved.keys() if kind == "evaluation" else ():
+        document[key] = saved[key]
+    assert saved == document
+    for suffix in (".md", ".csv", ".txt"):
+        result.save(tmp_path / f"result{suffix}")
+        assert (tmp_path / f"result{suffix}").read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_of_a_result_has_the_rows_of_its_csv(kind: str, results: Mapping[str, Result], tmp_path: Path) -> None:
+    result = results[kind]
+    frame = result.to_frame()
+    assert frame.equals(jaccard_eval.to_frame(result))
+    result.save(tmp_path / "result.csv")
+    header = (tmp_path / "result.csv").read_text().partition("\n")[0].split(",")
+    if kind != "evaluation":  # whose table has classes alone, and no errors
+        assert list(frame.columns) == header
+
+
+CALLS: Mapping[str, tuple[Callable[[], Result], tuple[Any, ...]]] = {
+    "evaluate": (lambda: jaccard_eval.evaluate(GT, BETTER), ("evaluate", GT, BETTER)),
+    "evaluate at a score, resampled": (
+        lambda: jaccard_eval.evaluate(
+            GT, BETTER, score="best-f1", bootstrap=20, slices=[jaccard_eval.Slice(name="a", patterns=("*1*",))]
+        ),
+        ("evaluate", GT, BETTER, "--score", "best-f1", "--bootstrap", "20", "--slice", "a=*1*"),
+    ),
+    "compare": (lambda: jaccard_eval.compare(GT, BETTER, WORSE), ("compare", GT, BETTER, WORSE)),
+    "explain": (lambda: jaccard_eval.explain(GT, BETTER), ("explain", GT, BETTER)),
+    "inspect": (lambda: jaccard_eval.inspect(GT, BETTER), ("inspect", GT, BETTER)),
+    "sensitivity": (lambda: jaccard_eval.sensitivity(GT, BETTER), ("sensitivity", GT, BETTER)),
+}
+SUFFIXES = (".json", ".csv", ".md", ".txt", ".xml", ".npz", ".svg", ".png")
+OF_EVALUATIONS = ("images.csv", "confusion.csv", "curves.csv", "thresholds.yaml", "badge.json", "metrics.txt")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_saved_has_the_bytes_of_the_command_line(name: str, tmp_path: Path) -> None:
+    call, argv = CALLS[name]
+    result = call()
+    files = [f"result{suffix}" for suffix in SUFFIXES]
+    files += OF_EVALUATIONS if argv[0] == "evaluate" else ()
+    written = 0
+    for file in files:
+        theirs, own = tmp_path / "theirs" / file, tmp_path / "own" / file
+        for path in (theirs, own):
+            path.parent.mkdir(exist_ok=True)
+        done = run_here(*argv, "-o", theirs)
+        if done.returncode == 2:  # there is no such report of this kind
+            with pytest.raises(UsageError):
+                result.save(own)
+            assert not own.exists()
+            continue
+        if done.returncode == 4 and file.endswith((".svg", ".png")):
+            continue  # matplotlib is not installed
+        assert done.returncode == 0, done.stderr
+        result.save(own)
+        assert own.read_bytes() == theirs.read_bytes(), file
+        written += 1
+    assert written >= 4
+
+
+def test_a_saved_run_gives_the_same_numbers_again(tmp_path: Path) -> None:
+    result = jaccard_eval.evaluate(GT, BETTER)
+    result.save(tmp_path / "run.npz")
+    compared = jaccard_eval.compare(None, tmp_path / "run.npz", tmp_path / "run.npz")
+    assert [delta.delta for delta in compared.others[0].summary if delta.metric == "AP"] == [0.0]
+    assert compared.others[0].summary[0].value == result["AP"]
+
+
+def test_nothing_is_saved_over_an_input(tmp_path: Path) -> None:
+    gt, pred = write_pair(tmp_path)
+    before = gt.read_bytes(), pred.read_bytes()
+    result = jaccard_eval.evaluate(gt, pred)
+    for path in (gt, pred):
+        with pytest.raises(UsageError, match=r"would overwrite the input .*; choose another path"):
+            result.save(path)
+    assert (gt.read_bytes(), pred.read_bytes()) == before
+
+
+def test_a_suffix_that_no_report_has_is_an_error_that_names_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"got '\.docx', choose from .*\.json"):
+        jaccard_eval.evaluate(GT, BETTER).save(tmp_path / "result.docx")
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.needs("matplotlib")
+@pytest.mark.parametrize("kind", ["evaluation", "sensitivity"])
+def test_results_with_charts_draw_a_figure_of_matplotlib(kind: str) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    call = {
+        "evaluation": lambda: jaccard_eval.evaluate(GT, BETTER),
+        "sensitivity": lambda: jaccard_eval.sensitivity(GT, BETTER),
+    }[kind]
+    figure = call().plot()
+    assert isinstance(figure, Figure)
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles
+    if kind == "evaluation":
+        assert any(title.startswith("Confusion") for title in titles)
+        assert "Precision, recall and F1 by confidence threshold" in titles
+
+
+def test_to_plot_a_result_without_charts_is_an_error() -> None:
+    with pytest.raises(UsageError, match="an inspection has no charts; evaluation, sensitivity"):
+        jaccard_eval.inspect(overlap_gt()).plot()
+
+
+def test_a_table_of_curves_has_a_row_per_value() -> None:
+    gt = BoxTable.from_arrays([0, 0], ["dog", "cat"], [[0, 0, 10, 10], [20, 20, 40, 40]])
+    pred = BoxTable.from_arrays([0], ["dog"], [[0, 0, 10, 10]], score=[0.9])
+    result = jaccard_eval.evaluate(gt, pred)
+    curves, frame = result.curves, jaccard_eval.to_frame(result.curves)
+    assert list(frame.columns) == ["class", "area", "max_dets", "iou", "recall", "precision", "score"]
+    assert len(frame) == curves.precision.size == 10 * 101 * 2 * 4 * 3
+    # The dog is found at every threshold by the only detection; the cat by none.
+    row = frame[(frame["iou"] == 0.5) & (frame["area"] == "all") & (frame["max_dets"] == 100)]
+    assert row[row["class"] == "dog"]["precision"].tolist() == pytest.approx([1.0] * 101)
+    assert row[row["class"] == "dog"]["score"].tolist() == [0.9] * 101
+    assert row[row["class"] == "cat"]["precision"].tolist() == [0.0] * 101
+    # AP of each class and threshold is the mean of its rows.
+    means = row.groupby("class")["precision"].mean()
+    assert means.to_dict() == pytest.approx({name: result[f"AP50[class={name}]"] for name in ("dog", "cat")})
+    assert math.isnan(frame[frame["area"] == "large"]["precision"].iloc[0])
+    for t, r, k, a, m in ((0, 0, 0, 0, 0), (9, 100, 1, 1, 2), (4, 50, 0, 3, 1)):
+        at = (((k * 4 + a) * 3 + m) * 10 + t) * 101 + r
+        assert frame["precision"][at] == curves.precision[t, r, k, a, m] or math.isnan(frame["precision"][at])
+        assert frame["class"][at] == ("cat", "dog")[k] or frame["class"][at] == ("dog", "cat")[k]
+
+
+def test_a_table_of_errors_has_a_row_per_type() -> None:
+    result = jaccard_eval.evaluate(GT, BETTER, errors=True)
+    frame = jaccard_eval.to_frame(result.errors)
+    assert list(frame.columns) == ["type", "count", "gain"]
+    assert frame["type"].tolist()[:2] == [kind.name for kind in result.errors.types[:2]]
+    assert frame["count"].sum() == sum(
+        kind.count for kind in (*result.errors.types, result.errors.false_positives, result.errors.false_negatives)
+    )
+
+
+def test_the_numbers_of_an_operating_point_need_no_score() -> None:
+    gt = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [20, 20, 40, 40]])
+    pred = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [50, 50, 60, 60]], score=[0.9, 0.2])
+    at = jaccard_eval.evaluate(gt, pred, score=0.5)
+    # One of one detection is right, one of two objects is found: F1 = 2 / 3.
+    assert (at["precision"], at["recall"], at["F1"]) == (1.0, 0.5, pytest.approx(2 / 3))
+    assert at["f1"] == at["F1"] == at["F1[iou=0.5,score=0.5]"]
+    assert (at["TP"], at["FP"], at["FN"]) == (1.0, 0.0, 1.0)
+    with pytest.raises(UsageError, match="precision"):
+        jaccard_eval.evaluate(gt, pred)["precision"]
+
+
+def test_the_answer_of_gates_is_a_sequence_that_passed_or_not() -> None:
+    result = jaccard_eval.evaluate(overlap_gt(), overlap_pred())
+    answer = jaccard_eval.gate(result, ["AP50>=0.999", "AP<=0.1"])
+    assert [str(verdict.status) for verdict in answer] == ["fail" if result["AP50"] < 0.999 else "pass", "fail"]
+    assert (len(answer), answer[0], answer[-1:]) == (2, answer.gates[0], answer.gates[1:])
+    assert not answer.passed
+    assert all(verdict.failed for verdict in answer.failed)
+    assert "FAILED" in repr(answer)
+    passing = jaccard_eval.gate(result, ["AP50>=0.001"])
+    assert passing.passed
+    assert passing.failed == ()
+    assert "<GateResult passed: 1 pass>" in repr(passing)
