@@ -54,10 +54,13 @@ class Column:
     interval : the bounds of such a difference
     size : px, one decimal
     threshold : an IoU or score, two decimals where these suffice
+
+    On a page, cells of a column with a key follow the slider.
     """
 
     title: str
     kind: Kind = "text"
+    key: str = ""
 
 
 def columns(kind: Kind, *titles: str) -> tuple[Column, ...]:
@@ -67,11 +70,15 @@ def columns(kind: Kind, *titles: str) -> tuple[Column, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells below their columns; one that is foldable may stand on a screen in two halves side by side."""
+    """Rows of cells below their columns; one that is foldable may stand on a screen in two halves side by side.
+
+    A page finds a row again by its key, where rows have any.
+    """
 
     columns: tuple[Column, ...]
     rows: Rows
     foldable: bool = False
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

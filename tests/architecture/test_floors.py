@@ -16,7 +16,7 @@ FEATURES_BELOW = {
     "compare": {"bootstrap"},
     "explain": {"errors"},
     "inspect": {"audit"},
-    "evaluate": {"audit", "bootstrap", "errors", "gates", "images"},
+    "evaluate": {"audit", "bootstrap", "errors", "gates", "images", "operating"},
 }
 
 

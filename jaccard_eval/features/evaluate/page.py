@@ -10,12 +10,15 @@ from types import ModuleType
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.features.evaluate import sections
 from jaccard_eval.features.evaluate.report import headline, rules_title
+from jaccard_eval.features.operating.page import with_steps
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Report, Section
 
 
 def build_page(result: EvaluationResult, options: ReportOptions) -> Report:
     """Return the report of `result` as a page has it."""
+    # Counted once for all sections that depend on the score.
+    result = with_steps(result)
     found: list[Section] = []
     for module in section_modules():
         found += module.build_sections(result, options)

@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.features.operating.result import N_STOPS, BoxSteps, OperatingSteps
+from jaccard_eval.features.operating.result import N_STOPS, OperatingSteps
 from jaccard_eval.matching.order import IntArray
-from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.any_class import AnyClassMatches
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.progress import staged
@@ -89,17 +88,5 @@ def shortest_between(below: float, score: float) -> float:
 
 
 def last_steps(score: FloatArray, steps: FloatArray) -> IntArray:
-    """Return the last step that each score reaches, -1 for none."""
-    return np.asarray(np.searchsorted(steps, score, "right") - 1)
-
-
-def box_steps(metrics: DetectionMetrics, scores: FloatArray) -> BoxSteps:
-    """Return when boxes are found, false or missed; of the rows of the match table and of the ground truth."""
-    table, threshold = metrics.table, metrics.protocol.judged_threshold
-    hit, counts = metrics.curves.ranking.outcomes(threshold)
-    until = last_steps(table.score, scores)
-    # An object that counts is matched by one detection at most: its state is that detection's.
-    found = hit[table.candidate]
-    found_until = np.full(len(table.gt_label), -1)
-    found_until[table.pair_gt[table.choice[ALL_SIZES, threshold][found]]] = until[table.candidate[found]]
-    return BoxSteps(until=until, hit=hit, counts=counts, found_until=found_until, counted=~table.gt_ignored[ALL_SIZES])
+    """Return the last step that each score reaches; -1 for none, which is that of NaN."""
+    return np.where(np.isnan(score), -1, np.searchsorted(steps, score, "right") - 1)

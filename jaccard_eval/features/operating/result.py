@@ -107,26 +107,3 @@ class StepCounts:
         """Harmonic mean of both."""
         whole = 2 * self.tp + self.fp + self.fn
         return 2 * self.tp / whole if whole else math.nan
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BoxSteps:
-    """How far along the steps boxes keep their state, which changes once at most.
-
-    Parameters
-    ----------
-    until : ndarray of int64, shape (n,)
-        Of each detection, the last step that it has enough score for.
-    hit, counts : ndarray of bool, shape (n,)
-        Whether it is a true positive, and whether it is a true or a false one, at whatever step.
-    found_until : ndarray of int64, shape (m,)
-        Of each object, the last step at which a detection finds it, -1 for none; beyond, it is missed.
-    counted : ndarray of bool, shape (m,)
-        Whether it can be missed at all.
-    """
-
-    until: IntArray
-    hit: npt.NDArray[np.bool_]
-    counts: npt.NDArray[np.bool_]
-    found_until: IntArray
-    counted: npt.NDArray[np.bool_]

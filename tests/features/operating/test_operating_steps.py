@@ -15,7 +15,8 @@ from pictures import Picture, det, evaluate, gt
 import jaccard_eval
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012, Protocol
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.features.operating.compute import box_steps, operating_steps, score_steps, shortest_between
+from jaccard_eval.features.images.compute import box_outcomes
+from jaccard_eval.features.operating.compute import last_steps, operating_steps, score_steps, shortest_between
 from jaccard_eval.features.operating.result import N_STOPS, OperatingSteps
 from jaccard_eval.metrics.detection import detection_metrics
 
@@ -52,15 +53,9 @@ def test_a_scene_by_hand() -> None:
     assert math.isnan(steps.counts(100)[0].precision)
 
 
-def test_boxes_by_hand() -> None:
-    result = evaluate(TRUTH, FOUND, errors=True)
-    boxes = box_steps(detection_metrics(result), steps_of(result).scores)
-    # In class order: cats .9 and .8, dogs .7 and .07.
-    assert boxes.until.tolist() == [90, 80, 70, 7]
-    assert boxes.hit.tolist() == [True, False, False, True]
-    assert boxes.counts.all()
-    assert boxes.found_until.tolist() == [90, -1, 7]
-    assert boxes.counted.all()
+def test_boxes_show_up_to_the_step_that_their_score_reaches() -> None:
+    steps, _ = score_steps(np.array([0.5]), 0.5, given=True)
+    assert last_steps(np.array([0.9, 0.07, 0.069, -1, math.nan, 2]), steps).tolist() == [90, 7, 6, -1, -1, 100]
 
 
 # What no slider may get wrong: steps are the numbers that people type.
@@ -133,17 +128,17 @@ def check_everywhere(steps: OperatingSteps, evaluated_above: Any) -> None:
 
 def check_boxes(result: EvaluationResult, steps: OperatingSteps, step: int, score: float) -> None:
     """Count the boxes of every image by their states, as the table of worst images counts them."""
-    metrics = detection_metrics(result)
-    boxes, table = box_steps(metrics, steps.scores), metrics.table
-    there, n = boxes.until >= step, len(metrics.image_names)
-    images = result.worst_images
+    metrics, images = detection_metrics(result), result.worst_images
+    assert result.boxes is not None
     assert images.score == score
-    for state, of_image, expected in (
-        (there & boxes.hit, table.image, images.tp),
-        (there & boxes.counts & ~boxes.hit, table.image, images.fp),
-        (boxes.counted & (boxes.found_until < step), table.gt_image, images.fn),
+    boxes = box_outcomes(metrics, *result.boxes, metrics.protocol.judged_threshold)
+    there = last_steps(boxes.score, steps.scores) >= step
+    for state, expected in (
+        (there & ~boxes.is_object & boxes.is_hit, images.tp),
+        (there & ~boxes.is_object & ~boxes.is_hit & ~boxes.is_ignored, images.fp),
+        (~there & boxes.is_object & ~boxes.is_ignored, images.fn),
     ):
-        assert np.bincount(of_image[state], minlength=n).tolist() == expected.tolist(), score
+        assert np.bincount(boxes.image[state], minlength=len(expected)).tolist() == expected.tolist(), score
 
 
 boxes_drawn = st.tuples(

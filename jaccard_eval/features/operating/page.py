@@ -1,0 +1,128 @@
+"""The operating point on a page: where its slider starts, and the counts of every step for the script that moves it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.document import Rows
+from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.features.operating.compute import operating_steps
+from jaccard_eval.features.operating.packing import pack, per_step
+from jaccard_eval.features.operating.result import OperatingSteps, StepCounts
+from jaccard_eval.matching.order import IntArray, descending_order
+from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.report.model import Cell, Column, Live, Section, Table
+from jaccard_eval.report.numbers import UNDEFINED, threshold_text
+
+PART = "operating_steps"
+MOST_LIVE = 100  # classes whose numbers follow the slider; those of the others stay at its start
+FEW_CLASSES = 40  # up to which a confusion matrix has all of them at first
+MOST_CONFUSED = 30  # that a larger one has
+OTHERS = "other classes"
+
+
+def with_steps(result: EvaluationResult) -> EvaluationResult:
+    """Return the result with its counts at every step; as it is without a match table or an analysis of errors."""
+    metrics, errors = result.measured, result.errors
+    if errors is None or errors.any_class is None or not isinstance(metrics, DetectionMetrics):
+        return result
+    given = isinstance(result.options.get("score"), int | float)
+    # The score that the confusion matrix of documents is at.
+    steps = operating_steps(metrics, errors.any_class, errors.confusion.score, given=given)
+    return result.with_part(Rows(PART, (steps,)))
+
+
+def steps_of(result: EvaluationResult) -> OperatingSteps | None:
+    """Return the counts at every step that a page of the result has."""
+    part = result.part(PART)
+    return None if part is None else part.rows[0]
+
+
+POINT_COLUMNS = (
+    Column("precision", "metric", key="precision"),
+    Column("recall", "metric", key="recall"),
+    Column("F1", "metric", key="f1"),
+    Column("TP", "count", key="tp"),
+    Column("FP", "count", key="fp"),
+    Column("FN", "count", key="fn"),
+)
+
+
+def point_cells(counts: StepCounts) -> tuple[Cell, ...]:
+    """Return the cells of `POINT_COLUMNS`."""
+    return counts.precision, counts.recall, counts.f1, counts.tp, counts.fp, counts.fn
+
+
+def score_section(steps: OperatingSteps) -> Section:
+    """Return the section with the slider: its row is that of the start, and all that moves follows it."""
+    heads = (Column("score", "threshold", key="score"), *POINT_COLUMNS)
+    row = (score_text(steps.score), *point_cells(steps.counts(steps.start)[0]))
+    title = f"Score threshold (IoU {threshold_text(steps.iou)})"
+    return Section(
+        title, (Table(heads, (row,), keys=(str(steps.thumb / 100),)), Live("score", live_data(steps))), key="score"
+    )
+
+
+def score_text(score: float) -> str:
+    """Return a score with two decimals, or with all that it has."""
+    text = f"{score:.2f}"
+    return text if float(text) == score else repr(score)
+
+
+def live_classes(steps: OperatingSteps) -> IntArray:
+    """Return the classes that follow the slider: all of a few, else the most confused and those with most objects."""
+    if len(steps.names) <= MOST_LIVE:
+        return np.arange(len(steps.names))
+    first = most_confused(steps.confusion(steps.start))
+    order = np.concatenate([first, descending_order(steps.positives.astype(np.float64))])
+    # `unique` finds the first place of each class, so that those that come first in the order are kept.
+    _, place = np.unique(order, return_index=True)
+    return np.sort(order[np.sort(place)[:MOST_LIVE]])
+
+
+def most_confused(matrix: npt.NDArray[np.int64]) -> IntArray:
+    """Return the classes that a matrix has at first, ascending: all of a few, else those confused most with others."""
+    n = len(matrix) - 1
+    if n <= FEW_CLASSES:
+        return np.arange(n)
+    between = matrix[:-1, :-1].copy()
+    np.fill_diagonal(between, 0)
+    weight = between.sum(axis=0) + between.sum(axis=1)
+    return np.sort(descending_order(weight.astype(np.float64))[:MOST_CONFUSED])
+
+
+def live_data(steps: OperatingSteps) -> dict[str, Any]:
+    """Return what the script reads: counts of all classes pooled and of the live ones, and their confusion matrix.
+
+    All other classes are one more in the matrix, so that its rows add up. Counts are packed as what they lose from each
+    step to the next.
+    """
+    live = live_classes(steps)
+    rows = [np.vstack([side.sum(axis=0), side[live]]) for side in (steps.tp, steps.fp)]
+    return {
+        "scores": [score_text(score) for score in steps.scores.tolist()],
+        "start": steps.start,
+        "keys": live.tolist(),
+        "names": [*(steps.names[k] for k in live.tolist()), *([OTHERS] if len(live) < len(steps.names) else [])],
+        "positives": [int(steps.positives.sum()), *steps.positives[live].tolist()],
+        "tp": pack(per_step(rows[0])),
+        "fp": pack(per_step(rows[1])),
+        "cells": pack(per_step(_live_cells(steps, live))),
+        "undefined": UNDEFINED,
+    }
+
+
+def _live_cells(steps: OperatingSteps, live: IntArray) -> IntArray:
+    """Return the counts of the matrix of the live classes, the others and the background, (c, S)."""
+    n, others = len(steps.names), int(len(live) < len(steps.names))
+    place = np.full(n + 1, len(live))
+    place[live] = np.arange(len(live))
+    place[n] = size = len(live) + others
+    cells = np.zeros(((size + 1) ** 2, len(steps.scores)), dtype=np.int64)
+    row, column = np.divmod(steps.cells, n + 1)
+    # Cells of the others come together in one.
+    np.add.at(cells, place[row] * (size + 1) + place[column], steps.confused)
+    return cells
