@@ -16,6 +16,8 @@ from jaccard_eval.cli import GIVEN, PROGRAM, streams
 from jaccard_eval.cli.ci import announce
 from jaccard_eval.cli.config import configured
 from jaccard_eval.cli.inputs import refuse_overwriting
+from jaccard_eval.cli.run import say_findings
+from jaccard_eval.findings import Severity
 from jaccard_eval.progress import Stage
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ def deliver(
         top=options.top,
         worst=options.worst,
         verbose=options.verbose,
+        gallery=options.gallery,
         command=_given_command(),
     )
     if outputs:
@@ -71,6 +74,10 @@ def deliver(
             rendered = [(output, output.reporter.render(result, shape)) for output in outputs]
             with streams.line_erased():  # an output may be the terminal itself
                 write_outputs(rendered)
+        images = getattr(result, "images", None)
+        if images is not None and not options.quiet:
+            # What could not be shown is known once it was to be.
+            say_findings(images.findings.findings(), [Severity.NOTE])
     announce(shown or result, options)
     if options.as_json:
         from jaccard_eval.report.outputs.json_ import render

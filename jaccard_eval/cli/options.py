@@ -324,7 +324,7 @@ INPUT_OPTIONS: list[click.Parameter] = [
         type=InputPath(IMAGES),
         metavar="DIR",
         basic=True,
-        help="Image folder, for the list of images and their sizes.",
+        help="Image folder, for the list of images, their sizes, and to show them.",
     ),
     _input("--split", default="val", show_default=True, help="Split to read, if the data set has splits."),
     _input("--assume-score", **NUMBER, help="Score of predictions without one."),

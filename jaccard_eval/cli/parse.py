@@ -88,6 +88,7 @@ class RunOptions(SideOptions):
     top: int | None = None
     worst: int | None = None
     sort: str | None = None
+    gallery: int | None = None
     output: tuple[Path, ...] = ()
     as_json: bool = False
     color: str = "auto"

@@ -205,6 +205,10 @@ class ImageSource(TypingProtocol):
     def sizes(self) -> FloatArray:
         """Width and height in pixels, shape (n_images, 2), as the boxes are of; NaN where unknown."""
 
+    @property
+    def given(self) -> bool:
+        """Whether there is any folder to look in."""
+
     def mention_missing(self, rows: Sequence[int]) -> None:
         """Note how many of some images have no file."""
 

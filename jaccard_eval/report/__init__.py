@@ -43,6 +43,8 @@ class ReportOptions:
     is_file: bool = True
     # Of the stream that a text report is for; what it cannot hold is escaped
     encoding: str = "utf-8"
+    # How many images with their boxes a page shows; None: as many as it does by itself
+    gallery: int | None = None
     # The command as it was given, without its outputs; empty where there was none
     command: str = ""
 

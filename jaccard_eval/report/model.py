@@ -149,6 +149,14 @@ class Chart:
 BoxState = Literal["found", "false", "missed", "ignored"]
 
 
+STATE_TITLES: Mapping[BoxState, str] = {
+    "found": "found",
+    "false": "false positive",
+    "missed": "missed",
+    "ignored": "ignored",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class GalleryBox:
     """A box (left, top, width, height in px) with its class, and what it is once it shows.
@@ -164,6 +172,7 @@ class GalleryBox:
     iou: float = math.nan  # with its partner
     is_object: bool = False
     side: str = ""  # of a comparison: whose it is, by name
+    second: bool = False  # and whether that is the second side
     change: Literal["", "lost", "found"] = ""  # what became of an object from the first side to the other
 
     def shows_at(self, score: float) -> bool:
@@ -184,6 +193,7 @@ class GalleryImage:
     size: tuple[int, int]
     boxes: tuple[GalleryBox, ...]
     thumbnail: bytes = field(default=b"", repr=False)
+    row: int = -1  # of the image in the result
 
     def counts_at(self, score: float) -> dict[BoxState, int]:
         """Count the boxes that show at a score by their state."""
@@ -207,6 +217,25 @@ class Gallery:
     score: float = math.nan  # that boxes show at first
     iou: float = math.nan  # that they are judged at
     made_with: str = ""  # the library that thumbnails depend on, and its version
+    notes: tuple[str, ...] = ()  # on images that could not be shown
+
+    @property
+    def toggles(self) -> tuple[tuple[str, str], ...]:
+        """The kinds of boxes that can be hidden, each with its title."""
+        boxes = [box for image in self.images for box in image.boxes]
+        there = {box.state for box in boxes}
+        states = tuple((state, title) for state, title in STATE_TITLES.items() if state != "ignored" or state in there)
+        sides = dict.fromkeys(("second" if box.second else "first", box.side) for box in boxes if box.side)
+        return (*states, *sorted(sides))
+
+    def count_text(self, counts: Mapping[BoxState, int]) -> str:
+        """Return counts in one line, what is wrong first."""
+        return ", ".join(f"{counts.get(state, 0):,} {state}" for state in ("missed", "false", "found"))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The classes of its boxes, in the order in which they first occur."""
+        return tuple(dict.fromkeys(box.label for image in self.images for box in image.boxes))
 
     def counted(self) -> KeyValues:
         """Return how many boxes of each state the images have, for media without figures."""

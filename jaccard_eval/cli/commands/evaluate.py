@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.gallery import GALLERY
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
@@ -115,6 +116,7 @@ COMMAND = SectionedCommand(
         *CLASS_OPTIONS,
         ERRORS,
         WORST_IMAGES,
+        GALLERY,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],

@@ -4,22 +4,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.result import EvaluationResult, ImageSource, Measured
 from jaccard_eval.features.images.compute import BoxOutcomes, box_outcomes, count_images
 from jaccard_eval.matching.order import IntArray, descending_order
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.progress import tracked
 from jaccard_eval.report.model import Gallery, GalleryBox, GalleryImage, GalleryTab
+from jaccard_eval.text import pluralise
 
 DEFAULT_IMAGES = 24
 MOST_IMAGES = 200
 # Of up to so many images, the longer side in pixels and the quality of thumbnails: the page stays small.
 THUMBNAILS = ((36, 360, 60), (72, 320, 50), (144, 280, 45), (2 * MOST_IMAGES, 240, 40))
 PLAIN_SIDE = 640  # pixels of a canvas for boxes in fractions of an image whose size nobody knows
+
+
+class Shown(Protocol):
+    """What images can be shown of: a result with its match table, its boxes and where its images lie."""
+
+    @property
+    def measured(self) -> Measured | None:
+        """The match table and what is measured on it."""
+
+    @property
+    def boxes(self) -> tuple[BoxTable, BoxTable] | None:
+        """The ground truth and the predictions that were matched."""
+
+    @property
+    def images(self) -> ImageSource | None:
+        """The sizes of the images, and where they lie."""
 
 
 def build_gallery(result: EvaluationResult, n: int) -> Gallery | None:
@@ -46,12 +64,14 @@ def build_gallery(result: EvaluationResult, n: int) -> Gallery | None:
     rows = list(dict.fromkeys(row for listed in chosen.values() for row in listed))
     place = {row: i for i, row in enumerate(rows)}
     tabs = tuple(GalleryTab(title, tuple(place[row] for row in listed)) for title, listed in chosen.items() if listed)
+    images = gallery_images(result, metrics, rows, [outcomes], thumbnails=True)
     return Gallery(
-        images=gallery_images(result, rows, [outcomes]),
+        images=images,
         tabs=tabs,
         score=counted.score,
         iou=counted.iou,
         made_with=thumbnail_maker(),
+        notes=file_notes(result, images),
     )
 
 
@@ -62,20 +82,28 @@ def thumbnail_maker() -> str:
     return f"Pillow {PIL.__version__}"
 
 
+def file_notes(result: Shown, images: Sequence[GalleryImage]) -> tuple[str, ...]:
+    """Return how many images have no thumbnail, where there are folders to find them in."""
+    plain = sum(not image.thumbnail for image in images)
+    if not plain or result.images is None or not result.images.given:
+        return ()
+    what = pluralise(plain, "image has", "images have")
+    return (f"{what} no file that can be shown: the boxes are drawn on a plain canvas.",)
+
+
 def gallery_images(
-    result: EvaluationResult, rows: Sequence[int], outcomes: Sequence[BoxOutcomes], *, thumbnails: bool = True
+    result: Shown, metrics: DetectionMetrics, rows: Sequence[int], outcomes: Sequence[BoxOutcomes], *, thumbnails: bool
 ) -> tuple[GalleryImage, ...]:
-    """Return some images of a result, with the boxes that `outcomes` have there."""
-    metrics = detection_metrics(result)
+    """Return some images, with the boxes that `outcomes` have there."""
     names = metrics.class_names
     side, quality = next((side, quality) for most, side, quality in THUMBNAILS if len(rows) <= most)
-    if thumbnails and result.images is not None:
+    if result.images is not None:
         result.images.mention_missing(rows)
     images = []
     for row in tracked(rows, "images"):
         found = result.images.thumbnail(row, side=side, quality=quality) if thumbnails and result.images else None
         boxes = [boxes.take(np.flatnonzero(boxes.image == row)) for boxes in outcomes]
-        size = image_size(result, row, boxes, None if found is None else found.size)
+        size = image_size(result, metrics, row, boxes, None if found is None else found.size)
         scale = (1, 1) if metrics.area_known else size
         images.append(
             GalleryImage(
@@ -83,13 +111,18 @@ def gallery_images(
                 size=size,
                 boxes=tuple(box for part in boxes for box in gallery_boxes(part, names, scale)),
                 thumbnail=b"" if found is None else found.data,
+                row=row,
             )
         )
     return tuple(images)
 
 
 def image_size(
-    result: EvaluationResult, row: int, boxes: Sequence[BoxOutcomes], file_size: tuple[int, int] | None
+    result: Shown,
+    metrics: DetectionMetrics,
+    row: int,
+    boxes: Sequence[BoxOutcomes],
+    file_size: tuple[int, int] | None,
 ) -> tuple[int, int]:
     """Return the size in pixels that the boxes of an image are of: as read, else of its file, else what holds them."""
     known = np.array([math.nan, math.nan]) if result.images is None else result.images.sizes[row]
@@ -97,7 +130,7 @@ def image_size(
         return round(float(known[0])), round(float(known[1]))
     if file_size is not None:
         return file_size
-    if not detection_metrics(result).area_known:
+    if not metrics.area_known:
         return PLAIN_SIDE, PLAIN_SIDE
     corners = [part.xywh[:, :2] + part.xywh[:, 2:] for part in boxes]
     width, height = np.max(np.concatenate([*corners, [[1.0, 1.0]]]), axis=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jaccard_eval.features.images.result import TITLES, WorstImages
-from jaccard_eval.report.model import Column, Note, Rows, Section, Table, columns
+from jaccard_eval.report.model import Column, Gallery, Live, Note, Rows, Section, Table, columns
 from jaccard_eval.report.numbers import UNDEFINED, threshold_text
 
 
@@ -21,3 +21,13 @@ def images_section(images: WorstImages) -> Section:
     notes += [Note(f"and {hidden:,} more; -o images.csv writes all")] if hidden > 0 else []
     at = f"score >= {threshold_text(images.score)}, IoU >= {threshold_text(images.iou)}"
     return Section(f"Worst images ({at})", (Table((*heads, Column("cost", "ratio")), rows), *notes))
+
+
+def gallery_section(gallery: Gallery) -> Section:
+    """Return the section of a gallery: what it shows, the images, and the classes that a script names boxes by."""
+    at = f"at score >= {threshold_text(gallery.score)} and IoU >= {threshold_text(gallery.iou)}"
+    notes = [Note(f"Cost: misses plus the scores of false positives, {at}.")]
+    notes += [Note(text) for text in gallery.notes]
+    live = Live("gallery", {"names": gallery.names, "score": gallery.score})
+    made = [Note(f"Thumbnails by {gallery.made_with}.")] if any(image.thumbnail for image in gallery.images) else []
+    return Section("Images", (*notes, gallery, *made, live), key="images")

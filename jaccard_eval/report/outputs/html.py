@@ -66,7 +66,7 @@ def render(result: Reportable, options: ReportOptions) -> str:
 
 def render_report(report: Report, options: ReportOptions) -> str:
     """Return the page of a report that is put together already."""
-    style, script = (_asset(name) for name in ("page.css", "page.js"))
+    style, script = (_assets(suffix) for suffix in (".css", ".js"))
     policy = {
         "default-src": "'none'",
         "img-src": "data:",
@@ -89,8 +89,10 @@ def render_report(report: Report, options: ReportOptions) -> str:
     return page if page.endswith("\n") else f"{page}\n"
 
 
-def _asset(name: str) -> str:
-    return (ASSETS / name).read_text(encoding="utf-8")
+def _assets(suffix: str) -> str:
+    """Return all files of a kind as one, that of the whole page first."""
+    others = sorted(path for path in ASSETS.glob(f"*{suffix}") if path.stem != "page")
+    return "".join(path.read_text(encoding="utf-8") for path in (ASSETS / f"page{suffix}", *others))
 
 
 def _source(text: str) -> str:
@@ -102,7 +104,7 @@ def _environment() -> Environment:
     jinja2 = require(LIBRARY, extra=EXTRA)
     from markupsafe import Markup
 
-    from jaccard_eval.report import svg
+    from jaccard_eval.report import boxes_svg, svg
 
     def inert(value: Any) -> Any:
         # Escaped by jinja2 thereafter: what is left to do are characters that no page may have.
@@ -121,6 +123,9 @@ def _environment() -> Environment:
         "look": look_of,
         "json": lambda data: Markup(_json(data)),  # noqa: S704 - escaped by _json
         "svg": lambda chart: Markup(svg.draw(chart)),  # noqa: S704 - escaped by the module
+        "boxes": lambda image, *how: Markup(boxes_svg.draw_image(image, *how)),  # noqa: S704 - escaped by the module
+        "numbered": lambda names: {name: row for row, name in enumerate(names)},
+        "undrawn": boxes_svg.hidden_boxes,
         "whisker": lambda *numbers: Markup(svg.whisker(*numbers)),  # noqa: S704 - numbers alone
         "bar": lambda *numbers: Markup(svg.bar(*numbers)),  # noqa: S704 - numbers alone
         "legend": svg.legend,
