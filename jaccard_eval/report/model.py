@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any, Literal
@@ -118,15 +118,15 @@ class Axis:
 class Series:
     """Values (n,) at places (n,); of a matrix, a row of counts `y` at the places 0 to n - 1.
 
-    A series looks as the chart's kind does, or else as `look` does; "guide" is a line to read others by, "faint" one of
-    many behind what matters. Those of one `group` share a colour, from faint to full. A page finds a series again by
-    its `key`, since names need not be unique.
+    A series looks as the chart's kind does, or else as `look` does: "guide" is a line to read others by, "curve" one
+    without marks, "faint" one of many behind what matters. Those of one `group` share a colour, from faint to full. A
+    page finds a series again by its `key`, since names need not be unique.
     """
 
     name: str
     y: Collection[float]
     x: Collection[float] = ()
-    look: Literal["", "steps", "points", "dashes", "guide", "faint"] = ""
+    look: Literal["", "steps", "points", "dashes", "guide", "faint", "curve"] = ""
     group: str = ""
     key: str = ""
 
@@ -351,9 +351,19 @@ def build_page(result: Reportable, options: ReportOptions) -> Report:
     """Return the report of `result` as a page has it: by the module `page` of its feature, else that for people."""
     name = f"jaccard_eval.features.{result.reported_by.rpartition('.')[0]}.page"
     if importlib.util.find_spec(name) is None:
-        return build_report(result, options)
+        name = "jaccard_eval.report.plain_page"
     report: Report = importlib.import_module(name).build_page(result, options)
     return report
+
+
+def build_charts(result: Reportable) -> Sequence[Chart]:
+    """Return the charts of a figure of `result`: by the function of its feature, else those of the report."""
+    feature = importlib.import_module(f"jaccard_eval.features.{result.reported_by}")
+    if hasattr(feature, "build_charts"):
+        charts: Sequence[Chart] = feature.build_charts(result)
+        return charts
+    report = build_report(result, ReportOptions())
+    return [block for section in report.sections for block in section.blocks if isinstance(block, Chart)]
 
 
 def build_data(result: Reportable, options: ReportOptions) -> DataTable:

@@ -48,6 +48,8 @@ SEVERITIES: Mapping[Severity, Look] = {Severity.ERROR: "bad", Severity.WARNING: 
 SHOWN_PASSES = 5  # of one limit of one rule; with more classes than these, the ones nearest to the limit
 SHOWN_NAMES = 5  # names of a list that a text report repeats
 BY_ID = "id"
+# Keys of sections that reports of several kinds have.
+GATES, FINDINGS, NOTES, PROVENANCE = "gates", "findings", "notes", "provenance"
 
 
 def inputs_section(
@@ -63,7 +65,7 @@ def inputs_section(
         texts += [f"ignored: {ignored_text(summary.ignored)}"] if summary.ignored else []
         notes += [Note(f"{side}: {text}") for text in texts]
     matched = () if found is None else (correspondence_facts(found),)
-    return Section("Inputs", (Table(heads, tuple(rows)), *matched, *notes))
+    return Section("Inputs", (Table(heads, tuple(rows)), *matched, *notes), key=PROVENANCE)
 
 
 def ignored_text(ignored: Mapping[str, int]) -> str:
@@ -141,7 +143,7 @@ def findings_section(findings: Iterable[Finding], severity: Severity = Severity.
             blocks += [KeyValues(tuple(pairs), look), _evidence(finding)]
             pairs = []
     blocks += [KeyValues(tuple(pairs), look)] if pairs else []
-    return [Section(f"{severity.capitalize()}s", tuple(blocks))] if blocks else []
+    return [Section(f"{severity.capitalize()}s", tuple(blocks), key=FINDINGS)] if blocks else []
 
 
 def remarks_sections(findings: Sequence[Finding]) -> list[Section]:
@@ -156,7 +158,7 @@ def remarks_sections(findings: Sequence[Finding]) -> list[Section]:
             SEVERITIES[finding.severity],
         )
         remarks.setdefault(finding.severity is Severity.NOTE, []).append(remark)
-    sections = {False: Section("Findings", (), key="findings"), True: Section("Notes", (), key="notes", folded=True)}
+    sections = {False: Section("Findings", (), key=FINDINGS), True: Section("Notes", (), key=NOTES, folded=True)}
     return [replace(sections[is_note], blocks=tuple(remarks[is_note])) for is_note in sorted(remarks)]
 
 
@@ -198,7 +200,7 @@ def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
         notes += [Note(f"{subject}: {text}")] if text else []
     found = {verdict.status for verdict in gates}
     worst: Look = next((LOOKS[status] for status in WORST if status in found), "good")
-    return [Section("Gates", (Note(count_text(gates), worst), Table(heads, tuple(rows)), *notes, *hidden))]
+    return [Section("Gates", (Note(count_text(gates), worst), Table(heads, tuple(rows)), *notes, *hidden), key=GATES)]
 
 
 def _nearest_passes(gates: Sequence[GateVerdict]) -> tuple[list[GateVerdict], list[Note]]:

@@ -24,7 +24,7 @@ SIDES = (SAMPLE / "gt.json", SAMPLE / "better.json")
             "skip the rules that need it with --allow-missing-baseline",
             ("--fail-drop", "AP=0.1", "--baseline", "none.json", "--allow-missing-baseline"),
         ),
-        (("-o", "errors.svg", "--no-errors"), "remove --no-errors", ("-o", "errors.svg")),
+        (("-o", "thresholds.json", "--no-errors"), "remove --no-errors", ("-o", "thresholds.json")),
         (
             ("--update-baseline",),
             "--update-baseline needs --baseline FILE.json",

@@ -11,11 +11,12 @@ def test_a_reporter_is_found_by_suffix(suffix: str) -> None:
 
 def test_an_unknown_suffix_names_the_known_ones() -> None:
     known = (
-        r"got '.jsn', choose from .csv, .htm, .html, .json, .markdown, .md, .npz, .om, .png, .prom, .svg, .txt, .xml,"
+        r"got '.jsn', choose from .csv, .htm, .html, .json, .markdown, .md, .npz, .om, .pdf, .png, .prom, .svg, .txt,"
     )
     names = (
-        r" and the file names badge.json, calibration.csv, confusion.csv, curves.csv, gl-code-quality-report.json,"
-        r" images.csv, metrics.txt, thresholds.json, thresholds.yaml, thresholds.yml. Did you mean '.json'"
+        r" .xml, and the file names badge.json, calibration.csv, confusion.csv, curves.csv,"
+        r" gl-code-quality-report.json, images.csv, metrics.txt, thresholds.json, thresholds.yaml, thresholds.yml."
+        r" Did you mean '.json'"
     )
     with pytest.raises(UsageError, match=known + names):
         reporter_for("result.jsn")

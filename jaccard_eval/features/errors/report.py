@@ -28,6 +28,7 @@ FEW_CLASSES = 10  # up to this many, the whole confusion matrix and the best sco
 MATRIX_WIDTH = 50  # characters of class names beyond which the columns of a confusion matrix are numbered
 N_CONFUSIONS = 10  # pairs of classes that are listed of a larger matrix
 EVERY = 10  # of the points of a curve, those that a table shows
+MOST_CONFUSED = 28  # classes of a chart of a larger matrix: with the others and the background they have names
 MIN_GAIN, MARGIN = 0.01, 1.05  # of the axis of gains: its end at least, and the room beyond the longest bar
 SHORT_TYPES = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")  # TIDE's names, in the order of the types
 SCORE_COLUMNS = ("best score", "best F1", "ECE", "MCE", "oLRP")
@@ -98,9 +99,7 @@ def types_section(errors: ErrorReport) -> Section:
 def confusion_section(matrix: ConfusionMatrix) -> Section:
     """Return the confusion matrix, or of a large one the pairs that are confused most."""
     at = f"score >= {threshold_text(matrix.score)}, IoU >= {threshold_text(matrix.iou)}"
-    names = (*matrix.names, BACKGROUND)
-    rows = tuple(Series(name, row) for name, row in zip(names, matrix.counts, strict=True))
-    chart = Chart("matrix", f"Confusion at {at}", rows, x=Axis("predictions", names=names), y=Axis("ground truth"))
+    chart = confusion_chart(matrix)
     if len(matrix.names) > FEW_CLASSES:
         table = _most_confused(matrix)
         note = Note("for the full matrix, use -o confusion.csv or --json")
@@ -108,6 +107,36 @@ def confusion_section(matrix: ConfusionMatrix) -> Section:
     else:
         shown, note = _matrix_table(matrix), Note("rows are ground truth, columns are predictions")
     return Section(f"Confusion ({at})", (shown, note, chart))
+
+
+def confusion_chart(matrix: ConfusionMatrix) -> Chart:
+    """Return the matrix; of many classes those that are confused most, and the others as one."""
+    names, counts = [*matrix.names, BACKGROUND], matrix.counts
+    title = f"Confusion at score >= {threshold_text(matrix.score)}, IoU >= {threshold_text(matrix.iou)}"
+    n = len(matrix.names)
+    if n > MOST_CONFUSED:
+        wrong = counts[:-1, :-1].copy()
+        np.fill_diagonal(wrong, 0)
+        # Among classes first; what is missed or is not there only decides between those that are never confused.
+        beyond = counts[:-1, -1] + counts[-1, :-1]
+        order = np.lexsort((-beyond, -(wrong.sum(axis=0) + wrong.sum(axis=1))))
+        chosen = np.sort(order[:MOST_CONFUSED])
+        place = np.full(n + 1, MOST_CONFUSED)
+        place[chosen] = np.arange(MOST_CONFUSED)
+        place[n] = MOST_CONFUSED + 1
+        merged = np.zeros((MOST_CONFUSED + 2, MOST_CONFUSED + 2), dtype=np.int64)
+        np.add.at(merged, (place[:, None], place[None, :]), counts)
+        names = [*(matrix.names[k] for k in chosen), f"{n - MOST_CONFUSED:,} others", BACKGROUND]
+        counts, title = merged, f"{title}: the {MOST_CONFUSED} most confused of {n:,} classes"
+    rows = tuple(Series(name, row.tolist()) for name, row in zip(names, counts, strict=True))
+    return Chart("matrix", title, rows, x=Axis("predictions", names=tuple(names)), y=Axis("ground truth"))
+
+
+def error_charts(errors: ErrorReport) -> list[Chart]:
+    """Return the charts of a figure: curves by score, confusion, what errors cost, calibration."""
+    charts = [confidence_chart(errors.pooled), confusion_chart(errors.confusion)]
+    sections = (types_section(errors), *_calibration(errors.pooled.calibration))
+    return charts + [block for section in sections for block in section.blocks if isinstance(block, Chart)]
 
 
 def _matrix_table(matrix: ConfusionMatrix) -> Table:

@@ -13,7 +13,19 @@ from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint,
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import listed_rows
 from jaccard_eval.report.headlines import gates_headline, metrics_headline
-from jaccard_eval.report.model import Cell, Column, DataCell, Headline, Note, Report, Rows, Section, Table, columns
+from jaccard_eval.report.model import (
+    Cell,
+    Chart,
+    Column,
+    DataCell,
+    Headline,
+    Note,
+    Report,
+    Rows,
+    Section,
+    Table,
+    columns,
+)
 from jaccard_eval.report.numbers import thresholds_text
 from jaccard_eval.report.sections import (
     findings_section,
@@ -56,6 +68,18 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
         sections.append(images_section(result.worst_images))
     sections += findings_section(result.findings)
     return Report(rules_title(result), tuple(sections), result.signature, headline=headline(result))
+
+
+def build_charts(result: EvaluationResult) -> list[Chart]:
+    """Return the charts of a figure: precision by recall, then, where errors were analysed, their charts."""
+    from jaccard_eval.features.evaluate.curves import recall_charts
+
+    charts = recall_charts(result)
+    if result.errors is not None:
+        from jaccard_eval.features.errors.report import error_charts
+
+        charts += error_charts(result.errors)
+    return charts
 
 
 def rules_title(result: EvaluationResult) -> str:

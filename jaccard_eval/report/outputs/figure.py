@@ -1,4 +1,4 @@
-"""The charts of a report as one figure, PNG or SVG: the same bytes for the same result; needs matplotlib.
+"""The charts of a report as one figure, PNG, SVG or PDF: the same bytes for the same result; needs matplotlib.
 
 What a chart shows is decided by the feature; here is how it looks.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.errors import UsageError, require
 from jaccard_eval.report import EXTRA, Reportable, Reporter, ReportOptions
-from jaccard_eval.report.model import Chart, Series, build_report
+from jaccard_eval.report.model import Chart, Series, build_charts
 from jaccard_eval.text import printable
 
 if TYPE_CHECKING:
@@ -28,8 +28,17 @@ PIXELS_PER_INCH = 150  # of PNG
 PANEL = 5.5, 4.25  # inches
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#999999", "#D55E00")  # apart for all sight (Okabe and Ito)
 GUIDE = "#999999"
+FAINT = "#cccccc"
 SHADES = (0.35, 0.95)  # opacity of the first and the last series of a group
-LINES = {"guide": ":", "dashes": "--", "steps": "-", "points": "o", "line": "o-", "scatter": "o"}  # by look or kind
+LINES = {
+    "guide": ":",
+    "dashes": "--",
+    "steps": "-",
+    "curve": "-",
+    "points": "o",
+    "line": "o-",
+    "scatter": "o",
+}  # by look or kind
 LEGEND_COLUMNS = 3
 FEW_NAMES = 30  # up to this many, the names of a matrix are written
 FEW_NUMBERS = 13  # and the counts in its cells
@@ -37,6 +46,7 @@ MAX_NAME = 20  # characters of a name at the matrix
 DARK = 0.5  # share of a row from which a cell is dark, and its number white
 _STYLE = {
     "svg.hashsalt": "jaccard-eval",  # ids of SVG elements are random without it
+    "svg.fonttype": "none",  # text stays text, to be found and read aloud
     "font.size": 9.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -49,17 +59,21 @@ _COMMANDS = {
     "suppression": "nms",
     "verification": "verify",
 }
-_UNDATED = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
+_UNDATED = {
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 
 
 def render(result: Reportable, options: ReportOptions, file_format: str) -> bytes:
-    """Return the figure of a result as "svg" or "png"; `options` change nothing, as it shows all of every chart."""
-    charts = _charts_of(result)
+    """Return the figure of a result as "svg", "png" or "pdf"; `options` change nothing."""
+    charts = build_charts(result)
     if not charts and result.kind == "evaluation":
-        raise UsageError("the figure of an evaluation shows its errors; remove --no-errors")
+        raise UsageError("the figure of an evaluation shows its curves, and there is no ground truth that counts")
     if not charts:
         command = _COMMANDS.get(result.kind, result.kind)
-        raise UsageError(f"{command} cannot write images. Supported: .txt .md .json .csv")
+        raise UsageError(f"{command} cannot write images. Supported: .txt .md .json .csv .html")
     file = io.BytesIO()
     with _own_style():
         _drawn(charts).savefig(file, format=file_format, dpi=PIXELS_PER_INCH, metadata=_UNDATED[file_format])
@@ -68,17 +82,12 @@ def render(result: Reportable, options: ReportOptions, file_format: str) -> byte
 
 def build_figure(result: Reportable) -> Figure:
     """Return the figure of a result, for a program to show or change."""
-    charts = _charts_of(result)
+    charts = build_charts(result)
     if not charts:
         article = "an" if result.kind[0] in "aeiou" else "a"
         raise UsageError(f"{article} {result.kind} has no charts; evaluation, sensitivity and others have")
     with _own_style():
         return _drawn(charts)
-
-
-def _charts_of(result: Reportable) -> list[Chart]:
-    report = build_report(result, ReportOptions())
-    return [block for section in report.sections for block in section.blocks if isinstance(block, Chart)]
 
 
 @contextlib.contextmanager
@@ -115,10 +124,14 @@ def draw(figure: Figure, charts: Sequence[Chart]) -> None:
 def _draw_series(axes: Axes, chart: Chart) -> None:
     groups: dict[str | None, list[Series]] = {}
     for series in chart.series:
-        groups.setdefault(None if series.look == "guide" else series.group or series.name, []).append(series)
+        if series.look != "faint":
+            groups.setdefault(None if series.look == "guide" else series.group or series.name, []).append(series)
     colours = dict(zip((group for group in groups if group is not None), itertools.cycle(COLOURS), strict=False))
     base: list[float] = []
     for series in chart.series:
+        if series.look == "faint":  # one of many classes: what they have in common is shown, not which is which
+            axes.plot(list(series.x), list(series.y), color=FAINT, linewidth=0.7, zorder=1)
+            continue
         group = None if series.look == "guide" else series.group or series.name
         look: dict[str, Any] = {"color": GUIDE if group is None else colours[group]}
         if len(groups[group]) > 1:
@@ -190,6 +203,13 @@ REPORTERS = (
         suffixes=(".svg",),
         about="figure, if there are charts",
         render=partial(render, file_format="svg"),
+        requires=(LIBRARY,),
+        errors=True,
+    ),
+    Reporter(
+        suffixes=(".pdf",),
+        about="figure, if there are charts",
+        render=partial(render, file_format="pdf"),
         requires=(LIBRARY,),
         errors=True,
     ),

@@ -130,7 +130,7 @@ def _environment() -> Environment:
         "bar": lambda *numbers: Markup(svg.bar(*numbers)),  # noqa: S704 - numbers alone
         "legend": svg.legend,
         "asset": Markup,  # a file of ours
-        "title_template": _template_of,
+        "template": _template_of,
     }
     environment.tests |= {name: _is_a(kind) for name, kind in BLOCKS.items()}
     environment.tests["textual"] = lambda kind: kind in TEXT_KINDS

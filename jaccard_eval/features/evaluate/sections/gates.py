@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.checks import WORST
@@ -17,4 +15,4 @@ def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Sec
     """Return the section; none without gates."""
     rank = {status: place for place, status in enumerate(WORST)}
     gates = sorted(result.gates, key=lambda verdict: rank.get(verdict.status, len(rank)))
-    return [replace(section, key="gates") for section in gates_section(gates)]
+    return gates_section(gates)

@@ -31,7 +31,8 @@ def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Sec
         )
     )
     about = Note(f"Detection report · protocol {result.protocol.name} · {counts}")
-    return [Section("Result", (about, Table(heads, rows)), key="headline")]
+    level = f"{100 * result.bootstrap.settings.confidence_level:g} % interval" if result.bootstrap is not None else ""
+    return [Section("Result", (about, Table(heads, rows), Note(level)), key="headline")]
 
 
 def _chosen(metrics: list[tuple[str, MetricValue]]) -> list[tuple[str, MetricValue]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jaccard_eval.data.result import EvaluationResult, InputSummary
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Block, Column, KeyValues, Section, Table, columns
-from jaccard_eval.report.sections import correspondence_facts, ignored_text
+from jaccard_eval.report.model import Block, Column, Section, Table, columns
+from jaccard_eval.report.sections import PROVENANCE, correspondence_facts, ignored_text
 
 PLACE = 200
 
@@ -13,10 +13,7 @@ PLACE = 200
 def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Return the section."""
     blocks: list[Block] = [_inputs(result), correspondence_facts(result.correspondence)]
-    if options.command:
-        blocks.append(KeyValues((("command", options.command),)))
-    made = [("signature", result.signature), ("made by", f"jaccard-eval {result.version}")]
-    blocks += [KeyValues(tuple(made)), _protocol(result)]
+    blocks.append(_protocol(result))
     undefined = [(name, metric.reason or "") for name, metric in result.metrics.items() if metric.value != metric.value]
     undefined += [
         (f"{name}[class={row.name}]", metric.reason or "")
@@ -26,7 +23,7 @@ def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Sec
     ]
     if undefined:
         blocks.append(Table((Column("undefined", "name"), Column("reason", "text")), tuple(undefined)))
-    return [Section("How it was made", tuple(blocks), key="provenance")]
+    return [Section("How it was made", tuple(blocks), key=PROVENANCE)]
 
 
 def _inputs(result: EvaluationResult) -> Table:
