@@ -1,6 +1,7 @@
 """Time `COCOeval` (evaluate, accumulate, summarize) next to its peers on one scene, with all records in memory.
 
-`python benchmarks/drop_in.py [DRAWS]`: all that are installed, turn by turn; the best of the draws, and the ratios.
+`python benchmarks/drop_in.py [DRAWS]`: all that are installed, turn by turn; the best of the draws in wall time and in
+time of the processor, all threads together, and the ratios of the latter.
 """
 
 from __future__ import annotations
@@ -36,23 +37,23 @@ def main() -> None:
         for path, content in zip((gt, dt), make_coco_scene(Scale()), strict=True):
             path.write_text(json.dumps(content))
         peers = {name: loaded for name in PEERS if (loaded := _load(name, gt, dt)) is not None}
-    seconds: dict[str, list[float]] = {name: [] for name in peers}
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in peers}
     stats: dict[str, Any] = {}
     for _ in range(draws):
         for name, (truth, found, cocoeval) in peers.items():
             with contextlib.redirect_stdout(io.StringIO()):
-                start = time.perf_counter()
+                start, processor = time.perf_counter(), time.process_time()
                 evaluation = cocoeval(truth, found, "bbox")
                 evaluation.evaluate()
                 evaluation.accumulate()
                 evaluation.summarize()
-                seconds[name].append(time.perf_counter() - start)
+                seconds[name].append((time.perf_counter() - start, time.process_time() - processor))
             stats[name] = np.asarray(evaluation.stats, dtype=np.float64)[:12].tolist()
-    best = {name: min(times) for name, times in seconds.items()}
-    own = next(iter(best))
-    for name in peers:
+    own = min(cpu for _, cpu in next(iter(seconds.values())))
+    for name, times in seconds.items():
         equal = "equal to the last bit" if stats[name] == stats["pycocotools"] else "other numbers"
-        print(f"{name:26} {best[name]:8.2f} s  {best[name] / best[own]:6.2f} times  {equal}")
+        wall, cpu = map(min, zip(*times, strict=True))
+        print(f"{name:26} {wall:8.2f} s  {cpu:8.2f} s of the processor  {cpu / own:6.2f} times  {equal}")
 
 
 def _load(name: str, gt: Path, dt: Path) -> tuple[Any, Any, Any] | None:

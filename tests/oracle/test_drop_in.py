@@ -7,6 +7,7 @@ import copy
 import io
 import json
 import re
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +251,45 @@ def test_methods_that_a_subclass_replaces_are_called() -> None:
     require_equal_tables(*both)
     plain, _ = evaluate("drop-in", document, detections)
     assert not same_bits(both[0].eval["precision"], plain.eval["precision"])
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_groups_that_a_caller_changed_or_replaced_are_what_is_matched(in_place: bool) -> None:
+    document, detections = cocoscenes.draw(MIXED[0], seed=6)
+    both = []
+    for coco, cocoeval in PEERS.values():
+        with contextlib.redirect_stdout(io.StringIO()):
+            gt = coco()
+            gt.dataset = copy.deepcopy(document)
+            gt.createIndex()
+            evaluation = cocoeval(gt, gt.loadRes(copy.deepcopy(detections)), "bbox")
+            # Of the object, not of a class: every other group of detections is gone.
+            evaluation._prepare = lambda it=evaluation, prepare=evaluation._prepare: halve(it, prepare, in_place)
+            evaluation.evaluate()
+            evaluation.accumulate()
+        both.append(evaluation)
+    require_equal_tables(*both)
+    require_equal_images(*both)
+    plain, _ = evaluate("drop-in", document, detections)
+    assert not same_bits(both[0].eval["precision"], plain.eval["precision"])
+
+
+def halve(evaluation: Any, prepare: Any, in_place: bool) -> None:
+    prepare()
+    kept = defaultdict(list, {key: anns for key, anns in evaluation._dts.items() if sum(key) % 2})
+    if not in_place:
+        evaluation._dts = kept
+        return
+    for key in evaluation._dts.keys() - kept.keys():
+        evaluation._dts[key].clear()
+
+
+def test_a_category_that_is_a_text_is_none_of_the_numbers() -> None:
+    document, detections = cocoscenes.draw(MIXED[0], seed=6)
+    for detection in detections[::2]:
+        detection["category_id"] = str(detection["category_id"])
+    # Where categories are not used none is asked for by name, so that these are selected, and then ignored.
+    require_equal(document, detections, useCats=0)
 
 
 def test_dictionaries_that_were_changed_are_what_counts() -> None:

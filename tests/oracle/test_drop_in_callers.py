@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import io
 import subprocess
 import sys
@@ -219,6 +220,8 @@ def test_importing_the_drop_in_imports_no_pycocotools() -> None:
 def test_masks_and_keypoints_are_refused_by_name(kind: str) -> None:
     with pytest.raises(NotImplementedError, match=f"got '{kind}'. Install pycocotools"):
         drop_in.COCOeval(iouType=kind)
+    with pytest.raises(NotImplementedError, match=r"got 'keypoints'\. Install pycocotools"):
+        drop_in.Params("bbox").setKpParams()
 
 
 @pytest.fixture
@@ -261,6 +264,32 @@ def test_queries_answer_as_those_of_pycocotools(method: str, both: tuple[Any, An
     for arguments in QUERIES[method]:
         for ours, theirs in zip(*both, strict=True):
             assert getattr(ours, method)(**arguments) == getattr(theirs, method)(**arguments), arguments
+
+
+@pytest.mark.parametrize("name", ["COCO", "COCOeval", "Params"])
+def test_public_methods_and_their_arguments_are_those_of_pycocotools(name: str) -> None:
+    home = pycocotools.coco if name == "COCO" else pycocotools.cocoeval
+    ours, theirs = getattr(drop_in, name), getattr(home, name)
+    methods = {method for method in dir(theirs) if not method.startswith("_")}
+    assert methods == {method for method in dir(ours) if not method.startswith("_")}
+    for method in methods:
+        arguments, expected = (list(inspect.signature(getattr(side, method)).parameters) for side in (ours, theirs))
+        assert arguments == expected, method
+
+
+def test_public_attributes_are_those_of_pycocotools(both: tuple[Any, Any]) -> None:
+    (gt, found), (their_gt, their_found) = both
+    ours, theirs = drop_in.COCOeval(gt, found, "bbox"), pycocotools.cocoeval.COCOeval(their_gt, their_found, "bbox")
+    for mine, expected in ((gt, their_gt), (ours, theirs), (ours.params, theirs.params)):
+        # Ours know besides whether to print, and whether to repeat what ids do there.
+        assert vars(expected).keys() - vars(mine).keys() <= {"_gts", "_dts"}
+        assert {name for name in vars(mine) if name[0] != "_"} - vars(expected).keys() <= {"verbose", "strict"}
+
+
+def test_downloading_is_refused_with_what_to_do_instead(both: tuple[Any, Any], tmp_path: Path) -> None:
+    (gt, _), _ = both
+    with pytest.raises(NotImplementedError, match="Fetch the 'coco_url' of each image"):
+        gt.download(str(tmp_path), [1])
 
 
 def test_results_are_read_from_an_array(both: tuple[Any, Any]) -> None:

@@ -221,6 +221,13 @@ class COCO:
         axes.add_collection(collections.PatchCollection(polygons, facecolor="none", edgecolors=colors, linewidths=2))
         return None
 
+    def download(self, tarDir: Any = None, imgIds: Any = ()) -> None:
+        """Raise a NotImplementedError: nothing here opens a connection."""
+        raise NotImplementedError(
+            "download() is not available: nothing here opens a connection. Fetch the 'coco_url' of each image in `imgs`"
+            " with a program of your choice, or call pycocotools' own COCO.download()."
+        )
+
     def annToRLE(self, ann: Record) -> Any:
         """Raise a NotImplementedError: masks are pycocotools' own."""
         raise NotImplementedError(f"annToRLE() needs masks. {NO_MASKS}")

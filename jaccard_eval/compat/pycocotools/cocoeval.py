@@ -12,7 +12,6 @@ import datetime
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from jaccard_eval.compat.pycocotools.accumulate import Tables, gathered_tables, 
 from jaccard_eval.compat.pycocotools.coco import Record
 from jaccard_eval.compat.pycocotools.columns import whole_curves
 from jaccard_eval.compat.pycocotools.params import Params, require_boxes
-from jaccard_eval.compat.pycocotools.perimage import Group, Groups, ImageResults, Overlaps
+from jaccard_eval.compat.pycocotools.perimage import Annotations, Group, Groups, ImageResults, Overlaps
 from jaccard_eval.metrics.curves import Curves
 
 __all__ = ["COCOeval", "Params"]
@@ -72,8 +71,7 @@ class COCOeval:
         self.strict, self.verbose = strict, verbose
         self.params = Params(iouType=iouType)
         self._paramsEval: Any = {}
-        self._gts: dict[Group, list[Record]] = defaultdict(list)
-        self._dts: dict[Group, list[Record]] = defaultdict(list)
+        self._sides = Annotations([]), Annotations([])
         self.ious: Any = {}
         self.evalImgs: Any = defaultdict(list)
         self.eval: dict[str, Any] = {}
@@ -82,6 +80,24 @@ class COCOeval:
         if cocoGt is not None:
             self.params.imgIds = sorted(cocoGt.getImgIds())
             self.params.catIds = sorted(cocoGt.getCatIds())
+
+    @property
+    def _gts(self) -> dict[Group, list[Record]]:
+        """Ground truth by image and category, which callers may change or replace before it is matched."""
+        return self._sides[0].groups
+
+    @_gts.setter
+    def _gts(self, groups: dict[Group, list[Record]]) -> None:
+        self._sides = Annotations.of_groups(groups), self._sides[1]
+
+    @property
+    def _dts(self) -> dict[Group, list[Record]]:
+        """Detections by image and category, likewise."""
+        return self._sides[1].groups
+
+    @_dts.setter
+    def _dts(self, groups: dict[Group, list[Record]]) -> None:
+        self._sides = self._sides[0], Annotations.of_groups(groups)
 
     def evaluate(self) -> None:
         """Match detections to ground truth; sets `evalImgs` and `ious`."""
@@ -99,7 +115,7 @@ class COCOeval:
         p.maxDets = sorted(p.maxDets)
         self._prepare()
         self._paramsEval = copy.deepcopy(p)
-        groups = Groups(self._gts, self._dts, self._paramsEval)
+        groups = Groups(*self._sides, self._paramsEval)
         categories = groups.category_ids()
         replaced = any(getattr(type(self), part) is not getattr(COCOeval, part) for part in PARTS)
         self._curves = None if replaced else whole_curves(groups)
@@ -122,7 +138,7 @@ class COCOeval:
         gts, dts = self._selected(self.cocoGt), self._selected(self.cocoDt)
         for gt in gts:
             gt["ignore"] = "iscrowd" in gt and gt["iscrowd"]
-        self._gts, self._dts = _grouped(gts), _grouped(dts)
+        self._sides = Annotations(gts), Annotations(dts)
         self.evalImgs, self.eval, self._curves = defaultdict(list), {}, None
 
     def _selected(self, coco: Any) -> list[Record]:
@@ -139,7 +155,7 @@ class COCOeval:
 
     def computeIoU(self, imgId: Any, catId: Any) -> Any:
         """Return the overlaps of one image and category, shape (D, G); an empty list without boxes on a side."""
-        return Groups(self._gts, self._dts, self.params).overlaps(imgId, catId)
+        return Groups(*self._sides, self.params).overlaps(imgId, catId)
 
     def computeOks(self, imgId: Any, catId: Any) -> Any:
         """Raise a NotImplementedError: keypoints are pycocotools' own."""
@@ -147,7 +163,7 @@ class COCOeval:
 
     def evaluateImg(self, imgId: Any, catId: Any, aRng: Sequence[float], maxDet: int) -> Record | None:
         """Return the matches of one image, category and area range, from the overlaps in `ious`; None without boxes."""
-        groups = Groups(self._gts, self._dts, self.params)
+        groups = Groups(*self._sides, self.params)
         # Before the overlaps are looked up, which callers need not have computed where there is no box.
         if not any(groups.of(imgId, catId)):
             return None
@@ -214,10 +230,3 @@ class COCOeval:
     def _print(self, text: str) -> None:
         if self.verbose:
             print(text)
-
-
-def _grouped(anns: Sequence[Record]) -> dict[Group, list[Record]]:
-    groups: dict[Group, list[Record]] = defaultdict(list)
-    for key, ann in zip(map(itemgetter("image_id", "category_id"), anns), anns, strict=True):
-        groups[key].append(ann)
-    return groups

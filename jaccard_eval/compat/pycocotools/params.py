@@ -34,6 +34,10 @@ class Params:
         require_boxes(iouType)
         self.iouType = iouType
         self.useSegm: int | None = None  # deprecated there, but read by callers
+        self.setDetParams()
+
+    def setDetParams(self) -> None:
+        """Set all parameters but the type to those of COCO, for all images and categories."""
         self.imgIds: Any = []
         self.catIds: Any = []
         self.iouThrs: Any = np.array(COCO.iou_thresholds)
@@ -42,6 +46,10 @@ class Params:
         self.areaRng: Any = [[area.low, area.high] for area in COCO.areas]
         self.areaRngLbl: Any = [area.name for area in COCO.areas]
         self.useCats = 1
+
+    def setKpParams(self) -> None:
+        """Raise a NotImplementedError: keypoints are pycocotools' own."""
+        require_boxes("keypoints")
 
 
 def require_boxes(iou_type: str) -> None:

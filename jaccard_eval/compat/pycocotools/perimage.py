@@ -6,8 +6,12 @@ Nothing here is needed for the numbers of a plain evaluation, which are computed
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from operator import itemgetter
 from typing import Any, overload
 
 import numpy as np
@@ -23,12 +27,41 @@ Group = tuple[Any, Any]  # image id, category id
 NO_CATEGORY = -1  # of all of them, where categories are not used
 
 
+class Annotations:
+    """The annotations of one side: in a list, and by image and category as soon as somebody asks.
+
+    An evaluation of all images at once has no use for the groups, which take as long to make as all the matching.
+    """
+
+    def __init__(self, listed: Sequence[Record]) -> None:
+        self._listed = listed
+
+    @classmethod
+    def of_groups(cls, groups: dict[Group, list[Record]]) -> Annotations:
+        """Return annotations that somebody else has grouped."""
+        annotations = cls([])
+        annotations.groups = groups
+        return annotations
+
+    @cached_property
+    def groups(self) -> dict[Group, list[Record]]:
+        """The annotations by image and category, for callers to change."""
+        groups: dict[Group, list[Record]] = defaultdict(list)
+        for key, ann in zip(map(itemgetter("image_id", "category_id"), self._listed), self._listed, strict=True):
+            groups[key].append(ann)
+        return groups
+
+    def listed(self) -> list[Record]:
+        """Return the annotations, those of a group in their order; as the groups have them, where these were used."""
+        return list(chain.from_iterable(self.groups.values()) if "groups" in vars(self) else self._listed)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
     """Annotations of both sides by image and category, as `COCOeval._prepare` leaves them, and the parameters."""
 
-    gts: Mapping[Group, list[Record]]
-    dts: Mapping[Group, list[Record]]
+    gts: Annotations
+    dts: Annotations
     params: Params
 
     def category_ids(self) -> Sequence[Any]:
@@ -39,7 +72,8 @@ class Groups:
         """Return ground truth and detections of an image and category; of all categories where these are not used."""
         categories = [category] if self.params.useCats else self.params.catIds
         # By `get`: callers' dictionaries make an entry of every key that is looked up.
-        gts, dts = ([ann for key in categories for ann in side.get((image, key), ())] for side in (self.gts, self.dts))
+        sides = (self.gts.groups, self.dts.groups)
+        gts, dts = ([ann for key in categories for ann in side.get((image, key), ())] for side in sides)
         return gts, dts
 
     def overlaps(self, image: Any, category: Any) -> FloatArray | list[Any]:
