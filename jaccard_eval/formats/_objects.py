@@ -48,7 +48,7 @@ def form_of(source: object, role: str) -> Form | None:
 
 
 def _add_frame(source: Any, draft: Draft) -> None:
-    from jaccard_eval.reading.tabular.delimited import add_frame  # which loads pandas
+    from jaccard_eval.reading.tabular.data_frames import add_frame  # which loads pandas
 
     add_frame(source, draft)
 

@@ -192,6 +192,17 @@ class Columns:
     flags: dict[str, int]
     unused: tuple[int, ...]  # columns that are ignored
 
+    @property
+    def of_numbers(self) -> tuple[int, ...]:
+        """Positions of the columns that hold numbers, those of the box first."""
+        optional = (self.score, self.area, self.unused_score)
+        return (*self.box, *(self.size or ()), *(column for column in optional if column is not None))
+
+    def of_keys(self, header: Sequence[str]) -> set[int]:
+        """Positions of the columns that name images and classes, ids next to class names among them."""
+        beside = position_of(header, CLASS_IDS)
+        return {self.image, self.label} | ({beside} if beside is not None else set())
+
 
 def count_known(header: Sequence[str]) -> int:
     """Return how many names of a header are known."""

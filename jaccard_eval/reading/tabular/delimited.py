@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,26 +17,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.findings import DataError, FindingLog, Severity, Where
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.rawboxes import CodedKeys
 from jaccard_eval.reading.tabular.boxes import add_boxes, lacks_scores
 from jaccard_eval.reading.tabular.columns import (
-    CLASS_IDS,
     Columns,
     TextArray,
     has_decimal_commas,
     is_kaggle,
     may_lack_class,
-    position_of,
     resolve_columns,
     split_packed,
 )
 from jaccard_eval.reading.tabular.prediction_strings import one_row_per_box
-from jaccard_eval.reading.tabular.rows import Sheet, TextFile, is_rectangular, open_table, parse_table, read_sheet
+from jaccard_eval.reading.tabular.rows import Sheet, TextFile, is_rectangular, open_table, read_sheet
 from jaccard_eval.reading.tabular.table import BoxCells, Column, NumberColumn, Table, TextColumn, read_cells
-from jaccard_eval.text import pluralise, quoted_value
+from jaccard_eval.text import pluralise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,39 +44,11 @@ SAMPLE = 100  # numbers that show most columns not to be true and false
 
 def add_delimited(path: Path, draft: Draft) -> None:
     """Add the images, classes and boxes of a delimited file to the draft."""
-    _add_file(open_table(path, draft), draft)
+    add_file(open_table(path, draft), draft)
 
 
-def add_frame(frame: pd.DataFrame, draft: Draft) -> None:
-    """Add a pandas table, read as the delimited file that pandas writes of it: a table and its file never differ."""
-    path = Path(draft.path)
-    unnamed = [name for name in frame.columns if not isinstance(name, str)]
-    if unnamed:
-        detail = f"columns need names, such as image, class, xmin; got {quoted_value(unnamed[0])}"
-        raise DataError.single("csv-header", Where(draft.path), detail, fix="Rename the columns of the DataFrame.")
-    # An index with a name is a column; one without counts rows.
-    frame = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
-    text = (frame.apply(_plain_column) if len(frame) else frame).to_csv(index=False, lineterminator="\n")
-    _add_file(replace(parse_table(path, text.encode("utf-8", "surrogatepass"), draft), is_frame=True), draft)
-
-
-def _plain_column(column: pd.Series) -> pd.Series:
-    if column.dtype.kind == "O":
-        # Arrays print as text with eight digits, lists of NumPy numbers as calls.
-        return column.map(_plain_cell)
-    # With missing cells, pandas turns the 1 of a flag or an id into 1.0.
-    if column.dtype.kind == "f" and column.hasnans:
-        given = column.dropna()
-        if bool(((given % 1 == 0) & (given.abs() < 2.0**53)).all()):
-            return column.astype("Int64")
-    return column
-
-
-def _plain_cell(cell: Any) -> Any:
-    return np.asarray(cell).tolist() if isinstance(cell, list | tuple | np.ndarray) else cell
-
-
-def _add_file(file: TextFile, draft: Draft) -> None:
+def add_file(file: TextFile, draft: Draft) -> None:
+    """Add what a delimited file holds, the short way where that will do."""
     plain = plain_table(file, draft.options)
     if plain is not None:
         add_boxes(*plain, draft)
@@ -95,18 +66,13 @@ def plain_table(file: TextFile, options: ReadOptions) -> tuple[Table, Columns, B
         return None
     if file.data.count(b'"', 0, _end_of_line(file.data, file.first_line)) % 2:  # a heading goes on in the next line
         return None
-    findings = FindingLog()
-    needs_class = is_kaggle(file.header) or may_lack_class(file.header, options)
-    columns = None if needs_class else resolve_columns(file.header, options, findings, Where(file.path))
-    if columns is None or len(columns.box) == 1 or findings.findings():
+    columns = plain_columns(file, options)
+    if columns is None or len(columns.box) == 1:
         return None
-    optional = (columns.score, columns.area, columns.unused_score)
-    numbers = [*columns.box, *(columns.size or ()), *(column for column in optional if column is not None)]
-    beside = position_of(file.header, CLASS_IDS)
-    texts = {columns.image, columns.label} | ({beside} if beside is not None else set())
-    frame = _parse(file, numbers, texts)
+    numbers, texts = columns.of_numbers, columns.of_keys(file.header)
+    frame = _parse(file, list(numbers), texts)
     # An invalid number is reported by the long way, which has the text of its cell.
-    if frame is None or not all(_is_plain(frame[position].to_numpy()) for position in numbers):
+    if frame is None or not all(is_plain(frame[position].to_numpy()) for position in numbers):
         return None
     found: dict[int, Column] = {position: NumberColumn(frame[position].to_numpy()) for position in numbers}
     for position in (*texts, *columns.flags.values()):
@@ -114,11 +80,28 @@ def plain_table(file: TextFile, options: ReadOptions) -> tuple[Table, Columns, B
         if coded is None:
             return None
         found[position] = TextColumn(coded)
+    return plain_rows(file, columns, found, len(frame), options)
+
+
+def plain_columns(file: TextFile, options: ReadOptions) -> Columns | None:
+    """Return what the columns of a table are; None if anything must be reported about them."""
+    findings = FindingLog()
+    if is_kaggle(file.header) or may_lack_class(file.header, options):
+        return None
+    columns = resolve_columns(file.header, options, findings, Where(file.path))
+    return None if findings.findings() else columns
+
+
+def plain_rows(
+    file: TextFile, columns: Columns, found: Mapping[int, Column], n_rows: int, options: ReadOptions
+) -> tuple[Table, Columns, BoxCells] | None:
+    """Return a table of columns that were read already; None if anything must be reported about a cell."""
+    findings = FindingLog()
     table = Table(
         header=file.header,
         titles=file.titles,
         columns=found,
-        n_rows=len(frame),
+        n_rows=n_rows,
         place=file.place,
         typed=False,
         headerless=file.headerless,
@@ -126,7 +109,7 @@ def plain_table(file: TextFile, options: ReadOptions) -> tuple[Table, Columns, B
     cells = read_cells(table, columns, findings)
     unused = columns.unused_score
     # Only the scores of boxes decide whether they mean anything; see `text_table`.
-    says_nothing = unused is not None and not _is_plain(frame[unused].to_numpy()[cells.rows])
+    says_nothing = unused is not None and not is_plain(found[unused].values[cells.rows])
     # Where scores are missing every column is looked at, as it may hold them.
     is_long = says_nothing or lacks_scores(cells, options) or findings.findings()
     return None if is_long else (table, columns, cells)
@@ -205,7 +188,7 @@ def factorise(cells: TextArray) -> CodedKeys:
     return CodedKeys([str(text) for text in texts], codes.astype(np.int64))
 
 
-def _is_plain(numbers: FloatArray) -> bool:
+def is_plain(numbers: FloatArray) -> bool:
     """Whether numbers are finite where given, and cannot be a column of true and false."""
     finite = np.isfinite(numbers)
     if not finite.all():

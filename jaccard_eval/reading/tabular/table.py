@@ -172,6 +172,22 @@ class NumberColumn(Column):
         return self.values if len(rows) == len(self.values) else self.values[rows], np.empty(0, dtype=np.int64)
 
 
+@dataclass(frozen=True)
+class PackedColumn(Column):
+    """A column of boxes, four float64 each, shape (n, 4)."""
+
+    values: FloatArray
+
+    @cached_property
+    def filled(self) -> BoolArray:
+        """Which cells hold anything, (n,): all."""
+        return np.ones(len(self.values), dtype=np.bool_)
+
+    def packed(self) -> tuple[Sequence[Column], BoolArray]:
+        """Return all cells as four columns of n numbers, and which of them are not four: none."""
+        return [NumberColumn(numbers) for numbers in self.values.T], np.zeros(len(self.values), dtype=np.bool_)
+
+
 def flags_of(numbers: FloatArray, bad: RowIndices) -> tuple[BoolArray, RowIndices]:
     """Return which numbers are 1, and the positions of those that are neither 1 nor 0, the bad ones among them."""
     odd = ~((numbers == 0) | (numbers == 1) | np.isnan(numbers))
