@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from jaccard_eval.findings import DataError, JaccardEvalWarning
     from jaccard_eval.frames import to_frame
     from jaccard_eval.options import Bootstrap, ReadOptions, Slice
+    from jaccard_eval.runs import load_result
     from jaccard_eval.similarity.encoding import clip, scale
     from jaccard_eval.similarity.grid import decode_grid
     from jaccard_eval.similarity.iou import (
@@ -115,6 +116,7 @@ _HOMES = {
     "jaccard_from_counts": "similarity.iou",
     "jaccard_from_error": "features.scale.identities",
     "load": "api.library",
+    "load_result": "runs",
     "log_metrics": "api.loggers",
     "nms": "features.nms.compute",
     "pixel_metrics": "features.pixels.compute",
@@ -180,6 +182,7 @@ __all__ = [
     "jaccard_from_counts",
     "jaccard_from_error",
     "load",
+    "load_result",
     "log_metrics",
     "nms",
     "pixel_metrics",

@@ -11,7 +11,7 @@ import contextlib
 import enum
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -111,6 +111,27 @@ class Finding:
     def __str__(self) -> str:
         below = (*self.further, *aligned(self.table))
         return "\n".join([f"{self.severity}[{self.code}]: {self.message}", *(f"  {line}" for line in below)])
+
+
+def parse_finding(document: Mapping[str, Any]) -> Finding:
+    """Return a finding as it was before documents had it: its message is cut into place, what is wrong, and fix."""
+    message, texts = str(document["message"]), [str(text) for text in document["examples"]]
+    examples = tuple(_parse_example(text) for text in texts)
+    first = texts[0] if texts else message
+    start = f"{examples[0].where}: " if texts else ""
+    summary, rest = "", message.removeprefix(first)
+    if not message.startswith(first) or not examples[0].detail:
+        # It has a summary, with the first example behind it where that adds anything; what follows is the fix.
+        summary, _, rest = message.removeprefix(start).partition(f"; first: {first}")
+    fix = rest.removeprefix(".").removeprefix(" ")
+    table = tuple(tuple(str(cell) for cell in row) for row in document["table"])
+    severity, code, count = Severity(document["severity"]), str(document["code"]), int(document["count"])
+    return Finding(severity, code, count, examples or (_parse_example(message),), fix, summary, table)
+
+
+def _parse_example(text: str) -> Example:
+    place, _, detail = text.partition(": ")
+    return Example(Where(place), detail)
 
 
 class JaccardEvalWarning(UserWarning):

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import os
+import pkgutil
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from jaccard_eval import features
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.document import DIGEST, SCHEMA, document_digest
+from jaccard_eval.data.document import DIGEST, SCHEMA, Part, Rows, document_digest
+from jaccard_eval.data.from_document import from_document, in_order
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.data.result import Correspondence, EvaluationResult, InputSummary
+from jaccard_eval.data.result import (
+    Correspondence,
+    EvaluationResult,
+    InputSummary,
+    OperatingPoint,
+    SliceRow,
+    WithParts,
+)
+from jaccard_eval.data.result_base import Result
 from jaccard_eval.data.saved_values import Fault, find_faults, find_run_faults
+from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.gates.lookup import SavedAnswers, SavedValues
+from jaccard_eval.features.images.compute import count_images
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.matching.candidates import Pairs
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.matching.order import rank_detections
-from jaccard_eval.metrics.detection import DetectionMetrics, summary_refs
+from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
 from jaccard_eval.progress import Stage
 from jaccard_eval.reading.files import decode, head, is_folder, is_there, open_regular, read_text
@@ -78,16 +93,18 @@ def require_result(path: Path, document: Any, kinds: Sequence[str]) -> tuple[Fin
     if document.get("schema") != SCHEMA or isinstance(document["schema"], bool):
         raise invalid_document(path, f"has schema {shown_json(document.get('schema'))}; expected {SCHEMA}")
     _require(path, find_faults(document), RESULT_FIX)
-    return _require_unedited(path, document, document_digest(document), RESULT_FIX)
+    return _require_unedited(path, document, document_digest(document), document["tool"]["version"], RESULT_FIX)
 
 
-def _require_unedited(path: Path, content: Mapping[str, Any], digest: str, fix: str) -> tuple[Finding, ...]:
+def _require_unedited(
+    path: Path, content: Mapping[str, Any], digest: str, version: str, fix: str
+) -> tuple[Finding, ...]:
     """Raise an error when a digest does not fit; return a note where there is none, as release 0.1 wrote none."""
     written = content.get(DIGEST)
     if written == digest:
         return ()
     findings = FindingLog()
-    if written is None and content.get("result", content)["tool"]["version"].startswith(WITHOUT_DIGEST):
+    if written is None and version.startswith(WITHOUT_DIGEST):
         detail = "was written without a digest, as all results of release 0.1; edits cannot be detected"
         findings.note("digest-missing", Where(str(path)), detail)
     else:
@@ -95,6 +112,109 @@ def _require_unedited(path: Path, content: Mapping[str, Any], digest: str, fix: 
         findings.error("result-edited", Where(str(path)), f"{what}: it was changed after it was written", fix=fix)
     findings.raise_errors()
     return findings.findings()
+
+
+def load_result(path: str | os.PathLike[str]) -> Result:
+    """Read any result that was saved, to be reported again or asked for its numbers.
+
+    Parameters
+    ----------
+    path : path
+        JSON document of any command, or a saved run (.npz), which answers any metric.
+
+    Returns
+    -------
+    EvaluationResult, ComparisonResult, PixelsResult or another, by what was saved
+        Of an evaluation that comes from its document, ``result[...]`` has what the document holds; a UsageError for any
+        other metric.
+
+    Raises
+    ------
+    DataError
+        When it is not a result, or was changed after it was written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from jaccard_eval import BoxTable, evaluate, load_result
+    >>> gt = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]])
+    >>> pred = BoxTable.from_arrays([0], [0], [[0, 0, 10, 9]], score=[0.9])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "result.json")
+    ...     evaluate(gt, pred).save(file)
+    ...     saved = load_result(file)
+    >>> round(saved["AP"], 4)
+    0.9
+    """
+    with Stage(f"reading {path}"):
+        return _load_result(Path(path))
+
+
+def _load_result(path: Path) -> Result:
+    kinds, parts = _result_classes()
+    document, known = read_result(path, tuple(kinds))
+    faults: list[Fault] = []
+    kind = kinds[document["kind"]]
+    given: dict[str, Any] = {}
+    if kind is EvaluationResult:
+        try:
+            given["protocol"] = saved_protocol(document["protocol"])
+        except UsageError as error:
+            raise invalid_document(path, f"cannot be read back: {error}") from None
+        given |= {"measured": None, "boxes": None}  # the former follows
+    if issubclass(kind, WithParts):
+        given["parts"] = tuple(_parts(document, parts, faults))
+    result: Any = from_document(kind, document, faults, **given)
+    _require(path, faults, f"Write it again with 'jaccard-eval ... -o {path.name}'.")
+    result = replace(result, findings=(*result.findings, *known))
+    return _with_values(result, path, document) if isinstance(result, EvaluationResult) else result
+
+
+def _result_classes() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the classes of results, and those of their parts, by kind: they are found by listing the features."""
+    names = ("jaccard_eval.data.result", "jaccard_eval.data.verdict")
+    features_ = (f"{features.__name__}.{info.name}.result" for info in pkgutil.iter_modules(features.__path__))
+    modules = [importlib.import_module(name) for name in (*names, *filter(importlib.util.find_spec, features_))]
+    classes: list[Any] = [kind for module in modules for kind in vars(module).values() if is_dataclass(kind)]
+    by_kind = {kind.kind: kind for kind in classes if isinstance(getattr(kind, "kind", None), str)}
+    results = {name: kind for name, kind in by_kind.items() if hasattr(kind, "reported_by")}
+    return results, {name: kind for name, kind in by_kind.items() if name not in results}
+
+
+_ROWS = {"slices": SliceRow, "operating_points": OperatingPoint, "gates": GateVerdict}  # the parts that are lists
+
+
+def _parts(document: Mapping[str, Any], parts: Mapping[str, Any], faults: list[Fault]) -> Iterator[Part]:
+    """Yield what a document has besides its metrics; a list that is always there is a part where it has rows."""
+    for name, kind in _ROWS.items():
+        if document.get(name):
+            rows = [from_document(kind, row, faults) for row in document[name]]
+            yield Rows(name, tuple(rows))
+    for name, kind in parts.items():
+        if name in document:
+            found = from_document(kind, document[name], faults)
+            if found is not None:
+                yield found
+
+
+def _with_values(result: EvaluationResult, path: Path, document: Mapping[str, Any]) -> EvaluationResult:
+    """Return an evaluation with what answers for it: the match table of a run, else what its document lists."""
+    of_classes, summary = ([*map(str, refs(result.protocol))] for refs in (class_refs, summary_refs))
+    rows = tuple(replace(row, values=in_order(row.values, of_classes)) for row in result.per_class)
+    metrics = in_order(result.metrics, summary)
+    try:
+        listed = SavedValues(SavedAnswers(document, str(path)))
+    except UsageError as error:
+        raise invalid_document(path, f"cannot be read back: {error}") from None
+    result = replace(result, metrics=metrics, per_class=rows, measured=listed)
+    if not is_saved_run(path):
+        return result
+    run = _load_run(path)
+    result, images = replace(result, measured=run.measured, boxes=run.boxes), result.worst_images
+    if images is None or not isinstance(run.measured, DetectionMetrics):
+        return result
+    # Its document lists a few, the match table has all.
+    return result.with_part(count_images(run.measured, images.score, images.n))
 
 
 def is_saved_run(source: object) -> bool:
@@ -147,7 +267,7 @@ def read_run(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, An
     _require_sound(path, run)
     _require(path, find_run_faults(run), RUN_FIX)
     if run["run_schema"] == RUN_SCHEMA:  # the first one had no digest; its document shows it
-        _require_unedited(path, run, digest_run(run, arrays), RUN_FIX)
+        _require_unedited(path, run, digest_run(run, arrays), "", RUN_FIX)
     return run  # type: ignore[no-any-return]
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from typing import Any
 from typing import Protocol as TypingProtocol
 
@@ -17,8 +17,8 @@ Interval = tuple[float, float]
 
 SCHEMA = 1
 DIGEST = "digest"  # key of what a document or run is known by to be as it was written
-# The kind of a count of pixels, which saved results and gates know without its feature.
-PIXELS = "pixels"
+# The kinds of a count of pixels and of an evaluation, which saved results and gates know without their classes.
+PIXELS, EVALUATION = "pixels", "evaluation"
 # In the metadata of a field: its key in documents, where that is not its name; None: it has none.
 _KEY = "document"
 
@@ -78,6 +78,12 @@ def written_as(key: str | None) -> dict[str, str | None]:
     return {_KEY: key}
 
 
+def document_key(item: Field[Any]) -> str | None:
+    """Return the key of a dataclass field in documents; None where they omit it."""
+    key: str | None = item.metadata.get(_KEY, item.name)
+    return key
+
+
 def to_document(value: Any) -> Any:
     """Return a value as documents hold it: plain types all the way down, None where a number is not finite.
 
@@ -117,7 +123,7 @@ def to_document(value: Any) -> Any:
 
 def fields_document(value: Any) -> dict[str, Any]:
     """Return the object that a dataclass becomes: its fields by their keys."""
-    keys = ((item.metadata.get(_KEY, item.name), item.name) for item in fields(value))
+    keys = ((document_key(item), item.name) for item in fields(value))
     return {key: to_document(getattr(value, name)) for key, name in keys if key is not None}
 
 

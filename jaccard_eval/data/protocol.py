@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Literal
@@ -29,6 +30,12 @@ class AreaRange:
     name: str
     low: float
     high: float
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the ends that JSON cannot hold: they are null there."""
+        ends = {"low": -math.inf, "high": math.inf}
+        return {name: end for name, end in ends.items() if document.get(name, name) is None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

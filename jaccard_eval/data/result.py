@@ -9,7 +9,16 @@ from typing import Any, ClassVar, Self
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
-from jaccard_eval.data.document import DataTable, MetricValue, Part, result_document, to_document, written_as
+from jaccard_eval.data.document import (
+    EVALUATION,
+    DataTable,
+    MetricValue,
+    Part,
+    result_document,
+    to_document,
+    written_as,
+)
+from jaccard_eval.data.from_document import dig
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result_base import Result, values_text
@@ -37,6 +46,15 @@ class ClassRow:
         counts = {"class": self.name, "gt": self.gt, "ignored": self.ignored, "pred": self.pred}
         return counts | _values_document(self.values)
 
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the name, and the values with what they rest on."""
+        metrics = [name for name in document if name not in ("class", "gt", "ignored", "pred", "intervals")]
+        return {
+            "name": dig(document, "class"),
+            "values": _value_fields(document, dict.fromkeys(metrics, document["gt"])),
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceRow:
@@ -52,6 +70,11 @@ class SliceRow:
         support = {name: value.n for name, value in self.values.items()}
         counts = {"slice": self.name, "digest": self.digest, "images": self.images, "support": support}
         return counts | _values_document(self.values)
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the name, and the values with what they rest on."""
+        return {"name": dig(document, "slice"), "values": _value_fields(document, document["support"])}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +128,11 @@ class Resamples:
             "n_units": self.n_units,
             **({} if self.grouping is None else {"group_by": self.settings.group_by, "grouping": self.grouping}),
         }
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return how it was done; documents have no resamples."""
+        return {"settings": document, "refs": [], "estimate": [], "values": []}
 
     def tables(self) -> dict[str, DataTable]:
         """Return none: a table of resamples would serve nobody."""
@@ -322,7 +350,7 @@ class EvaluationResult(WithParts):
     boxes: tuple[BoxTable, BoxTable] | None = None
     images: ImageSource | None = None
 
-    kind: ClassVar[str] = "evaluation"
+    kind: ClassVar[str] = EVALUATION
     reported_by: ClassVar[str] = "evaluate.report"
 
     def _summary(self) -> str:
@@ -399,6 +427,13 @@ class EvaluationResult(WithParts):
         """Precision, recall, F1 and counts, when a score was asked for."""
         return self._rows("operating_points")
 
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs and the summary of a document that is sound."""
+        return {"gt": dig(document, "inputs", "gt"), "pred": dig(document, "inputs", "pred")} | {
+            "metrics": metrics_fields(document)
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
         sides, found = {"gt": self.gt, "pred": self.pred}, self.correspondence
@@ -419,6 +454,36 @@ class EvaluationResult(WithParts):
             # These two are there without being asked for: readers of the first schema rely on it.
             **{"operating_points": (), "gates": (), **parts},
         )
+
+
+def metrics_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the summary of a document as the values that it was made of."""
+    values, intervals = document["metrics"], document.get("intervals", {})
+    return {
+        name: {
+            "ref": name,
+            "value": values[name],
+            "n": document["support"][name],
+            "reason": document["undefined"].get(name),
+            "interval": intervals.get(name),
+        }
+        for name in values
+    }
+
+
+def _value_fields(row: Mapping[str, Any], support: Mapping[str, int]) -> dict[str, Any]:
+    intervals = row.get("intervals", {})
+    return {
+        name: {
+            "ref": name,
+            "value": row[name],
+            "n": n,
+            # As it is where a class, or a slice, has no value.
+            "reason": None if row[name] is not None else "no detections" if n else "no ground truth",
+            "interval": intervals.get(name),
+        }
+        for name, n in support.items()
+    }
 
 
 def metrics_document(metrics: Mapping[str, MetricValue]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from jaccard_eval.data.document import PIXELS
+from jaccard_eval.data.document import EVALUATION, PIXELS
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS, metric_bounds
 from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.text import quoted_value
@@ -25,13 +25,14 @@ def find_faults(document: Mapping[str, Any]) -> list[Fault]:
 
     The document is as it stands in a file; its kind is known.
     """
-    faults = list((_PIXELS if document["kind"] == PIXELS else _EVALUATION)(document, ""))
-    if faults:
+    known = {PIXELS: _PIXELS, EVALUATION: _EVALUATION}.get(document["kind"])
+    faults = list((known or _ANY)(document, ""))
+    if faults or not known:  # what other kinds hold shows when they are read back
         return faults
     # Rules across fields are checked once each field is valid on its own.
     missing = [name for name in ("gt", "pred", "v") if name not in signature_fields(document["signature"])]
     if missing:
-        what = f"{_seen(document['signature'])} is not a signature: there is no {'= and no '.join(missing)}="
+        what = f"{described_type(document['signature'])} is not a signature: there is no {'= and no '.join(missing)}="
         faults.append(("signature", what))
     faults += [(f"support.{name}", "is missing") for name in document["metrics"] if name not in document["support"]]
     for i, row in enumerate(document.get("slices", ())):
@@ -58,7 +59,7 @@ def _repeated_rows(document: Mapping[str, Any]) -> Iterator[Fault]:
             key = tuple(row[name] for name in keys)
             seen[key] += 1
             if seen[key] > max(1, names[row[keys[0]]] if keys[0] == "class" else 1):
-                yield f"{part}[{i}].{keys[0]}", f"{_seen(row[keys[0]])} has two rows"
+                yield f"{part}[{i}].{keys[0]}", f"{described_type(row[keys[0]])} has two rows"
 
 
 def _any(_value: Any, _place: str) -> Iterator[Fault]:
@@ -68,18 +69,18 @@ def _any(_value: Any, _place: str) -> Iterator[Fault]:
 
 def _text(value: Any, place: str) -> Iterator[Fault]:
     if not isinstance(value, str):
-        yield place, f"expected a string, got {_seen(value)}"
+        yield place, f"expected a string, got {described_type(value)}"
 
 
 def _flag(value: Any, place: str) -> Iterator[Fault]:
     if not isinstance(value, bool):
-        yield place, f"expected true or false, got {_seen(value)}"
+        yield place, f"expected true or false, got {described_type(value)}"
 
 
 def _count(value: Any, place: str, *, least: int = 0) -> Iterator[Fault]:
     # True and False are whole numbers to Python, and not to JSON.
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        yield place, f"expected a whole number >= {least}, got {_seen(value)}"
+        yield place, f"expected a whole number >= {least}, got {described_type(value)}"
 
 
 def _number(value: Any, place: str, *, low: float = -math.inf, high: float = math.inf) -> Iterator[Fault]:
@@ -87,7 +88,7 @@ def _number(value: Any, place: str, *, low: float = -math.inf, high: float = mat
     # Asked this way round, NaN fails as well.
     if not is_number or not low - ROUNDING <= value <= high + ROUNDING:
         bounds = "" if math.isinf(low) else f" >= {low:g}" if math.isinf(high) else f" from {low:g} to {high:g}"
-        yield place, f"expected a number{bounds}, got {_seen(value)}"
+        yield place, f"expected a number{bounds}, got {described_type(value)}"
 
 
 def _nullable(check: Check) -> Check:
@@ -97,7 +98,7 @@ def _nullable(check: Check) -> Check:
 def _list(check: Check) -> Check:
     def checked(value: Any, place: str) -> Iterator[Fault]:
         if not isinstance(value, list):
-            yield place, f"expected a list, got {_seen(value)}"
+            yield place, f"expected a list, got {described_type(value)}"
             return
         for i, item in enumerate(value):
             yield from check(item, f"{place}[{i}]")
@@ -109,7 +110,7 @@ def _pair(value: Any, place: str, *, check: Check) -> Iterator[Fault]:
     if isinstance(value, list) and len(value) == 2:
         yield from _list(check)(value, place)
     else:
-        yield place, f"expected a list of two, got {_seen(value)}"
+        yield place, f"expected a list of two, got {described_type(value)}"
 
 
 def _table(
@@ -122,7 +123,7 @@ def _table(
 
     def checked(value: Any, place: str) -> Iterator[Fault]:
         if not isinstance(value, dict):
-            yield place, f"expected an object, got {_seen(value)}"
+            yield place, f"expected an object, got {described_type(value)}"
             return
         yield from ((_inner(place, name), "is missing") for name in required if name not in value)
         for name, item in value.items():
@@ -175,7 +176,7 @@ def _inner(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
 
 
-def _seen(value: Any) -> str:
+def described_type(value: Any) -> str:
     """Return a value as JSON has it; of lists and objects the kind alone."""
     if isinstance(value, dict):
         return "an object"
@@ -208,8 +209,10 @@ _GATE = _table(
     },
     {"spread": _nullable(_spread)},
 )
+_TOOL = _table({"name": _text, "version": _text})
+_ANY = _table({"tool": _TOOL})
 _HEAD: dict[str, Check] = {
-    "tool": _table({"name": _text, "version": _text}),
+    "tool": _TOOL,
     "signature": _text,
     "signature_fields": _mapping(_text),
     "metrics": _table({}, others=_measured),

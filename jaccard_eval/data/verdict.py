@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, overload
 
 from jaccard_eval.data.document import Interval, MetricValue, fields_document, result_document, to_document, written_as
+from jaccard_eval.data.from_document import dig, each
 from jaccard_eval.data.result_base import Result, listed
 from jaccard_eval.findings import Finding, Where
 
@@ -69,6 +70,18 @@ class Spread:
             "detectable": self.paired.detectable if self.paired else None,
         }
         return {name: to_document(value) for name, value in fields.items()}
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the interval, how images were resampled, and the difference, in its verdict's document."""
+        interval = [document.get("low"), document.get("high")]
+        known = ("of", "low", "high", "probability", "detectable", "paired")
+        drawn = {name: value for name, value in document.items() if name not in known}
+        paired = document.get("paired")
+        if paired is not None:
+            tested = {name: document.get(name) for name in ("probability", "detectable", "n_resamples")}
+            paired = {**paired, **tested, "interval": interval}
+        return {"interval": interval, "drawn": drawn, "paired": paired}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +158,18 @@ class GateVerdict:
         cells = [{"metric": cell.ref, "value": cell.value, "n": cell.n, "reason": cell.reason} for cell in self.cells]
         return fields_document(self) | {"cells": to_document(cells)}
 
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the cells, and the spread with what it is of: documents have that once."""
+        spread = document.get("spread")
+        paired = isinstance(spread, Mapping) and spread.get("of") == "delta"
+        of_it = {"ref": "metric", "base": "baseline", "value": "value", "delta": "delta"}
+        delta = {name: dig(document, key) for name, key in of_it.items()} if paired else None
+        return {
+            "cells": each(dig(document, "cells"), lambda cell: {**cell, "ref": cell.get("metric")}),
+            "spread": {**spread, "paired": delta} if isinstance(spread, Mapping) else spread,
+        }
+
     # The name that all results have it by.
     to_dict = to_document
 
@@ -165,6 +190,11 @@ class GateResult(Result, Sequence[GateVerdict]):
 
     kind: ClassVar[str] = "gate"
     reported_by: ClassVar[str] = "gates.report"
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what has another key in a document."""
+        return {"path": dig(document, "result")}
 
     @overload
     def __getitem__(self, index: int) -> GateVerdict: ...

@@ -69,8 +69,8 @@ def inputs_section(
 
 
 def ignored_text(ignored: Mapping[str, int]) -> str:
-    """Return what was ignored, and how much of it."""
-    return ", ".join(f"{count:,} {reason}" for reason, count in ignored.items())
+    """Return what was ignored, and how much of it, in the order of documents."""
+    return ", ".join(f"{count:,} {reason}" for reason, count in sorted(ignored.items()))
 
 
 def correspondence_facts(found: Correspondence) -> KeyValues:

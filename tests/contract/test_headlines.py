@@ -28,6 +28,7 @@ RUNS = {
     "sensitivity": "sensitivity gt.json pred.json",
     "overlap": "overlap 6,1,18,9 1,3,13,11",
     "verify": "verify result.json --gt gt.json --pred pred.json",
+    "report": "report result.json",
     "nms": "nms pred.json -o kept.json --force",
 }
 WITHOUT_REPORT = {"convert", "formats", "completion", "help"}

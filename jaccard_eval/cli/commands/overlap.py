@@ -31,7 +31,7 @@ from jaccard_eval.text import quoted_value
 from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
-    from jaccard_eval.features.scale.result import OverlapMatrix, OverlapResult
+    from jaccard_eval.features.scale.result import Measure, OverlapMatrix, OverlapResult
 
 ENCODINGS = ("xyxy", "xywh", "cxcywh")  # those of the kernels, in pixels
 MEASURES = ("iou", "ioa", "ioa-pred", "giou")  # those of `scale.overlap`, which loads NumPy
@@ -51,7 +51,7 @@ def overlap(
     boxes: tuple[str, ...],
     box: str,
     clip: tuple[float, ...] | None,
-    by: str | None,
+    by: Measure | None,
     image: str | None,
     gt_index: int | None,
     pred_index: int | None,
@@ -86,7 +86,7 @@ def _are_files(boxes: Sequence[str]) -> bool:
     return len(boxes) == 2 and any(map(os.path.isfile, boxes))
 
 
-def _of_lists(paths: Sequence[str], by: str, encoding: str, window: Sequence[float] | None) -> OverlapMatrix:
+def _of_lists(paths: Sequence[str], by: Measure, encoding: str, window: Sequence[float] | None) -> OverlapMatrix:
     from jaccard_eval.features.scale.overlap import overlap_matrix
     from jaccard_eval.reading.boxlist import read_box_list
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import enum
 import math
+import string
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from jaccard_eval.data.document import Interval, fields_document, result_document, to_document, written_as
+from jaccard_eval.data.from_document import dig, each
 from jaccard_eval.data.result import Resamples
 from jaccard_eval.data.result_base import Result, listed
 from jaccard_eval.data.signature import signature_dict
@@ -70,6 +73,11 @@ class Delta:
         """Return the fields, how much they differ and the p-value of that."""
         return fields_document(self) | {"delta": to_document(self.delta), "p_value": to_document(self.p_value)}
 
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the class, which only rows of the table of classes have."""
+        return {"class_name": document.get("class")}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceDeltas:
@@ -97,6 +105,11 @@ class BoxState:
     def to_document(self) -> dict[str, Any]:
         """Return the fields; the class is None where there is no detection."""
         return fields_document(self) | {"predicted": self.predicted or None}
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the class, empty where there is no detection."""
+        return {"predicted": document.get("predicted") or ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +177,13 @@ class Versus:
             "changes": to_document(self.changes),
         }
 
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the contender, and all differences in one list."""
+        rows = [document.get("metrics"), document.get("per_class")]
+        deltas = [*rows[0], *rows[1]] if all(isinstance(part, list) for part in rows) else rows  # type: ignore[misc]
+        return {"contender": dig(document, "pred"), "deltas": deltas}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ComparisonResult(Result):
@@ -214,6 +234,21 @@ class ComparisonResult(Result):
 
         of = f"{self.protocol}: {pluralise(len(self.others), 'other')} against {self.baseline.name}"
         return f"{of}; {listed(map(described, self.others))}"
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what stands elsewhere in a document; release 0.1 gave the sides no names."""
+        letters = iter(string.ascii_uppercase)
+
+        def named(side: Any) -> Any:
+            return {"name": next(letters, "?"), **side} if isinstance(side, Mapping) else side
+
+        return {
+            "protocol": dig(document, "signature_fields", "protocol"),
+            "gt": dig(document, "inputs", "gt", "path"),
+            "baseline": named(dig(document, "inputs", "baseline")),
+            "others": each(dig(document, "comparisons"), lambda row: {**row, "pred": named(row.get("pred"))}),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""

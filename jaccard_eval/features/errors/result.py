@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import DataTable, to_document, written_as
+from jaccard_eval.data.from_document import dig, each
+from jaccard_eval.errors import UsageError
 from jaccard_eval.metrics.any_class import AnyClassMatches
 from jaccard_eval.metrics.calibration import Calibration
 
@@ -146,6 +148,36 @@ class ErrorReport:
         return fields
 
     to_dict = to_document  # as of all results
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what documents write in another way: counts by the names of the classes, the names with background."""
+        names, matrix = dig(document, "confusion", "classes"), dig(document, "confusion")
+        names = names[:-1] if isinstance(names, list) else names
+
+        def counts(kind: Any) -> Any:
+            if not isinstance(kind, Mapping):
+                return kind
+            found = kind.get("by_class")
+            if isinstance(found, Mapping) and isinstance(names, list):
+                # Of two classes with one name, documents have the counts of one.
+                found = [found.get(name, 0) for name in map(str, names)]
+            return {**kind, "name": kind.get("type"), "by_class": found}
+
+        return {
+            "ap": dig(document, "AP"),
+            "types": each(dig(document, "types"), counts),
+            **{name: counts(dig(document, name)) for name in ("false_positives", "false_negatives")},
+            "confusion": {**matrix, "names": names} if isinstance(matrix, Mapping) else matrix,
+            "pooled": dig(document, "all"),
+            "classes": dig(document, "per_class"),
+        }
+
+    def __post_init__(self) -> None:
+        n = len(self.confusion.names)
+        shapes = {(row.curve.score.shape, row.curve.precision.shape) for row in (self.pooled, *self.classes)}
+        if self.confusion.counts.shape != (n + 1, n + 1) or len(self.classes) != n or any(a != b for a, b in shapes):
+            raise UsageError("classes, curves and the confusion matrix do not belong together")
 
     def tables(self) -> dict[str, DataTable]:
         """Return the types, the whole confusion matrix, the curves, the bins of scores, and the score with the best F1.

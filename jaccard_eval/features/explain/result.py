@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from jaccard_eval.data.document import MetricValue, result_document
+from jaccard_eval.data.from_document import dig
 from jaccard_eval.data.result import InputSummary
 from jaccard_eval.data.result_base import Result
 from jaccard_eval.data.signature import signature_dict
@@ -93,6 +95,11 @@ class ExplanationResult(Result):
 
     kind: ClassVar[str] = "explanation"
     reported_by: ClassVar[str] = "explain.report"
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the sides, which documents have below their inputs."""
+        return {side: dig(document, "inputs", side) for side in ("gt", "pred")}
 
     def _summary(self) -> str:
         text = f"{self.protocol}: {self.metric.ref}={self.metric.value:.4f}"

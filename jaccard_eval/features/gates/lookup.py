@@ -227,6 +227,41 @@ class SavedAnswers:
         return ref.name, threshold, self._axes.area(ref), self._axes.cap(ref), ref.score, self._axes.label(ref)
 
 
+class SavedValues:
+    """The measured values of an evaluation that was read back from its document: those that this lists."""
+
+    def __init__(self, answers: SavedAnswers) -> None:
+        self._answers = answers
+        self.image_names: Sequence[str] = ()
+
+    def value(self, ref: MetricRef) -> MetricValue:
+        """Look a reference up; a UsageError where the document does not have it."""
+        return self._answers.value(str(ref))
+
+    def class_values(self, ref: MetricRef) -> Sequence[MetricValue]:
+        """Look a metric of each class up."""
+        return [self.value(replace(ref, class_name=name)) for name in self._answers.class_names]
+
+    def restrict(self, images: Sequence[int]) -> Measured:
+        """Raise the error of all that needs a match table."""
+        raise UsageError(f"{printable(self._answers.path)} has no match table. Use the saved run (.npz).")
+
+    @property
+    def curves(self) -> Any:
+        """See `restrict`."""
+        return self.restrict(())
+
+    @property
+    def matches(self) -> Mapping[str, Any]:
+        """See `restrict`."""
+        return self.restrict(()).matches
+
+    @property
+    def missed(self) -> Mapping[str, Any]:
+        """See `restrict`."""
+        return self.restrict(()).missed
+
+
 def _box_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
     """Yield the values of the classes and of the operating points."""
     for row in document["per_class"]:

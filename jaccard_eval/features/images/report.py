@@ -17,7 +17,7 @@ def images_section(images: WorstImages) -> Section:
     )
     notes = [Note("cost: misses plus the scores of false positives")]
     notes += [Note(f"{UNDEFINED}: {TITLES.get(name, name)}: {reason}") for name, reason in images.undefined().items()]
-    hidden = len(images.names) - len(rows)
+    hidden = len(images.names) + images.unlisted - len(rows)
     notes += [Note(f"and {hidden:,} more; -o images.csv writes all")] if hidden > 0 else []
     at = f"score >= {threshold_text(images.score)}, IoU >= {threshold_text(images.iou)}"
     return Section(f"Worst images ({at})", (Table((*heads, Column("cost", "ratio")), rows), *notes))

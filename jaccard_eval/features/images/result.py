@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import DataTable, to_document
+from jaccard_eval.data.from_document import dig
 from jaccard_eval.matching.order import IntArray, descending_order
 
 # Why a ratio of an image is undefined.
@@ -48,6 +49,9 @@ class WorstImages:
     fn: IntArray
     cost: FloatArray
 
+    # Images that the table does not have: a document that was read back has the worst ones alone.
+    unlisted: int = 0
+
     kind: ClassVar[str] = "worst_images"
 
     @cached_property
@@ -83,14 +87,26 @@ class WorstImages:
             {
                 "iou": self.iou,
                 "score": self.score,
-                "images": len(self.names),
+                "images": len(self.names) + self.unlisted,
                 "undefined": self.undefined(),
                 "rows": rows,
             }
         )
         return document
 
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns of the images that are listed."""
+        rows, total = dig(document, "rows"), dig(document, "images")
+        rows = rows if isinstance(rows, list) else []
+        names = {"names": "image", **{name: name for name in ("gt", "tp", "fp", "fn", "cost")}}
+        return {
+            "n": len(rows),
+            "unlisted": total - len(rows) if isinstance(total, int) else total,
+            **{name: [dig(row, key) for row in rows] for name, key in names.items()},
+        }
+
     def tables(self) -> Mapping[str, DataTable]:
-        """Return all images."""
+        """Return all images that are known."""
         header = ("image", "gt", "tp", "fp", "fn", "precision", "recall", "F1", "cost")
         return {"images": DataTable(header, tuple(tuple(row.values()) for row in self.rows()))}

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from jaccard_eval.data.boxtable import FLAGS
 from jaccard_eval.data.document import result_document, written_as
+from jaccard_eval.data.from_document import ABSENT, dig, in_order
+from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.data.result_base import Result
 from jaccard_eval.findings import Finding
@@ -64,6 +67,12 @@ class BoxCounts:
     sized: int
     outside: int
     flags: Mapping[str, int]  # boxes that are crowd, difficult, ignore or group_of
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return sizes and flags in their own order: documents sort their keys."""
+        sizes = {"buckets": [area.name for area in COCO.areas], "flags": FLAGS}
+        return {name: in_order(dig(document, name), known) for name, known in sizes.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +148,16 @@ class Inspection(Result):
 
     kind: ClassVar[str] = "inspection"
     reported_by: ClassVar[str] = "inspect.report"
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the sides, of which documents have the inputs and the contents apart."""
+        sides = {}
+        for role in ("gt", "pred"):
+            summary, contents = dig(document, "inputs", role), dig(document, "contents", role)
+            known = {"role": role, "summary": summary, **contents} if isinstance(contents, Mapping) else contents
+            sides[role] = None if contents is ABSENT else known
+        return sides
 
     def _summary(self) -> str:
         def described(side: Description) -> str:

@@ -22,7 +22,9 @@ def build_report(result: SuppressionResult, options: ReportOptions) -> Report:
     rule = result.rule
     limit = f"more than {rule['iou']:g}" if "iou" in rule else "any"
     # A rule has what its method depends on, and nothing else: what is not there has no line.
-    facts = [("method", METHODS[str(rule["method"])]), ("overlap", f"{OVERLAPS[str(rule['by'])]}, {limit}")]
+    method, by = str(rule["method"]), str(rule["by"])
+    # A later release may have more of them.
+    facts = [("method", METHODS.get(method, method)), ("overlap", f"{OVERLAPS.get(by, by)}, {limit}")]
     named = (("sigma", "sigma"), ("minimum score", "score_min"))
     facts += [(name, f"{rule[key]:g}") for name, key in named if key in rule]
     facts.append(

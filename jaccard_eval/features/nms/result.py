@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from jaccard_eval.data.document import result_document, to_document, written_as
+from jaccard_eval.data.from_document import dig
 from jaccard_eval.data.result_base import Result
+from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
 
 
@@ -36,6 +38,18 @@ class SuppressionResult(Result):
 
     kind: ClassVar[str] = "suppression"
     reported_by: ClassVar[str] = "nms.report"
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what stands elsewhere in a document."""
+        read = {name: dig(document, "inputs", "pred", name) for name in ("path", "format")}
+        return {**read, "classes": dig(document, "per_class")}
+
+    def __post_init__(self) -> None:
+        texts, flag = ("method", "by"), "class_agnostic"
+        numbers = [value for name, value in self.rule.items() if name not in (*texts, flag)]
+        if not {*texts, flag} <= set(self.rule) or not all(type(value) in (int, float) for value in numbers):
+            raise UsageError(f"the rule needs method, by and class_agnostic, and numbers; got {dict(self.rule)}")
 
     def _summary(self) -> str:
         total = self.total

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from jaccard_eval.data.document import PIXELS, MetricValue, result_document, to_document
-from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.result import WithParts, metrics_document
+from jaccard_eval.data.from_document import dig, each, in_order
+from jaccard_eval.data.metricref import MAP_CLASS_METRICS, MAP_METRICS, MetricRef
+from jaccard_eval.data.result import WithParts, metrics_document, metrics_fields
 from jaccard_eval.data.result_base import values_text
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import UsageError
@@ -101,6 +102,25 @@ class PixelClassRow:
         counts = {"class": self.name, "gt_pixels": self.gt_pixels, "pred_pixels": self.pred_pixels}
         return counts | {name: to_document(metric.value) for name, metric in self.values.items()}
 
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the name, and the values with what they rest on."""
+        n = document["gt_pixels"]
+        reason = "neither predicted nor in the ground truth"
+        values = {name: document[name] for name in MAP_CLASS_METRICS}
+        return {
+            "name": dig(document, "class"),
+            "values": {
+                name: {
+                    "ref": str(MetricRef(name=name, class_name=document["class"])),
+                    "value": value,
+                    "n": n,
+                    "reason": reason if value is None else None,
+                }
+                for name, value in values.items()
+            },
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapsSummary:
@@ -154,6 +174,16 @@ class PixelsResult(WithParts):
     per_class: tuple[PixelClassRow, ...]
     confusion: tuple[tuple[str, str | None, int], ...]
     findings: tuple[Finding, ...]
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs, the means and the cells of a document that is sound."""
+        return {
+            **{side: dig(document, "inputs", side) for side in ("gt", "pred")},
+            "image_strategy": dig(document, "correspondence", "image_strategy"),
+            "metrics": in_order(metrics_fields(document), MAP_METRICS),
+            "confusion": each(dig(document, "confusion"), lambda row: [row["gt"], row["pred"], row["pixels"]]),
+        }
 
     def _summary(self) -> str:
         values = values_text({name: metric.value for name, metric in self.metrics.items()})

@@ -16,7 +16,7 @@ from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.scale.compute import require_pixels
 from jaccard_eval.features.scale.identities import exchange_rate
-from jaccard_eval.features.scale.result import OverlapMatrix, OverlapResult
+from jaccard_eval.features.scale.result import Measure, OverlapMatrix, OverlapResult
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.similarity.encoding import Floats, clip, edges_of
 from jaccard_eval.similarity.iou import box_giou, box_ioa, box_iou
@@ -68,7 +68,7 @@ MEASURES: Mapping[str, Callable[..., Floats]] = {
 def overlap_matrix(
     pred: FloatArray,
     gt: FloatArray,
-    by: str,
+    by: Measure,
     *,
     encoding: str = "xyxy",
     window: Sequence[float] | None = None,

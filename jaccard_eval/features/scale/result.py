@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from jaccard_eval.data.document import fields_document, result_document, written_as
+from jaccard_eval.data.from_document import dig
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.data.result_base import Result, values_text
@@ -157,6 +158,12 @@ class SensitivityResult(Result):
     kind: ClassVar[str] = "sensitivity"
     reported_by: ClassVar[str] = "scale.report"
 
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what stands elsewhere in a document."""
+        sides = {side: dig(document, "inputs", side) for side in ("gt", "pred")}
+        return {**sides, "losses": dig(document, "sizes")}
+
     # Its area ranges are the size bins, the first one holds all
     protocol: Protocol
     options: ScaleOptions
@@ -210,6 +217,9 @@ class SensitivityResult(Result):
 
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
+Measure = Literal["iou", "ioa", "ioa-pred", "giou"]
+_AREAS = ("tp", "fp", "fn")
+_MEASURES = ("iou", "giou", "distance", "ioa_pred", "ioa_gt", "exchange_rate", "centre_distance", "edge_error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -249,8 +259,13 @@ class OverlapResult(Result):
     @property
     def metrics(self) -> Mapping[str, float]:
         """The measures by name."""
-        names = ("iou", "giou", "distance", "ioa_pred", "ioa_gt", "exchange_rate", "centre_distance", "edge_error")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in _MEASURES}
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the measures and the areas, which documents have apart."""
+        areas = {name: dig(document, "areas", name.upper()) for name in _AREAS}
+        return {**areas, **{name: dig(document, "metrics", name) for name in _MEASURES}}
 
     def _summary(self) -> str:
         return values_text(self.metrics)
@@ -258,7 +273,7 @@ class OverlapResult(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
         others = {name: value for name, value in fields_document(self).items() if name not in self.metrics}
-        areas = {"TP": self.tp, "FP": self.fp, "FN": self.fn}
+        areas = {name.upper(): getattr(self, name) for name in _AREAS}
         return result_document(self.kind, self.version, self.findings, **others, metrics=self.metrics, areas=areas)
 
 
@@ -270,7 +285,7 @@ class OverlapMatrix(Result):
     reported_by: ClassVar[str] = "scale.matrix_report"
 
     version: str = field(metadata=written_as(None))
-    by: str  # {"iou", "ioa", "ioa-pred", "giou"}
+    by: Measure
     matrix: tuple[tuple[float, ...], ...]
     findings: tuple[Finding, ...] = field(default=(), metadata=written_as(None))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from jaccard_eval.data.document import result_document
+from jaccard_eval.data.from_document import dig
 from jaccard_eval.data.result_base import Result
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.findings import Finding
@@ -57,6 +59,12 @@ class Verification(Result):
 
     kind: ClassVar[str] = "verification"
     reported_by: ClassVar[str] = "verify.report"
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what stands elsewhere in a document."""
+        sides = {side: dig(document, "inputs", side, "path") for side in ("gt", "pred")}
+        return {**sides, "path": dig(document, "result")}
 
     def _summary(self) -> str:
         differing = f"{len(self.differences):,} of {pluralise(self.compared, 'value')} differ"

@@ -1,0 +1,56 @@
+"""``jaccard-eval report``: write a saved result, of any command, again: in another format, or as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.inputs import InputPath, note_inputs
+from jaccard_eval.cli.options import CLASS_OPTIONS, FINDING_OPTIONS, OUTPUT_OPTIONS, SectionedCommand
+from jaccard_eval.cli.parse import RunOptions
+from jaccard_eval.cli.run import report_findings
+from jaccard_eval.findings import Severity
+
+EPILOG = """\b
+Examples:
+  jaccard-eval report result.json
+  jaccard-eval report run.npz -o report.md --per-class --sort AP
+  jaccard-eval report comparison.json -o comparison.csv
+
+Nothing is computed again. A document (.json) has what its command wrote; a saved
+run (.npz) answers anything about its boxes. Gates are shown as they were judged,
+and do not change the exit code.
+"""
+
+
+def report(options: RunOptions, *, result: Path) -> None:
+    """Run the command."""
+    note_inputs([result])
+    outputs = plan_files(options.output)
+    from jaccard_eval.runs import load_result
+
+    saved = load_result(result)
+    # Its errors are part of what is reported: an inspection or a verification saved them.
+    report_findings((finding for finding in saved.findings if finding.severity != Severity.ERROR), options)
+    deliver(saved, outputs, options)
+
+
+COMMAND = SectionedCommand(
+    "report",
+    group="Understand",
+    callback=report,
+    help="Report a saved result again, in any output format.\n\n"
+    "RESULT is the JSON document of any command, or a saved run (.npz). What was edited after it was written is refused"
+    " (exit code 3).",
+    short_help="Report a saved result again, in any output format.",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["result"], type=InputPath(), metavar="RESULT"),
+        *CLASS_OPTIONS,
+        *OUTPUT_OPTIONS,
+        *FINDING_OPTIONS,
+    ],
+)
