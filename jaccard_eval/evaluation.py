@@ -32,7 +32,7 @@ from jaccard_eval.data.signature import digest_names, quoted, row_hashes
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.class_maps import applied_counting, best_class_map
 from jaccard_eval.features.audit.compute import audit, is_doubtful
-from jaccard_eval.features.audit.duplicates import repeats_of, without_rows
+from jaccard_eval.features.audit.duplicates import repeats_of
 from jaccard_eval.features.audit.images import applied_numbers
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.formats import read_dataset
@@ -400,11 +400,11 @@ def _without_rivals(pred: Dataset, iou: float) -> Dataset:
 @staged("finding duplicates")
 def _without_repeats(side: Dataset) -> Dataset:
     """Keep the first of rows that are equal in every column, the others counted."""
-    repeated = repeats_of(side).rows
-    if len(repeated) == 0:
+    found = repeats_of(side)
+    if len(found.rows) == 0:
         return side
-    ignored = {**side.ignored, "duplicates": len(repeated)}
-    return replace(side, boxes=without_rows(side.boxes, repeated), ignored=ignored)
+    ignored = {**side.ignored, "duplicates": len(found.rows)}
+    return replace(side, boxes=found.single, ignored=ignored)
 
 
 def _selection(options: SideOptions, rules: dict[str, str]) -> tuple[str, ...]:

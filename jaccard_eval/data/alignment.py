@@ -15,7 +15,7 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, key_order
 from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, WAYS, ImageMatch, match_by
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import Correspondence, InputSummary
-from jaccard_eval.data.signature import digest_rows, signature
+from jaccard_eval.data.signature import HashSum, digest_rows, signature
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.options import SideOptions
@@ -49,8 +49,7 @@ def align_images(gt: Dataset, pred: Dataset, options: SideOptions, findings: Fin
     _require_known("deal with extra images", options.extra_images, EXTRA_IMAGES)
     if options.images_in_common:
         _require_listed(gt, pred)
-    used = np.zeros(len(pred.images), dtype=np.bool_)
-    used[pred.boxes.image] = True
+    used = pred.boxes.counts("image", len(pred.images)) > 0
     match = _choose_strategy(gt, pred, used, options)
     if match.strategy in OVERLOOKED and options.match_images is None:
         _note_adapted(gt, pred, match, findings)
@@ -167,7 +166,7 @@ class _Extra:
 
     @classmethod
     def of(cls, gt: Dataset, pred: Dataset, match: ImageMatch, extra: IntArray) -> _Extra:
-        boxes = int(np.isin(pred.boxes.image, extra).sum())
+        boxes = int(pred.boxes.counts("image", len(pred.images))[extra].sum())
         detail = f"{boxes:,} predictions on {pluralise(len(extra), 'image')} not in the ground truth {gt.path}"
         names = example_keys(pred.images.name(int(row)) for row in extra)
         alike = _lookalike(gt, pred, extra) if match.strategy == "id" else ""
@@ -259,7 +258,7 @@ def left_out(side: Dataset, rows: IntArray, what: str) -> str:
     """List the images of a side that are ignored, with their number of boxes; empty if there are none."""
     if not len(rows):
         return ""
-    boxes = int(np.isin(side.boxes.image, rows).sum())
+    boxes = int(side.boxes.counts("image", len(side.images))[rows].sum())
     names = example_keys(side.images.name(int(row)) for row in rows)
     return f"{pluralise(len(rows), 'image')} of {side.path} with {pluralise(boxes, what)} ({names})"
 
@@ -369,7 +368,8 @@ def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable
     if resizing is None:
         return boxes
     # Exporters write 0 for a size that they do not know; a factor is the same for any size.
-    unknown = np.unique(boxes.image[~(sizes[boxes.image] > 0).all(axis=1)])
+    used = np.flatnonzero(boxes.counts("image", len(sizes)))
+    unknown = used[~(sizes[used] > 0).all(axis=1)]
     if len(unknown) and resizing.kind != "scale":
         names = example_keys(name(int(row)) for row in unknown)
         raise DataError.single(
@@ -379,11 +379,15 @@ def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable
             f" {pluralise(len(unknown), 'image')} are not known: {names}",
             fix="Pass the image folder with --images DIR.",
         )
-    with np.errstate(over="ignore"):
-        mapped = resizing.mapped_back(boxes, sizes)
-    large = find_too_large(mapped.xywh)
-    if len(large):
-        image = quoted_value(name(int(boxes.image[large[0]])))
+
+    def mapped_back(table: BoxTable) -> BoxTable:
+        with np.errstate(over="ignore"):
+            return resizing.mapped_back(table, sizes)
+
+    mapped = boxes.mapped(mapped_back)
+    large = [row for table in mapped.tables() for row in table.image[find_too_large(table.xywh)].tolist()]
+    if large:
+        image = quoted_value(name(large[0]))
         detail = f"mapped back from {resizing.called}, {pluralise(len(large), 'box is', 'boxes are')} too large"
         fix = f"Check --{side.role}-resized."
         raise DataError.single("box-too-large", Where(side.path, record=f"image {image}"), detail, fix=fix)
@@ -396,7 +400,7 @@ def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: Fi
     if not len(unknown):
         return
     names = [pred.labels.names[row] for row in unknown]
-    boxes = int(np.isin(pred.boxes.label, unknown).sum())
+    boxes = int(pred.boxes.counts("label", len(pred.labels))[unknown].sum())
     where = Where(pred.path, field="class")
     if len(unknown) == len(classes.rows) and len(gt.labels):
         findings.error(
@@ -414,10 +418,14 @@ def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: Fi
 
 def _renumber(boxes: BoxTable, column: Literal["image", "label"], rows: RowArray) -> BoxTable:
     """Give boxes common images or classes; drop those whose own has none (-1)."""
-    numbers = rows[getattr(boxes, column)]
-    known = numbers >= 0
-    renumbered = replace(boxes, **{column: numbers})
-    return freeze(renumbered) if known.all() else renumbered.take(known)
+
+    def renumbered(table: BoxTable) -> BoxTable:
+        numbers = rows[getattr(table, column)]
+        known = numbers >= 0
+        changed = replace(table, **{column: numbers})
+        return freeze(changed) if known.all() else changed.take(known)
+
+    return boxes.mapped(renumbered)
 
 
 def _common_units(
@@ -444,9 +452,9 @@ def common_sizes(pred: Dataset, images: CommonImages) -> FloatArray:
     return np.where(np.isnan(images.table.sizes), pred_sizes, images.table.sizes)
 
 
-def _unsized(boxes: BoxTable, sizes: FloatArray) -> RowArray:
+def _unsized(boxes: BoxTable, sizes: FloatArray) -> IntArray:
     """Return the images whose boxes cannot be turned into pixels."""
-    return np.unique(boxes.image[np.isnan(sizes[boxes.image]).any(axis=1)])
+    return np.flatnonzero((boxes.counts("image", len(sizes)) > 0) & np.isnan(sizes).any(axis=1))
 
 
 def _to_pixels(
@@ -464,10 +472,14 @@ def _to_pixels(
             raise DataError.single("size-unknown", where, detail, fix=fix)
         findings.warning("units-mixed", where, f"{detail}; compared as if they were pixels", fix=fix)
         return boxes
-    size = sizes[boxes.image]
-    xywh = boxes.xywh * np.concatenate((size, size), axis=1)
-    shapes = None if boxes.shapes is None else boxes.shapes.scaled(size)
-    return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], shapes=shapes))
+
+    def scaled(table: BoxTable) -> BoxTable:
+        size = sizes[table.image]
+        xywh = table.xywh * np.concatenate((size, size), axis=1)
+        shapes = None if table.shapes is None else table.shapes.scaled(size)
+        return freeze(replace(table, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], shapes=shapes))
+
+    return boxes.mapped(scaled)
 
 
 def _chosen_classes(labels: LabelMap, options: SideOptions) -> RowArray:
@@ -521,7 +533,7 @@ class Sides:
     pred: Dataset
     aligned: Alignment
     selection: tuple[str, ...]
-    hashes: tuple[Words, Words]
+    hashes: tuple[Words, Words | HashSum]
 
     @property
     def findings(self) -> tuple[Finding, ...]:

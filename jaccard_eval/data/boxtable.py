@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, Self
 
@@ -210,6 +210,24 @@ class BoxTable:
         first, *others = (table.shapes for table in tables)
         shapes = None if first is None else first.joined([part for part in others if part is not None])
         return freeze(replace(tables[0], **joined, shapes=shapes))
+
+    # What alignment and checks ask of predictions, which may lie on the disk: see `engine.stored`.
+
+    def counts(self, column: str, n: int) -> npt.NDArray[np.int64]:
+        """Count the boxes of each image or each class ("image", "label"), shape (n,)."""
+        return np.bincount(getattr(self, column), minlength=n)
+
+    def mapped(self, change: Callable[[BoxTable], BoxTable]) -> BoxTable:
+        """Return the table after a change that looks at no more than one image at a time."""
+        return change(self)
+
+    def tables(self) -> Iterator[BoxTable]:
+        """Yield the boxes in tables that fit into memory; each image is in one of them."""
+        yield self
+
+    def whole(self) -> BoxTable:
+        """Return one table of all boxes."""
+        return self
 
     def columns(self) -> dict[str, npt.NDArray[Any] | None]:
         """Return all columns of numbers and flags by name; None for scores that there are none of."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,47 @@ ABRIDGED_DIGITS, ABRIDGED_LIST = 8, 60
 @staged("fingerprinting")
 def row_hashes(boxes: BoxTable, image_names: Sequence[str], class_names: Sequence[str]) -> Words:
     """Hash each row (image, class, flags, box, score, area, shape) to 64 bits, (n,); equal rows have equal hashes."""
-    # Images and classes without boxes leave no trace, as not every format lists them.
-    # Names, not rows: two files of the same data may list images and classes in any order.
-    image = _text_hashes(bare_names(image_names))
-    label = _text_hashes(class_names)
+    return RowHasher.of(image_names, class_names)(boxes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowHasher:
+    """Hashes rows of any number of tables whose images and classes are the same."""
+
+    image: Words
+    label: Words
+
+    @classmethod
+    def of(cls, image_names: Sequence[str], class_names: Sequence[str]) -> RowHasher:
+        """Hash the names, which cost more than rows."""
+        # Images and classes without boxes leave no trace, as not every format lists them.
+        # Names, not rows: two files of the same data may list images and classes in any order.
+        return cls(_text_hashes(bare_names(image_names)), _text_hashes(class_names))
+
+    def __call__(self, boxes: BoxTable) -> Words:
+        """Hash each row, (n,)."""
+        return _hashed(boxes, self.image, self.label)
+
+
+@dataclass(frozen=True, slots=True)
+class HashSum:
+    """What a fingerprint needs of the hashes of rows; those of disjoint rows add up."""
+
+    n: int = 0
+    total: int = 0
+    xor: int = 0
+
+    @classmethod
+    def of(cls, hashes: Words) -> HashSum:
+        """Add up hashes."""
+        total, xor = hashes.sum(dtype=np.uint64), np.bitwise_xor.reduce(hashes, initial=0)
+        return cls(len(hashes), int(total), int(xor))
+
+    def __add__(self, other: HashSum) -> HashSum:
+        return HashSum(self.n + other.n, (self.total + other.total) % 2**64, self.xor ^ other.xor)
+
+
+def _hashed(boxes: BoxTable, image: Words, label: Words) -> Words:
     flags = np.packbits([boxes.crowd, boxes.difficult, boxes.group_of, boxes.ignore], axis=0, bitorder="little")[0]
     score = np.zeros(len(boxes)) if boxes.score is None else boxes.score
     columns = [*boxes.xywh.T, score, boxes.area]
@@ -54,12 +92,13 @@ def digest_names(names: Sequence[str]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:RULES_DIGITS]
 
 
-def digest_rows(hashes: Words, kind: str, units: str) -> str:
+def digest_rows(hashes: Words | HashSum, kind: str, units: str) -> str:
     """Return the digest of hashed rows, in any order; `kind` is "gt" or "pred"."""
     # Neither depends on the order of rows; by xor alone a row and its copy would cancel.
-    digest = hashlib.sha256(f"{kind} {units} {len(hashes)}".encode())
-    digest.update(int(hashes.sum(dtype=np.uint64)).to_bytes(8, "little"))
-    digest.update(int(np.bitwise_xor.reduce(hashes, initial=0)).to_bytes(8, "little"))
+    added = hashes if isinstance(hashes, HashSum) else HashSum.of(hashes)
+    digest = hashlib.sha256(f"{kind} {units} {added.n}".encode())
+    digest.update(added.total.to_bytes(8, "little"))
+    digest.update(added.xor.to_bytes(8, "little"))
     return f"sha256:{digest.hexdigest()[:FINGERPRINT_DIGITS]}"
 
 

@@ -143,10 +143,7 @@ def match_boxes(
             similarity=similarity,
         )
     )
-    # Ground truth that does not count: flagged, or outside the area range, which is closed at both ends; (A, m). The
-    # area is that of the annotation, of a mask where the file has one, as in pycocotools.
-    flagged = any_flag(gt, protocol.ignored_flags)
-    ignored = np.stack([flagged | (gt.area < area.low) | (gt.area > area.high) for area in protocol.areas])
+    ignored = ignored_objects(gt, protocol)
     problem = MatchProblem(
         pairs=pairs,
         thresholds=thresholds,
@@ -177,6 +174,13 @@ def match_boxes(
         gt_source=gt.source,
         gt_ignored=ignored,
     )
+
+
+def ignored_objects(gt: BoxTable, protocol: Protocol) -> BoolArray:
+    """Mark ground truth that does not count in an area range: flagged, or outside of it, both ends included; (A, m)."""
+    flagged = any_flag(gt, protocol.ignored_flags)
+    # The area is that of the annotation, of a mask where the file has one, as in pycocotools.
+    return np.stack([flagged | (gt.area < area.low) | (gt.area > area.high) for area in protocol.areas])
 
 
 def any_flag(gt: BoxTable, flags: Sequence[str]) -> BoolArray:

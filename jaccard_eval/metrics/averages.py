@@ -11,8 +11,6 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.errors import UsageError
-from jaccard_eval.matching.matchtable import MatchTable
-from jaccard_eval.matching.order import starts_of_runs
 from jaccard_eval.metrics.curves import Curves, CurveSource
 from jaccard_eval.text import did_you_mean, quoted_value
 
@@ -153,9 +151,3 @@ class TieBounds:
     def interval(self, ref: MetricRef) -> tuple[float, float]:
         """Return the lowest and the highest value of an AP; NaN where undefined."""
         return self._low.mean(ref), self._high.mean(ref)
-
-
-def has_ties(table: MatchTable) -> bool:
-    """Whether any detection shares its score with another one of its class."""
-    # Equal scores of a class are neighbours: wherever neither begins anew, there is a tie.
-    return not bool((starts_of_runs(table.score) | starts_of_runs(table.label)).all())

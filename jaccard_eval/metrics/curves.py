@@ -57,6 +57,10 @@ class CurveSource(TypingProtocol):
     def detections(self) -> IntArray:
         """All detections within the largest cap, shape (K,)."""
 
+    @property
+    def n_tied(self) -> int:
+        """How many detections share their score with another one of their class."""
+
     def restrict(self, images: IntArray) -> CurveSource:
         """Return the curves of some images, ascending rows that are then counted from 0."""
 
@@ -194,6 +198,13 @@ class Curves:
         """All detections within the largest cap, shape (K,)."""
         return np.bincount(self.ranking.label, minlength=self.ranking.n_labels)
 
+    @cached_property
+    def n_tied(self) -> int:
+        """How many detections share their score with another one of their class."""
+        # Equal scores of a class are neighbours.
+        _, size = lengths_of_runs(starts_of_runs(self.ranking.score) | starts_of_runs(self.ranking.label))
+        return int(size[size > 1].sum())
+
     def restrict(self, images: IntArray) -> Curves:
         """Return the curves of some images, ascending rows that are then counted from 0."""
         return Curves(self.ranking.restrict(images))
@@ -311,7 +322,7 @@ class Curves:
         if self._weights is None:
             return np.arange(len(hits.detection) + 1)
         if (area, cap) not in self._totals:
-            self._totals[area, cap] = _running_total(self._weights[hits.image])
+            self._totals[area, cap] = running_total(self._weights[hits.image])
         return self._totals[area, cap]
 
     def counts_at(self, threshold: int, label: int | None, score: float) -> tuple[int, int, int]:
@@ -353,7 +364,7 @@ class _Plan:
 
     def __init__(self, ranking: Ranking) -> None:
         self.ranking = ranking
-        self._hits: dict[tuple[int, int | None], _Hits] = {}
+        self._hits: dict[tuple[int, int | None], Hits] = {}
         self._outcomes: dict[int, tuple[BoolArray, BoolArray]] = {}
         self._counts: dict[tuple[int, int | None, float], tuple[IntArray, ...]] = {}
 
@@ -369,7 +380,7 @@ class _Plan:
         """How many candidates stand in front of each row, and in all; shape (n + 1,)."""
         is_candidate = np.zeros(len(self.ranking), dtype=np.bool_)
         is_candidate[self.ranking.candidate] = True
-        return _running_total(is_candidate, np.int32)
+        return running_total(is_candidate, np.int32)
 
     @cached_property
     def ties(self) -> tuple[IntArray, IntArray]:
@@ -377,10 +388,10 @@ class _Plan:
         first, size = lengths_of_runs(starts_of_runs(self.ranking.score) | starts_of_runs(self.ranking.label))
         return np.repeat(first, size), np.repeat(first + size, size)
 
-    def hits(self, area: int, cap: int | None) -> _Hits:
+    def hits(self, area: int, cap: int | None) -> Hits:
         """Return the hits of an area range within a cap."""
         if (area, cap) not in self._hits:
-            self._hits[area, cap] = _Hits(self.ranking, area, cap, self.candidates_before)
+            self._hits[area, cap] = Hits(self.ranking, area, cap, self.candidates_before)
         return self._hits[area, cap]
 
     def rows(self, label: int | None) -> slice:
@@ -413,7 +424,7 @@ class _Plan:
         return self._counts[key]
 
 
-class _Hits:
+class Hits:
     """True positives of one area range and cap, by threshold, class and rank, and what counts before them."""
 
     def __init__(self, ranking: Ranking, area: int, cap: int | None, candidates_before: IntArray) -> None:
@@ -471,8 +482,14 @@ class _Hits:
             thresholds * len(ranking.candidate) + self._candidates_before[at]
             for thresholds, at in ((np.arange(len(self.start))[:, None], classes), (self.threshold, rows))
         )
-        base, change = _running_total(self._unmatched, np.int32), _running_total(self._changed.ravel(), np.int32)
+        base, change = running_total(self._unmatched, np.int32), running_total(self._changed.ravel(), np.int32)
         return _Places(np.broadcast_to(base[classes], self.start.shape), base[rows], change[of_class], change[of_hit])
+
+    def totals(self) -> IntArray:
+        """Count all detections that count, of all classes together, at each threshold; shape (T,)."""
+        unmatched = np.count_nonzero(self._unmatched)
+        of_candidates = np.count_nonzero(self._unmatched[self._ranking.candidate])
+        return np.asarray(unmatched - of_candidates + np.count_nonzero(self._counts, axis=1))
 
     @cached_property
     def own_places(self) -> _Places:
@@ -485,11 +502,11 @@ class _Hits:
         if weights is None:  # what stands in front is its own weight
             before, outside = places.base, places.base_of_class
         else:
-            base = _running_total(weights[self._base])
+            base = running_total(weights[self._base])
             before, outside = base[places.base], base[places.base_of_class]
             change = weights[image] * change
         if len(image):
-            total = _running_total(change)
+            total = running_total(change)
             before, outside = before + total[places.change], outside + total[places.change_of_class]
         return np.asarray(before - np.repeat(outside.ravel(), (self.stop - self.start).ravel()))
 
@@ -504,7 +521,7 @@ class _Places:
     change: IntArray
 
 
-def _running_total(values: IntArray | BoolArray, dtype: type[np.integer] = np.int64) -> npt.NDArray[Any]:
+def running_total(values: IntArray | BoolArray, dtype: type[np.integer] = np.int64) -> npt.NDArray[Any]:
     """Sum up the values in front of each one, and all; shape (n + 1,)."""
     total = np.zeros(len(values) + 1, dtype=dtype)
     np.cumsum(values, dtype=dtype, out=total[1:])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Sides
+from jaccard_eval.data.alignment import Alignment, Sides
+from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.protocol import Protocol
@@ -210,8 +211,13 @@ def _threshold_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
 
 
 @staged("matching")
-def match_sides(sides: Sides, protocol: Protocol) -> DetectionMetrics:
-    """Match two sides, and return the metrics; refuse data without the sizes or shapes that the protocol needs."""
+def match_sides(
+    sides: Sides, protocol: Protocol, measure: Callable[..., DetectionMetrics] | None = None
+) -> DetectionMetrics:
+    """Match two sides, and return the metrics; refuse data without the sizes or shapes that the protocol needs.
+
+    What matches them is `measure_aligned`, unless given.
+    """
     aligned, findings = sides.aligned, FindingLog()
     # A pixel has no size in fractions of an image: the +1 of VOC cannot be added to them.
     if protocol.pixel_offset and aligned.units == "norm":
@@ -230,10 +236,27 @@ def match_sides(sides: Sides, protocol: Protocol) -> DetectionMetrics:
             fix = "Pass a file that has them, or evaluate boxes: iou_type 'bbox'."
             findings.error("shapes-missing", Where(side.path), detail, fix=fix)
     findings.raise_errors()
+    return (measure or partial(measure_aligned, aligned))(aligned.gt, aligned.pred, protocol)
+
+
+def measure_aligned(
+    aligned: Alignment,
+    gt: BoxTable,
+    pred: BoxTable,
+    protocol: Protocol,
+    *,
+    change: Callable[[MatchTable], MatchTable] | None = None,
+) -> DetectionMetrics:
+    """Match boxes in the rows of an alignment, and return the metrics of the table, after a `change` of it."""
     n_images, n_labels = len(aligned.image_names), len(aligned.class_names)
-    table = match_boxes(aligned.gt, aligned.pred, protocol, n_images=n_images, n_labels=n_labels)
-    names = ("all classes",) if protocol.class_agnostic else aligned.class_names
-    return DetectionMetrics(table, names, aligned.image_names, area_known=aligned.units == "px")
+    table = match_boxes(gt, pred, protocol, n_images=n_images, n_labels=n_labels)
+    return metrics_of(aligned, table if change is None else change(table))
+
+
+def metrics_of(aligned: Alignment, source: MatchTable | CurveSource) -> DetectionMetrics:
+    """Return the metrics of what was matched in the rows of an alignment."""
+    names = ("all classes",) if source.protocol.class_agnostic else aligned.class_names
+    return DetectionMetrics(source, names, aligned.image_names, area_known=aligned.units == "px")
 
 
 def detection_metrics(result: EvaluationResult) -> DetectionMetrics:

@@ -305,12 +305,12 @@ MUTANTS = (
     Mutant(
         "R16",
         "ignored matches are false positives",
-        "_Hits._changed",
+        "Hits._changed",
         "A != B",
         "A & False",
     ),
     Mutant("R16", "hits count from zero", "Steps.precision", "A.total[1:] - B", "A.total[:-1] - B"),
-    Mutant("R17", "recall within one more than the cap", "_Hits.__init__", "A.rank < cap", "A.rank <= cap"),
+    Mutant("R17", "recall within one more than the cap", "Hits.__init__", "A.rank < cap", "A.rank <= cap"),
     Mutant(
         "R17",
         "recall without ground truth is defined",

@@ -74,7 +74,8 @@ def take_sample(gt: BoxTable, pred: BoxTable, n_images: int, limit: int = SAMPLE
     """
     step = max(1, -(-len(pred) // limit), -(-len(gt) // limit))
     if step > 1:
-        gt, pred = gt.take(gt.image % step == 0), pred.take(pred.image % step == 0)
+        gt, pred = (boxes.mapped(lambda table: table.take(table.image % step == 0)) for boxes in (gt, pred))
+    pred = pred.whole()
     # Every box is compared with every box of the other side of its image: crowded images cost more than many.
     most = 1 + int(max(gt.image.max(initial=-1), pred.image.max(initial=-1)))
     n_pairs = int(np.bincount(gt.image, minlength=most) @ np.bincount(pred.image, minlength=most))
@@ -191,8 +192,7 @@ def is_decisive(given: Sample, other: Sample) -> bool:
 
 def ways_to_match(gt: Dataset, pred: Dataset, names: Iterable[str]) -> list[ImageMatchTrial]:
     """Try ways to match images; skip those that are not one to one, or match nothing."""
-    used = np.zeros(len(pred.images), dtype=np.bool_)
-    used[pred.boxes.image] = True
+    used = pred.boxes.counts("image", len(pred.images)) > 0
     ways = [_try_way(gt, pred, name, used) for name in names]
     return [way for way in ways if way is not None]
 

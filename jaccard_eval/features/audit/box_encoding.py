@@ -58,7 +58,9 @@ class _View:
 
     def numbers(self, role: str) -> FloatArray:
         """Return the four numbers of each box as the file has them, up to rounding; NaN where that needs a size."""
-        boxes, reading = self.boxes(role), self.readings[role]
+        return self._numbers_of(self.boxes(role), self.readings[role])
+
+    def _numbers_of(self, boxes: BoxTable, reading: Reading) -> FloatArray:
         if reading.resized is not None:
             return from_xywh(reading.resized.apply(boxes.xywh, self.sizes[boxes.image]), reading.encoding)
         scaled = self.units == "px" and reading.units == "norm"
@@ -66,19 +68,21 @@ class _View:
 
     def reread(self, role: str, reading: Reading) -> _View:
         """Take the numbers of one side for something else."""
-        boxes = self.boxes(role)
-        xywh = to_xywh(self.numbers(role), reading.encoding)
+        changed = self.boxes(role).mapped(lambda table: self._read_anew(table, self.readings[role], reading))
+        readings = {**self.readings, role: reading}
+        if role == "gt":
+            return replace(self, gt=changed, readings=readings)
+        return replace(self, pred=changed, readings=readings)
+
+    def _read_anew(self, boxes: BoxTable, given: Reading, reading: Reading) -> BoxTable:
+        xywh = to_xywh(self._numbers_of(boxes, given), reading.encoding)
         if self.units == "px" and reading.units == "norm":
             xywh = xywh * self._scale(boxes)
         if reading.resized is not None:
             xywh = reading.resized.undo(xywh, self.sizes[boxes.image])
         with np.errstate(over="ignore"):  # of numbers that no reading makes boxes of
             area = xywh[:, 2] * xywh[:, 3]
-        changed = freeze(replace(boxes, xywh=xywh, area=area))
-        readings = {**self.readings, role: reading}
-        if role == "gt":
-            return replace(self, gt=changed, readings=readings)
-        return replace(self, pred=changed, readings=readings)
+        return freeze(replace(boxes, xywh=xywh, area=area))
 
     def boxes(self, role: str) -> BoxTable:
         return self.gt if role == "gt" else self.pred
@@ -322,7 +326,7 @@ def _mapping(reading: Reading) -> str:
 def _evidence(context: AuditContext, resizing: Resizing) -> str:
     """Describe by how much the images were scaled, and how far they were padded."""
     sizes = image_sizes(context)
-    used = np.unique(context.aligned.pred.image)
+    used = np.flatnonzero(context.aligned.pred.counts("image", len(sizes)))
     if resizing.kind == "scale" or not len(used):
         return ""
     factor, padding = resizing.geometry(sizes[used])

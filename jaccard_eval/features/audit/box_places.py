@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -193,8 +194,12 @@ def _report_offset(
 ) -> None:
     aligned = context.aligned
     near, far = -step * pattern.near, -step * pattern.far
-    xywh = aligned.pred.xywh + np.array([near, near, far - near, far - near])
-    moved = freeze(replace(aligned.pred, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
+
+    def shifted(table: BoxTable) -> BoxTable:
+        xywh = table.xywh + np.array([near, near, far - near, far - near])
+        return freeze(replace(table, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
+
+    moved = aligned.pred.mapped(shifted)
     given, undone = (average_precision(context, aligned.gt, pred, iou=STRICT_IOU) for pred in (aligned.pred, moved))
     edges = {(1, 1): "in x and y", (0, 1): "at the right and bottom", (1, 0): "at the left and top"}
     listed = ", ".join(f"{value:+.2f}" for value in medians)
@@ -292,11 +297,12 @@ def least_iou(sides: FloatArray, step: npt.ArrayLike) -> FloatArray:
 
 def decimal_step(coords: FloatArray, max_decimals: int) -> int | None:
     """Return the fewest decimals that all coordinates (n, 4) have; None when they have more than `max_decimals`."""
-    for decimals in range(max_decimals + 1):
-        scaled = coords * 10**decimals
-        if (np.abs(scaled - np.rint(scaled)) < NEARLY).all():
-            return decimals
-    return None
+    return next((decimals for decimals in range(max_decimals + 1) if _has_decimals(coords, decimals)), None)
+
+
+def _has_decimals(coords: FloatArray, decimals: int) -> bool:
+    scaled = coords * 10**decimals
+    return bool((np.abs(scaled - np.rint(scaled)) < NEARLY).all())
 
 
 def _decimal_step_of(context: AuditContext, side: Dataset, boxes: BoxTable) -> Step | None:
@@ -306,19 +312,35 @@ def _decimal_step_of(context: AuditContext, side: Dataset, boxes: BoxTable) -> S
     if side.reading.units == "norm":
         n_images = len(placed.images.table)
         sizes = common_sizes(context.pred, placed.images) if in_pixels else np.ones((n_images, 2))
-        size = sizes[boxes.image]
-        decimals = _decimals(from_xywh(boxes.xywh / np.tile(size, 2), side.reading.encoding), "norm")
+        fractions = (
+            from_xywh(table.xywh / np.tile(sizes[table.image], 2), side.reading.encoding) for table in boxes.tables()
+        )
+        decimals = _decimals(fractions, "norm")
         if decimals is not None:
-            width, height = np.median(size, axis=0) / 10**decimals
-            return Step(decimals, "norm", (float(width), float(height)))
-    decimals = _decimals(boxes.xywh, "px") if in_pixels else None
+            counts = boxes.counts("image", n_images)
+            width, height = (_median(side, counts) / 10**decimals for side in sizes.T)
+            return Step(decimals, "norm", (width, height))
+    decimals = _decimals((table.xywh for table in boxes.tables()), "px") if in_pixels else None
     return None if decimals is None else Step(decimals, "px", (0.1**decimals, 0.1**decimals))
 
 
-def _decimals(coords: FloatArray, units: str) -> int | None:
+def _decimals(tables: Iterable[FloatArray], units: str) -> int | None:
     """Return the decimals of coordinates; the first boxes settle most files."""
-    limit = MAX_DECIMALS[units]
-    return None if decimal_step(coords[:FIRST], limit) is None else decimal_step(coords, limit)
+    possible = list(range(MAX_DECIMALS[units] + 1))
+    for coords in tables:
+        for part in (coords[:FIRST], coords):
+            possible = [decimals for decimals in possible if _has_decimals(part, decimals)]
+        if not possible:
+            return None
+    return possible[0]
+
+
+def _median(values: FloatArray, counts: IntArray) -> float:
+    """Return the median of values that each occur so many times."""
+    order = np.argsort(values)
+    total = np.cumsum(counts[order])
+    middle = np.searchsorted(total, [(total[-1] - 1) // 2, total[-1] // 2], "right")
+    return float(np.mean(values[order][middle]))
 
 
 def _is_coarser(step: Step, other: Step | None) -> bool:

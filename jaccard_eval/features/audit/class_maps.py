@@ -175,7 +175,7 @@ def applied_counting(gt: Dataset, pred: Dataset, options: SideOptions, findings:
     if pred.has_no_class:  # then its id means nothing
         return None
     given = match_classes(gt.labels, pred.labels, None, Where(pred.path), FindingLog()).rows
-    used = np.unique(pred.boxes.label)
+    used = np.flatnonzero(pred.boxes.counts("label", len(pred.labels)))
     known = max(1, int((given[used] >= 0).sum()))
     rules = {name: rows_of_named(name, gt.labels, pred.labels) for name in COUNTINGS}
     rules = {name: rows for name, rows in rules.items() if int((rows[used] >= 0).sum()) >= known}

@@ -6,16 +6,18 @@ explained in ``docs/findings.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import Words
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.signature import HashSum
 from jaccard_eval.features.audit.agreement import STOP_GIVEN, place_agreement, take_sample
 from jaccard_eval.features.audit.box_encoding import DOUBTED, check_readings
 from jaccard_eval.features.audit.box_places import check_offsets, check_outside, check_rounding
 from jaccard_eval.features.audit.class_maps import Confusion, check_classes
-from jaccard_eval.features.audit.context import AuditContext
+from jaccard_eval.features.audit.context import AuditContext, Measure
 from jaccard_eval.features.audit.duplicates import (
     check_copies,
     check_difficult,
@@ -26,7 +28,7 @@ from jaccard_eval.features.audit.duplicates import (
 from jaccard_eval.features.audit.images import check_images
 from jaccard_eval.features.audit.scores import check_scores, check_ties
 from jaccard_eval.findings import Finding, FindingLog
-from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.metrics.detection import DetectionMetrics, measure_aligned
 from jaccard_eval.options import SideOptions
 from jaccard_eval.progress import staged
 
@@ -56,14 +58,15 @@ def audit(
     pred: Dataset,
     aligned: Alignment,
     metrics: DetectionMetrics,
-    hashes: Sequence[Words],
+    hashes: tuple[Words, Words | HashSum],
     *,
     options: SideOptions | None = None,
+    measure: Measure | None = None,
 ) -> tuple[Finding, ...]:
     """Run all checks on an evaluation; findings in the order of their weight.
 
     What is beyond doubt read wrongly is an error if `options` are given, else a warning. The `hashes` are of the rows
-    of the aligned ground truth and predictions.
+    of the aligned ground truth and predictions; `measure` matches boxes by other rules, in memory unless given.
     """
     placed = aligned.placement
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table))
@@ -76,6 +79,7 @@ def audit(
         gt_hashes=hashes[0],
         pred_hashes=hashes[1],
         options=options,
+        measure=measure or partial(measure_aligned, aligned),
     )
     findings = FindingLog()
     for check in CHECKS:

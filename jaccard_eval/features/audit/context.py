@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoxTable, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.signature import HashSum
 from jaccard_eval.features.audit.agreement import Sample
-from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import SideOptions
 
+Measure = Callable[..., DetectionMetrics]  # (gt, pred, protocol, *, change of the match table)
 MISREAD = (
     "box-encoding",
     "box-units",
@@ -30,8 +32,11 @@ class AuditContext:
     aligned: Alignment
     metrics: DetectionMetrics
     sample: Sample  # boxes of some images, paired by place alone, each side with its own classes
-    gt_hashes: Words  # of the rows of the aligned tables; equal rows have equal hashes
-    pred_hashes: Words
+    # Of the rows of the aligned tables: equal rows have equal hashes. Of stored predictions there is only their sum.
+    gt_hashes: Words
+    pred_hashes: Words | HashSum
+    # Matches boxes in the rows of the alignment by other rules; the first two arguments may be changed boxes.
+    measure: Measure
     # What the caller named and allows, where files may stop the run; None where everything is a warning at most.
     options: SideOptions | None = None
 
@@ -52,14 +57,11 @@ def average_precision(
 
     Where they are `pooled`, boxes of different classes may match.
     """
-    rules, aligned = context.metrics.protocol, context.aligned
+    rules = context.metrics.protocol
     rules = rules.with_options(
         iou_thresholds=(iou,),
         areas=rules.areas[:1],
         max_dets=rules.max_dets[-1:],
         class_agnostic=pooled or rules.class_agnostic,
     )
-    names = ("all classes",) if rules.class_agnostic else aligned.class_names
-    n_images, n_labels = len(aligned.image_names), len(aligned.class_names)
-    table = match_boxes(gt, pred, rules, n_images=n_images, n_labels=n_labels)
-    return DetectionMetrics(table, names, aligned.image_names).value(MetricRef(name="AP")).value
+    return context.measure(gt, pred, rules).value(MetricRef(name="AP")).value

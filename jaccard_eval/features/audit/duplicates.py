@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,14 +13,13 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO
-from jaccard_eval.data.signature import row_hashes
+from jaccard_eval.data.signature import HashSum, RowHasher, row_hashes
 from jaccard_eval.features.audit.agreement import unflagged
 from jaccard_eval.features.audit.context import MISREAD, AuditContext
-from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.findings import MAX_EXAMPLES, FindingLog, Severity, Where
 from jaccard_eval.matching.greedy import NO_PAIR
-from jaccard_eval.matching.matchtable import match_boxes
+from jaccard_eval.matching.matchtable import MatchTable, ignored_objects
 from jaccard_eval.matching.order import stable_order
-from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 from jaccard_eval.text import pluralise, quoted_value
 
@@ -40,22 +40,40 @@ ADVICE = "Evaluate with --drop-duplicates, and fix the export."
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repeats:
-    """Rows of one table that occur more than once."""
+    """Rows of one side that occur more than once."""
 
-    rows: IntArray  # those that repeat an earlier one, ascending
+    rows: Sequence[int] | IntArray  # of `boxes`: those that repeat an earlier one, ascending
     times: int  # how often every row occurs, if all occur equally often or a multiple of that; else 1
+    boxes: BoxTable  # what rows are of: of stored boxes, the first repeated ones alone
+    single: BoxTable  # all boxes without these rows
 
     @classmethod
     def of(cls, boxes: BoxTable, hashes: Words) -> Repeats:
         """Find the rows that equal an earlier one in image, class, box, score, area and flags, by `row_hashes`."""
         ordered = np.sort(hashes)
         if not (ordered[1:] == ordered[:-1]).any():
-            return cls(np.zeros(0, dtype=np.int64), 1)
+            return cls(np.zeros(0, dtype=np.int64), 1, boxes, boxes)
         order = np.lexsort((boxes.label, boxes.image, hashes))  # hashes go by name, which two images may share
         columns = (hashes[order], boxes.image[order], boxes.label[order])
         same = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
         bounds = np.concatenate(([0], np.flatnonzero(~same) + 1, [len(order)]))
-        return cls(np.sort(order[1:][same]), int(np.gcd.reduce(np.diff(bounds))))
+        rows = np.sort(order[1:][same])
+        return cls(rows, int(np.gcd.reduce(np.diff(bounds))), boxes, without_rows(boxes, rows))
+
+    @classmethod
+    def of_stored(cls, boxes: BoxTable, hasher: RowHasher) -> Repeats:
+        """Find the repeated rows of boxes that are read table by table, each image in one of them."""
+        count, times, first = 0, 0, boxes.mapped(lambda table: table.take(np.arange(0)))
+        shown = first.whole()
+        for table in boxes.tables():
+            if not len(table):
+                continue
+            found = cls.of(table, hasher(table))
+            count, times = count + len(found.rows), math.gcd(times, found.times)
+            if len(found.rows):
+                shown = BoxTable.concat([shown, table.take(np.asarray(found.rows))])
+                shown = shown.take(np.argsort(shown.source, kind="stable")[:MAX_EXAMPLES])
+        return cls(range(count), times or 1, shown, boxes.mapped(lambda table: cls.of(table, hasher(table)).single))
 
 
 def repeats_of(side: Dataset) -> Repeats:
@@ -74,7 +92,12 @@ def without_rows(boxes: BoxTable, rows: IntArray) -> BoxTable:
 def check_rows(context: AuditContext, findings: FindingLog) -> None:
     """Warn of repeated rows, with the AP without them, and of ground truth that nothing can match."""
     aligned = context.aligned
-    gt, pred = Repeats.of(aligned.gt, context.gt_hashes), Repeats.of(aligned.pred, context.pred_hashes)
+    gt = Repeats.of(aligned.gt, context.gt_hashes)
+    pred = (
+        Repeats.of_stored(aligned.pred, RowHasher.of(aligned.image_names, aligned.class_names))
+        if isinstance(context.pred_hashes, HashSum)
+        else Repeats.of(aligned.pred, context.pred_hashes)
+    )
     if len(gt.rows) or len(pred.rows):
         _report_repeats(context, gt, pred, findings)
     _check_near_duplicates(context, gt, findings)
@@ -85,7 +108,7 @@ def check_repeats(side: Dataset, findings: FindingLog) -> None:
     """Warn of the repeated rows of one side alone, as it was read."""
     repeats = repeats_of(side)
     image_names = [side.images.name(row) for row in range(len(side.images))]
-    boxes = _Described(side.path, side.role, side.boxes, image_names, side.labels.names)
+    boxes = _Described(side.path, side.role, repeats.boxes, len(side.boxes), image_names, side.labels.names)
     _add_repeats(boxes, repeats, findings)
 
 
@@ -96,6 +119,7 @@ class _Described:
     path: str
     role: str
     boxes: BoxTable
+    n_boxes: int  # of the side, which may have more
     image_names: Sequence[str]
     class_names: Sequence[str]
 
@@ -107,20 +131,23 @@ class _Described:
         return Where(self.path, record=f"image {quoted_value(image)}"), box
 
 
-def _sides(context: AuditContext) -> tuple[_Described, _Described]:
+def _described(context: AuditContext, side: Dataset, boxes: BoxTable, n_boxes: int) -> _Described:
     aligned = context.aligned
-    names = aligned.image_names, aligned.class_names
-    gt, pred = context.gt.path, context.pred.path
-    return _Described(gt, "gt", aligned.gt, *names), _Described(pred, "pred", aligned.pred, *names)
+    return _Described(side.path, side.role, boxes, n_boxes, aligned.image_names, aligned.class_names)
+
+
+def _described_gt(context: AuditContext) -> _Described:
+    gt = context.aligned.gt
+    return _described(context, context.gt, gt, len(gt))
 
 
 def _report_repeats(context: AuditContext, gt: Repeats, pred: Repeats, findings: FindingLog) -> None:
     given = context.metrics.value(MetricRef(name="AP")).value
-    clean = _ap_without(context, gt.rows, pred.rows)
+    clean = context.measure(gt.single, pred.single, context.metrics.protocol).value(MetricRef(name="AP")).value
     effect = "" if np.isnan(given) else f"; AP {given:.4f} as given, {clean:.4f} without repeated rows"
-    described_gt, described_pred = _sides(context)
+    described_pred = _described(context, context.pred, pred.boxes, len(context.aligned.pred))
     harmless = clean == given and pred.times == 1
-    _add_repeats(described_gt, gt, findings, effect=effect)
+    _add_repeats(_described_gt(context), gt, findings, effect=effect)
     _add_repeats(
         described_pred, pred, findings, severity=Severity.NOTE if harmless else Severity.WARNING, effect=effect
     )
@@ -135,9 +162,7 @@ def _add_repeats(
     effect: str = "",
 ) -> None:
     what = "duplicate ground-truth boxes" if boxes.role == "gt" else "duplicate predictions"
-    summary = (
-        f"{len(repeats.rows):,} of {len(boxes.boxes):,} rows are {what}: they repeat an earlier row in every column"
-    )
+    summary = f"{len(repeats.rows):,} of {boxes.n_boxes:,} rows are {what}: they repeat an earlier row in every column"
     if repeats.times > 1:
         times = "twice" if repeats.times == 2 else f"{repeats.times:,} times"
         summary += f"; every row occurs {times}, as if the file had been appended to itself"
@@ -145,21 +170,11 @@ def _add_repeats(
     findings.add_rows(severity, code, repeats.rows, boxes, summary=f"{summary}{effect}", fix=ADVICE)
 
 
-def _ap_without(context: AuditContext, gt_rows: IntArray, pred_rows: IntArray) -> float:
-    """Match again without some rows of either side."""
-    aligned, metrics = context.aligned, context.metrics
-    gt, pred = without_rows(aligned.gt, gt_rows), without_rows(aligned.pred, pred_rows)
-    n_images, n_labels = len(aligned.image_names), len(aligned.class_names)
-    table = match_boxes(gt, pred, metrics.protocol, n_images=n_images, n_labels=n_labels)
-    again = DetectionMetrics(table, metrics.class_names, metrics.image_names, area_known=metrics.area_known)
-    return again.value(MetricRef(name="AP")).value
-
-
 def _check_near_duplicates(context: AuditContext, repeats: Repeats, findings: FindingLog) -> None:
     """Report ground truth drawn twice, and warn if it is not rare; exact repeats are reported already."""
     gt = context.aligned.gt
     single = ~gt.crowd
-    single[repeats.rows] = False
+    single[np.asarray(repeats.rows)] = False
     rows = np.flatnonzero(single)
     near = near_duplicates(gt.take(rows))
     summary = (
@@ -168,7 +183,7 @@ def _check_near_duplicates(context: AuditContext, repeats: Repeats, findings: Fi
     )
     fix = "Keep one box per object: merged annotations and overlapping tiles leave two."
     severity = Severity.NOTE if len(near) <= RARE * len(gt) else Severity.WARNING
-    findings.add_rows(severity, "gt-near-duplicate", rows[near], _sides(context)[0], summary=summary, fix=fix)
+    findings.add_rows(severity, "gt-near-duplicate", rows[near], _described_gt(context), summary=summary, fix=fix)
 
 
 def near_duplicates(boxes: BoxTable) -> IntArray:
@@ -235,19 +250,24 @@ def check_difficult(context: AuditContext, findings: FindingLog) -> None:
 
 def check_zero_id(context: AuditContext, findings: FindingLog) -> None:
     """Note what pycocotools prints where an annotation has the id 0, if that is another AP."""
-    table, row = context.metrics.table, context.gt.zero_id
-    if row is None or table.protocol.name != COCO.name:
+    protocol, row = context.metrics.protocol, context.gt.zero_id
+    if row is None or protocol.name != COCO.name:
         return
-    # It keeps the id of what a detection matched, and asks whether that is true: who matched 0 has matched nothing.
-    # What is ignored is known before, and stays ignored.
-    matched = (context.aligned.gt.source == row)[table.pair_gt]
-    lost = np.append(matched, False)[table.choice]
-    lost &= ~np.stack([table.ignored_match(area) for area in range(len(lost))])
-    if not lost.any():
+    changed = False
+
+    def theirs(table: MatchTable) -> MatchTable:
+        # It keeps the id of what a detection matched, and asks whether that is true: who matched 0 has matched nothing.
+        # What is ignored is known before, and stays ignored.
+        matched = (table.gt_source == row)[table.pair_gt]
+        lost = np.append(matched, False)[table.choice]
+        lost &= ~np.stack([table.ignored_match(area) for area in range(len(lost))])
+        nonlocal changed
+        changed = changed or bool(lost.any())
+        return replace(table, choice=np.where(lost, NO_PAIR, table.choice))
+
+    metrics = context.measure(context.aligned.gt, context.aligned.pred, protocol, change=theirs)
+    if not changed:
         return
-    theirs = replace(table, choice=np.where(lost, NO_PAIR, table.choice))
-    names = ("all classes",) if table.protocol.class_agnostic else context.aligned.class_names
-    metrics = DetectionMetrics(theirs, names, context.aligned.image_names)
     # Many exporters count from 0: of a thousand objects, one more or less is nothing that anybody would see.
     printed, given = (f"{measured.value(MetricRef(name='AP')).value:.4f}" for measured in (metrics, context.metrics))
     if printed != given:
@@ -261,9 +281,10 @@ def check_zero_id(context: AuditContext, findings: FindingLog) -> None:
 
 def _check_unmatchable(context: AuditContext, findings: FindingLog) -> None:
     """Report which ground truth no detection can match, and which counts nowhere."""
-    gt, table = context.aligned.gt, context.metrics.table
-    counts = ~table.gt_ignored[0]
-    threshold = table.protocol.iou_thresholds[0]
+    gt, protocol = context.aligned.gt, context.metrics.protocol
+    ignored = ignored_objects(gt, protocol)
+    counts = ~ignored[0]
+    threshold = protocol.iou_thresholds[0]
     beyond = counts & (inside_share(context) < threshold) & (not findings.has(*MISREAD))
     if not any(finding.code in CANNOT_MATCH for finding in context.gt.findings):
         beyond |= counts & (gt.xywh[:, 2:] <= 0).any(axis=1)
@@ -273,10 +294,10 @@ def _check_unmatchable(context: AuditContext, findings: FindingLog) -> None:
         f"lie so far outside the image that no box within it reaches IoU {threshold:g}; each lowers recall"
     )
     fix = "Clip boxes to the image, and check its width and height in the ground truth."
-    describe = _sides(context)[0]
+    describe = _described_gt(context)
     severity = Severity.NOTE if findings.has(*OUTSIDE) else Severity.WARNING
     findings.add_rows(severity, "gt-unmatchable", lost, describe, summary=summary, fix=fix)
-    nowhere = np.flatnonzero(table.gt_ignored.all(axis=0) & ~_flagged(context))
+    nowhere = np.flatnonzero(ignored.all(axis=0) & ~_flagged(context))
     summary = (
         f"{pluralise(len(nowhere), 'ground-truth box', 'ground-truth boxes')} outside every area range: not counted"
     )

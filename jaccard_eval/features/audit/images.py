@@ -102,11 +102,11 @@ def uncovered_images(context: AuditContext) -> tuple[IntArray, int]:
     """
     aligned, placed = context.aligned, context.aligned.placement
     gt = aligned.gt
-    predicted = np.bincount(aligned.pred.label, minlength=len(aligned.class_names)) > 0  # (classes,)
+    predicted = aligned.pred.counts("label", len(aligned.class_names)) > 0  # (classes,)
     expected = predicted[gt.label] & unflagged(gt)
     n_images = len(placed.images.table)
     with_objects = np.bincount(gt.image[expected], minlength=n_images) > 0
-    without = np.flatnonzero(with_objects & (np.bincount(placed.pred.image, minlength=n_images) == 0))
+    without = np.flatnonzero(with_objects & (placed.pred.counts("image", n_images) == 0))
     total = int(np.count_nonzero(with_objects))
     is_usual = len(without) < MIN_UNCOVERED or len(without) <= UNCOVERED_SHARE * total
     return (without[:0] if is_usual else without), total
@@ -281,7 +281,7 @@ def _check_extra(context: AuditContext, findings: FindingLog) -> None:
     if own.found >= FEWEST_COMMON and own.share >= LOW_AGREEMENT:
         return
     images, pred = context.aligned.placement.images, context.pred
-    used = np.unique(pred.boxes.image)
+    used = np.flatnonzero(pred.boxes.counts("image", len(pred.images)))
     unknown = used[~np.isin(images.pred_rows[used], images.gt_rows)]
     named = context.options is not None and context.options.extra_images != "error"
     if not context.stops("image-extra", named=named) or not len(used) or len(unknown) < UNKNOWN_SHARE * len(used):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, field
+
 import numpy as np
 
-from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.images import uncovered_images
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.metrics.averages import TieBounds, has_ties
+from jaccard_eval.metrics.averages import TieBounds
 from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.text import pluralise
 
@@ -27,30 +30,70 @@ WORTH_A_LINE = 1e-4  # AP between the orders of equal scores, from which that is
 def check_scores(context: AuditContext, findings: FindingLog) -> None:
     """Report scores on another scale, all alike, cut off or tied in bulk, and detections beyond the cap."""
     _note_cap(context, findings)
-    score = context.pred.boxes.score
-    if score is None or len(score) == 0:
+    scores = _Scores.of(context.pred.boxes)
+    if scores.n == 0:
         return
-    lowest, highest = float(score.min()), float(score.max())
+    lowest, highest = scores.lowest, scores.highest
     if lowest == highest:
         _check_constant(context, highest, findings)
         return
     in_hundreds = lowest >= 0 and 1 < highest <= 100
-    percent = in_hundreds and 2 * int(np.count_nonzero(score > 1)) > len(score)
+    percent = in_hundreds and 2 * scores.above_one > scores.n
     if percent:
         _warn_percent(context, lowest, highest, findings)
     elif lowest < 0 or highest > ALMOST_ONE:
-        _report_range(context, score, findings)
+        _report_range(context, scores, findings)
         return
     if (lowest / 100 if percent else lowest) >= CUT:
         _report_threshold(context, lowest, findings)
-    _note_ties(context, score, findings)
+    _note_ties(context, scores, findings)
+
+
+@dataclass(slots=True)
+class _Scores:
+    """What all scores have in common."""
+
+    n: int = 0
+    lowest: float = math.inf
+    highest: float = -math.inf
+    above_one: int = 0
+    outside: int = 0  # of the range from 0 to 1
+    decimals: list[int] = field(default_factory=lambda: list(range(1, MAX_DECIMALS + 1)))  # that all scores may have
+
+    @classmethod
+    def of(cls, boxes: BoxTable) -> _Scores:
+        """Look at all scores, a table at a time."""
+        found = cls()
+        for table in boxes.tables():
+            if table.score is not None and len(table):
+                found.add(table.score)
+        return found
+
+    def add(self, score: FloatArray) -> None:
+        """Look at some scores."""
+        self.n += len(score)
+        self.lowest, self.highest = min(self.lowest, float(score.min())), max(self.highest, float(score.max()))
+        self.above_one += int(np.count_nonzero(score > 1))
+        self.outside += int(np.count_nonzero((score < 0) | (score > ALMOST_ONE)))
+        # The first ones settle most files.
+        for part in (score[:FEWEST], score):
+            self.decimals = [decimals for decimals in self.decimals if _has_decimals(part, decimals)]
+
+
+def _has_decimals(score: FloatArray, decimals: int) -> bool:
+    scaled = score * 10**decimals
+    return bool((np.abs(scaled - np.rint(scaled)) < 1e-4).all())  # single precision leaves 1e-8 of a score
+
+
+def _n_ranked(context: AuditContext) -> int:
+    """Count the detections within the largest cap."""
+    return int(context.metrics.source.detections.sum())
 
 
 def _note_cap(context: AuditContext, findings: FindingLog) -> None:
-    table = context.metrics.table
-    cut = len(context.aligned.pred) - len(table)
+    cut = len(context.aligned.pred) - _n_ranked(context)
     if cut:
-        cap = table.protocol.max_dets[-1]
+        cap = context.metrics.protocol.max_dets[-1]
         findings.note(
             "max-dets",
             Where(context.pred.path),
@@ -62,11 +105,13 @@ def _note_cap(context: AuditContext, findings: FindingLog) -> None:
 
 def _crowded_images(context: AuditContext, cap: int) -> int:
     """Count the images with more than `cap` detections of a class."""
-    pred, n_images = context.aligned.pred, len(context.aligned.image_names)
-    label = 0 if context.metrics.protocol.class_agnostic else pred.label.astype(np.int64)
-    key = np.sort(label * n_images + pred.image)
-    beyond = key[cap:][key[cap:] == key[:-cap]] % n_images  # equal keys `cap` rows apart: a group of more than `cap`
-    return int(np.count_nonzero(np.bincount(beyond, minlength=n_images)))
+    n_images, crowded = len(context.aligned.image_names), 0
+    for table in context.aligned.pred.tables():
+        label = 0 if context.metrics.protocol.class_agnostic else table.label.astype(np.int64)
+        key = np.sort(label * n_images + table.image)
+        # Equal keys `cap` rows apart: a group of more than `cap`.
+        crowded += len(np.unique(key[cap:][key[cap:] == key[:-cap]] % n_images))
+    return crowded
 
 
 def _check_constant(context: AuditContext, score: float, findings: FindingLog) -> None:
@@ -92,14 +137,14 @@ def _warn_percent(context: AuditContext, lowest: float, highest: float, findings
     )
 
 
-def _report_range(context: AuditContext, score: FloatArray, findings: FindingLog) -> None:
+def _report_range(context: AuditContext, scores: _Scores, findings: FindingLog) -> None:
     """Note another scale; warn of single scores that are out of range."""
-    outside = int(np.count_nonzero((score < 0) | (score > ALMOST_ONE)))
     where = Where(context.pred.path, field="score")
     text = (
-        f"{outside:,} of {len(score):,} scores are outside 0 to 1: they range from {score.min():g} to {score.max():g}"
+        f"{scores.outside:,} of {scores.n:,} scores are outside 0 to 1: they range from {scores.lowest:g} to"
+        f" {scores.highest:g}"
     )
-    if outside <= ISOLATED * len(score):
+    if scores.outside <= ISOLATED * scores.n:
         findings.warning("score-range", where, text, fix="Check these rows for mixed exports or shifted columns.")
         return
     fix = "Apply the sigmoid or softmax in the export if --score should be a probability."
@@ -109,7 +154,7 @@ def _report_range(context: AuditContext, score: FloatArray, findings: FindingLog
 def _report_threshold(context: AuditContext, lowest: float, findings: FindingLog) -> None:
     """Report what AP may be missing if low scores were cut off before the file was written."""
     by_user = "score-min" in context.pred.ignored
-    if by_user or len(context.metrics.table) < FEWEST:
+    if by_user or _n_ranked(context) < FEWEST:
         return
     now = context.metrics.value(MetricRef(name="AP")).value
     if np.isnan(now):
@@ -139,7 +184,7 @@ def highest_reachable_ap(curves: Curves) -> float:
     positives = curves.positives[0]  # (K,)
     hits = curves.hit_counts(0, last)  # (T, K)
     final = positives / np.maximum(curves.detection_counts() + positives - hits, 1)  # (T, K)
-    if curves.ranking.protocol.interpolation == "area":
+    if curves.protocol.interpolation == "area":
         reachable = _area_above(curves, final)
     else:
         reachable = np.maximum(curves.interpolated_precision(0, last), final[:, None]).mean(axis=1)
@@ -159,39 +204,31 @@ def _area_above(curves: Curves, final: FloatArray) -> FloatArray:
     return np.reshape(areas, final.shape)
 
 
-def _note_ties(context: AuditContext, score: FloatArray, findings: FindingLog) -> None:
+def _note_ties(context: AuditContext, scores: _Scores, findings: FindingLog) -> None:
     """Note that many detections share their score with another one of their class."""
-    table = context.metrics.table
-    if len(table) < FEWEST or findings.has("pred-duplicate"):  # a repeated row has its score twice
+    n = _n_ranked(context)
+    if n < FEWEST or findings.has("pred-duplicate"):  # a repeated row has its score twice
         return
-    equal = (table.score[1:] == table.score[:-1]) & (table.label[1:] == table.label[:-1])
-    tied = np.zeros(len(table), dtype=np.bool_)
-    tied[1:] |= equal
-    tied[:-1] |= equal
-    share = np.count_nonzero(tied) / len(table)
+    share = context.metrics.source.n_tied / n
     if share >= BULK:
-        order = "images" if table.protocol.score_ties == "image" else "the file"
+        order = "images" if context.metrics.protocol.score_ties == "image" else "the file"
         findings.note(
             "score-ties",
             Where(context.pred.path, field="score"),
-            f"{share:.0%} of the detections share their score with another of their class{_decimals(score)}; "
+            f"{share:.0%} of the detections share their score with another of their class{_decimals(scores)}; "
             f"the order of {order} breaks ties, and AP depends on it",
             fix="Export scores with all their digits.",
         )
 
 
-def _decimals(score: FloatArray) -> str:
-    for decimals in range(1, MAX_DECIMALS + 1):
-        scaled = score * 10**decimals
-        if (np.abs(scaled - np.rint(scaled)) < 1e-4).all():  # single precision leaves 1e-8 of a score
-            return f" (scores have {pluralise(decimals, 'decimal')})"
-    return ""
+def _decimals(scores: _Scores) -> str:
+    return f" (scores have {pluralise(scores.decimals[0], 'decimal')})" if scores.decimals else ""
 
 
 def check_ties(context: AuditContext, findings: FindingLog) -> None:
     """Note between which values AP lies over all orders of equal scores."""
     metrics = context.metrics
-    if len(metrics.table) < FEWEST or findings.has("pred-duplicate") or not has_ties(metrics.table):
+    if _n_ranked(context) < FEWEST or findings.has("pred-duplicate") or not metrics.source.n_tied:
         return
     low, high = TieBounds(metrics.curves, metrics.axes).interval(MetricRef(name="AP"))
     if high - low >= WORTH_A_LINE:

@@ -26,7 +26,7 @@ from jaccard_eval.features.gates.compute import (
 )
 from jaccard_eval.features.gates.rules import AGAINST_BASELINE, NON_INFERIOR, Gates, Rule, refuse
 from jaccard_eval.findings import Finding, FindingLog, Where
-from jaccard_eval.metrics.averages import WIDEST, TieBounds, has_ties
+from jaccard_eval.metrics.averages import WIDEST, TieBounds
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import part_of
 from jaccard_eval.options import Bootstrap, Slice
@@ -209,7 +209,7 @@ def _why(delta: PairedDelta, allowed: float, *, is_broken: bool) -> str:
 
 def find_ties(verdicts: Sequence[GateVerdict], gates: Gates, metrics: DetectionMetrics) -> tuple[GateVerdict, ...]:
     """Give verdicts on AP its bounds over all orders of equal scores, where these end differently."""
-    if not has_ties(metrics.table):
+    if not metrics.source.n_tied:
         return tuple(verdicts)
     rules = {rule.id: rule for rule in gates.rules}
     bounds: dict[str, TieBounds] = {}  # by slice: its curves are made once, and "" means all images

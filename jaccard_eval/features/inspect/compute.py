@@ -213,7 +213,7 @@ def inspect_sides(
         names = aligned.image_names, aligned.class_names
         table = match_boxes(aligned.gt, aligned.pred, COCO, n_images=len(names[0]), n_labels=len(names[1]))
         metrics = DetectionMetrics(table, names[1], names[0], area_known=aligned.units == "px")
-        hashes = [row_hashes(boxes, *names) for boxes in (aligned.gt, aligned.pred)]
+        hashes = row_hashes(aligned.gt, *names), row_hashes(aligned.pred, *names)
         found += [*aligned.findings, *audit(gt, pred, aligned, metrics, hashes)]
         pairing = describe_pair(aligned, table)
     else:

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from jaccard_eval.features.audit.agreement import take_sample
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.images import check_images
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
+from jaccard_eval.metrics.detection import measure_aligned
 from jaccard_eval.options import SideOptions
 
 LABELS = LabelMap((1, 2), ("dog", "cat"), named=True)
@@ -61,6 +63,7 @@ def _evidence(gt: Dataset, pred: Dataset) -> AuditContext:
         sample=take_sample(placed.gt, placed.pred, len(placed.images.table)),
         gt_hashes=row_hashes(aligned.gt, aligned.image_names, aligned.class_names),
         pred_hashes=row_hashes(aligned.pred, aligned.image_names, aligned.class_names),
+        measure=partial(measure_aligned, aligned),
     )
 
 

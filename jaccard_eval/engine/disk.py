@@ -1,0 +1,91 @@
+"""The disk engine: predictions are matched part by part, and only what detections count as is kept, in run files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.engine.reduced import BUCKET_ROWS, ReducedCurves, Runs, Truth
+from jaccard_eval.engine.runs import Run, write_run
+from jaccard_eval.engine.stored import StoredBoxes
+from jaccard_eval.engine.threads import map_in_order
+from jaccard_eval.matching.matchtable import MatchTable, ignored_objects, match_boxes
+from jaccard_eval.matching.order import IntArray, labels_of, stable_order
+from jaccard_eval.matching.ranking import Ranking
+from jaccard_eval.progress import Stage
+
+PART_ROWS = 200_000  # of predictions that are matched at once, at most about
+
+Change = Callable[[MatchTable], MatchTable]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskEngine:
+    """Where and in which portions work is done; no result depends on it."""
+
+    scratch: Path
+    part_rows: int = PART_ROWS
+    bucket_rows: int = BUCKET_ROWS
+    workers: int = 1
+
+    def folder(self) -> Path:
+        """Make a new folder for files."""
+        folder = self.scratch / f"{len(list(self.scratch.iterdir())):03}"
+        folder.mkdir()
+        return folder
+
+    def measure(
+        self,
+        gt: BoxTable,
+        pred: StoredBoxes,
+        bounds: IntArray,
+        protocol: Protocol,
+        *,
+        n_labels: int,
+        change: Change | None = None,
+    ) -> ReducedCurves:
+        """Match predictions, which lie by image in parts with these bounds, and return their curves.
+
+        A `change` is made to each match table before it is counted.
+        """
+        folder = self.folder()
+        order = stable_order(gt.image)
+        truth = gt.take(order)
+        cuts = np.searchsorted(truth.image, bounds)
+
+        def match_part(place: int) -> tuple[Run, int]:
+            first, last = int(bounds[place]), int(bounds[place + 1])
+            objects = _from_image(truth.take(np.arange(cuts[place], cuts[place + 1])), first)
+            boxes = _from_image(pred.table(place), first)
+            table = match_boxes(objects, boxes, protocol, n_images=last - first, n_labels=n_labels)
+            table = table if change is None else change(table)
+            run = write_run(folder / f"run-{place:05}", Ranking.of(table, last - first), first)
+            return run, len(boxes)
+
+        runs = []
+        with Stage("matching", len(pred)) as stage:
+            for run, n in map_in_order(match_part, range(len(pred.files)), workers=self.workers):
+                runs.append(run)
+                stage.advance(n)
+        return ReducedCurves(
+            Runs(
+                protocol=protocol,
+                n_images=int(bounds[-1]),
+                n_labels=1 if protocol.class_agnostic else n_labels,
+                runs=tuple(runs),
+                truth=Truth(gt.image.astype(np.int64), labels_of(gt, protocol), ~ignored_objects(gt, protocol)),
+                scratch=folder,
+                bucket_rows=self.bucket_rows,
+                workers=self.workers,
+            )
+        )
+
+
+def _from_image(boxes: BoxTable, first: int) -> BoxTable:
+    """Count images from one of them: small keys are found in a table, large ones by search."""
+    return replace(boxes, image=boxes.image - np.int32(first))

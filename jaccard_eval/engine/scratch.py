@@ -1,0 +1,64 @@
+"""A folder for what does not fit into memory: removed however the work ends, and known again where that failed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from jaccard_eval.errors import MachineError
+from jaccard_eval.findings import reason_of
+
+PREFIX = "jaccard-eval-scratch-"  # of scratch folders, followed by the process that made it
+
+
+@contextlib.contextmanager
+def scratch_folder(parent: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """Make a folder below `parent`, or where the system keeps temporary files, and remove it in the end."""
+    place = _place(parent)
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
+    except OSError as error:
+        raise MachineError(f"{place}: cannot hold scratch files: {reason_of(error)}. Pass --scratch DIR.") from None
+    try:
+        yield folder
+    except OSError as error:
+        # Of a full disk the error names no file where an open one was written to.
+        if error.filename is not None and not str(error.filename).startswith(str(folder)):
+            raise
+        advice = "Pass --scratch with a folder that has more room."
+        raise MachineError(f"{folder}: cannot hold scratch files: {reason_of(error)}. {advice}") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def left_behind(parent: str | os.PathLike[str] | None) -> str:
+    """Describe the folders that killed processes left there, and how to remove them; empty where there are none."""
+    place = _place(parent)
+    left = [folder for folder in sorted(place.glob(f"{PREFIX}*")) if _is_abandoned(folder)]
+    if not left:
+        return ""
+    sizes = (file.stat().st_size for folder in left for file in folder.rglob("*") if file.is_file())
+    what = "a killed run left its scratch folder" if len(left) == 1 else "killed runs left their scratch folders"
+    return f"{what} ({sum(sizes) / 2**20:,.0f} MiB). Remove with: rm -r {' '.join(map(str, left))}"
+
+
+def _place(parent: str | os.PathLike[str] | None) -> Path:
+    return Path(parent if parent is not None else tempfile.gettempdir())
+
+
+def _is_abandoned(folder: Path) -> bool:
+    """Whether the process that made a folder is gone."""
+    process = folder.name.removeprefix(PREFIX).partition("-")[0]
+    if not process.isdecimal():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # another user's
+        return False
+    return False
