@@ -87,7 +87,7 @@ def _cuts(runs: Sequence[Run], label: int, most: int) -> Iterator[_Cut]:
     step = max(1, most // SAMPLES)
     sampled = [run.read("score", run.first[label], run.first[label + 1])[::step] for run in runs]
     scores = np.sort(np.concatenate(sampled))[::-1]
-    # A sample stands for `step` rows; a score that would fill half a bucket gets one of its own.
+    # There is a sample for `step` rows; a score that would fill half a bucket gets one of its own.
     for score in np.unique(scores[SAMPLES - 1 :: SAMPLES])[::-1].tolist():
         is_tie = 2 * int(np.count_nonzero(scores == score)) >= SAMPLES
         if is_tie:

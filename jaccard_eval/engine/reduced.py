@@ -7,7 +7,7 @@ parts nor the size of buckets changes a bit. The hits of a class are brought tog
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
@@ -18,12 +18,24 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.engine.buckets import SAMPLES, Bucket, Chain, plan_buckets
+from jaccard_eval.engine.reducers import (
+    BestF1,
+    Cell,
+    CurveRules,
+    Envelope,
+    HitsOfArea,
+    Shared,
+    TiesFirst,
+    append_scores,
+    joined_curve,
+    read_scores,
+)
 from jaccard_eval.engine.runs import Run, load_ranking
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
 from jaccard_eval.matching.order import IntArray, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
-from jaccard_eval.metrics.curves import Hits, Steps, required_hits, running_total
+from jaccard_eval.metrics.curves import Hits, Steps, required_hits
 from jaccard_eval.metrics.detection import NO_TABLE
 from jaccard_eval.progress import Stage
 
@@ -64,13 +76,8 @@ class Runs:
         return list(plan_buckets(self.runs, self.n_labels, self.bucket_rows, by_image=by_image))
 
 
-# Hits of each tie in front of everything else in it, behind, or where they stand.
-TiesFirst = bool | None
-Cell = tuple[int, int, TiesFirst]  # area, cap, and how ties are ordered
-
-
 class ReducedCurves:
-    """Curves of run files; see `Curves` for what is computed. What was not asked for at first costs a further pass.
+    """Curves of run files; see `Curves` for what is computed. What was not asked for at first costs another pass.
 
     `images` are the rows of the images that count, ascending; all unless given.
     """
@@ -135,7 +142,7 @@ class ReducedCurves:
         if missing:
             reducers = self._each_chain(partial(self._reduce_cells, missing), "measuring")
             for cell in missing:
-                self._cells[cell] = _joined([found[cell] for found in reducers], self._is_area)
+                self._cells[cell] = joined_curve([found[cell] for found in reducers], self._is_area)
 
     # What averages ask for.
 
@@ -261,7 +268,7 @@ class ReducedCurves:
     def _best_pooled(self) -> dict[int, tuple[float, int, int]]:
         """Best score of each threshold over all classes, with its hits and counts."""
         positives = int(self.positives[ALL_SIZES].sum())
-        best = _BestF1(positives, len(self.protocol.iou_thresholds))
+        best = BestF1(positives, len(self.protocol.iou_thresholds))
         for score, hits, counts in self._by_score():
             best.add(score, hits, counts)
         return {t: found for t, found in enumerate(best.found) if found is not None}
@@ -277,10 +284,10 @@ class ReducedCurves:
         with Stage("ranking all classes"):
             for chain in runs.chains():
                 for bucket in chain:
-                    _append_scores(self._load(bucket), cuts, files)
+                    append_scores(self._load(bucket), cuts, files)
         for file in files:
             if file.exists():
-                scores, hits, counts = _read_scores(file, len(self.protocol.iou_thresholds))
+                scores, hits, counts = read_scores(file, len(self.protocol.iou_thresholds))
                 file.unlink()
                 yield scores, hits, counts
 
@@ -302,10 +309,10 @@ class ReducedCurves:
         raise UsageError(NO_TABLE)
 
     def weighted(self, weights: IntArray) -> NoReturn:
-        """Not available: every resample would be a pass over the files."""
+        """Not available: every resample would read all files again."""
         raise UsageError(NO_TABLE)
 
-    # Passes over the run files.
+    # The run files, read once for each of these.
 
     def _each_chain(self, reduce: Callable[[Chain], Found], name: str) -> list[Found]:
         chains = self._runs.chains()
@@ -321,11 +328,12 @@ class ReducedCurves:
 
     def _reduce_cells(self, cells: Sequence[Cell], chain: Chain) -> dict[Cell, Any]:
         labels = chain[0].labels
-        kind = _HitsOfArea if self._is_area else _Envelope
-        found = {cell: kind(self, cell, labels) for cell in cells}
+        kind = HitsOfArea if self._is_area else Envelope
+        rules = CurveRules(self.protocol, self.caps, self.positives, self.recall_grid)
+        found = {cell: kind(rules, cell, labels) for cell in cells}
         for place, bucket in enumerate(chain):
             ranking = self._load(bucket)
-            shared = _Shared(ranking)
+            shared = Shared(ranking)
             for cell, reducer in found.items():
                 beyond = self._of_tie(chain, place, cell) if cell[2] is not None and bucket.tied is not None else None
                 reducer.add(ranking, shared, beyond)
@@ -344,7 +352,7 @@ class ReducedCurves:
         for other in pieces:
             if chain[other].tied == tied:
                 ranking = self._load(chain[other])
-                hits = Hits(ranking, cell[0], self.caps[cell[1]], _Shared(ranking).candidates_before)
+                hits = Hits(ranking, cell[0], self.caps[cell[1]], Shared(ranking).candidates_before)
                 moved += hits.totals() - (hits.stop - hits.start)[:, 0]
         return (-moved if cell[2] else moved), moved
 
@@ -358,7 +366,7 @@ class ReducedCurves:
         seen = np.zeros(last - first, dtype=np.bool_)
         for bucket in chain:
             ranking = self._load(bucket)
-            hits = Hits(ranking, area, self.caps[cap], _Shared(ranking).candidates_before)
+            hits = Hits(ranking, area, self.caps[cap], Shared(ranking).candidates_before)
             place = needed - 1 - tp[:, :, None]  # (T, K, R) among the hits of the bucket
             there = (place >= 0) & (place < (hits.stop - hits.start)[:, :, None])
             at = np.where(there, place + hits.start[:, :, None], 0)
@@ -388,7 +396,7 @@ class ReducedCurves:
     def _reduce_best(self, chain: Chain) -> dict[tuple[int, int | None], tuple[float, int, int]]:
         first, last = chain[0].labels
         n = len(self.protocol.iou_thresholds)
-        best = [_BestF1(int(self.positives[ALL_SIZES, label]), n) for label in range(first, last)]
+        best = [BestF1(int(self.positives[ALL_SIZES, label]), n) for label in range(first, last)]
         for bucket in chain:
             ranking = self._load(bucket)
             hits, counts = (np.stack(flags) for flags in zip(*map(ranking.outcomes, range(n)), strict=True))
@@ -425,192 +433,3 @@ class ReducedCurves:
 class _Facts:
     tied: int
     detections: IntArray  # (K,)
-
-
-class _Shared:
-    """What all curves of a bucket need."""
-
-    def __init__(self, ranking: Ranking) -> None:
-        is_candidate = np.zeros(len(ranking), dtype=np.bool_)
-        is_candidate[ranking.candidate] = True
-        self.candidates_before = running_total(is_candidate, np.int32)
-        self._ranking = ranking
-
-    @cached_property
-    def ties(self) -> tuple[IntArray, IntArray]:
-        """Where the tie of each detection begins and where it ends."""
-        first, size = lengths_of_runs(starts_of_runs(self._ranking.score) | starts_of_runs(self._ranking.label))
-        return np.repeat(first, size), np.repeat(first + size, size)
-
-
-class _Reducer:
-    """Adds up the buckets of a chain for one curve."""
-
-    def __init__(self, curves: ReducedCurves, cell: Cell, labels: tuple[int, int]) -> None:
-        self.area, cap, self.ties_first = cell
-        self.cap = curves.caps[cap]
-        self.protocol = curves.protocol
-        self.positives = curves.positives[self.area, labels[0] : labels[1]]
-        shape = len(curves.protocol.iou_thresholds), labels[1] - labels[0]
-        self.count = np.zeros(shape, dtype=np.int64)  # hits of earlier buckets, (T, K)
-        self._counted = np.zeros(shape, dtype=np.int64)  # and detections that count
-
-    def add(self, ranking: Ranking, shared: _Shared, beyond: tuple[IntArray, IntArray] | None) -> None:
-        """Add a bucket."""
-        hits = Hits(ranking, self.area, self.cap, shared.candidates_before)
-        count = hits.stop - hits.start
-        before = self._before(hits, shared) + np.repeat(self._counted.ravel(), count.ravel())
-        if beyond is not None:
-            before += np.repeat(beyond[0], count.sum(axis=1))
-        self.take(hits, before)
-        self.count += count
-        # Only a class that is cut goes on, and is then alone in its buckets.
-        if len(self.positives) == 1:
-            self._counted[:, 0] += hits.totals()
-
-    def _before(self, hits: Hits, shared: _Shared) -> IntArray:
-        """Count what counts in front of each hit in its bucket and class, itself included; see `Curves.steps`."""
-        if self.ties_first is None:
-            return hits.weigh(None, hits.places(hits.detection + 1))
-        start, stop = shared.ties
-        first, size = lengths_of_runs(starts_of_runs(hits.threshold) | starts_of_runs(start[hits.detection]))
-        before = hits.weigh(None, hits.places((start if self.ties_first else stop)[hits.detection]))
-        total = np.arange(len(hits.detection) + 1)
-        return before + total[1:] - total[np.repeat(first if self.ties_first else first + size, size)]
-
-    def take(self, hits: Hits, before: IntArray) -> None:
-        """Use the hits of a bucket, with what counts before each one in its class."""
-        raise NotImplementedError
-
-
-class _Envelope(_Reducer):
-    """Keeps the highest precision between neighbouring recall values."""
-
-    def __init__(self, curves: ReducedCurves, cell: Cell, labels: tuple[int, int]) -> None:
-        super().__init__(curves, cell, labels)
-        self._needed = np.maximum(required_hits(self.positives, curves.recall_grid), 1)  # (K, R)
-        self.until_next = np.zeros((*self.count.shape, self._needed.shape[1]))
-
-    def take(self, hits: Hits, before: IntArray) -> None:
-        if not len(before):
-            return
-        number = np.arange(len(before)) - np.repeat((hits.start - self.count).ravel(), (hits.stop - hits.start).ravel())
-        precision = np.zeros(len(before) + 1)
-        np.divide(number + 1, np.maximum(before, 1) + self.protocol.precision_epsilon, out=precision[:-1])
-        # The hit that reaches each recall value, or the first one of the bucket behind it.
-        place = np.clip(self._needed - 1 - self.count[:, :, None], 0, (hits.stop - hits.start)[:, :, None])
-        at = place + hits.start[:, :, None]
-        highest = np.maximum.reduceat(precision, at.ravel()).reshape(at.shape)
-        highest[at == hits.stop[:, :, None]] = 0
-        np.maximum(self.until_next, highest, out=self.until_next)
-
-
-class _HitsOfArea(_Reducer):
-    """Keeps the hits themselves, as the area below their envelope is one sum."""
-
-    def __init__(self, curves: ReducedCurves, cell: Cell, labels: tuple[int, int]) -> None:
-        super().__init__(curves, cell, labels)
-        self.blocks: list[list[IntArray]] = [[] for _ in self.count]  # of each threshold
-
-    def take(self, hits: Hits, before: IntArray) -> None:
-        bounds = np.append(hits.start[:, 0], len(before))
-        for t, blocks in enumerate(self.blocks):
-            blocks.append(before[bounds[t] : bounds[t + 1]])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Joined:
-    """A curve of all classes."""
-
-    count: IntArray  # (T, K)
-    until_next: FloatArray | None = None  # (T, K, R)
-    before: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-
-
-def _joined(reducers: Sequence[Any], is_area: bool) -> _Joined:
-    count = np.concatenate([reducer.count for reducer in reducers], axis=1)
-    if not is_area:
-        return _Joined(count, np.concatenate([reducer.until_next for reducer in reducers], axis=1))
-    blocks = [block for t in range(len(count)) for reducer in reducers for block in reducer.blocks[t]]
-    return _Joined(count, None, np.concatenate([np.zeros(0, dtype=np.int64), *blocks]))
-
-
-class _BestF1:
-    """The score with the highest F1 at each threshold, of scores that come descending."""
-
-    def __init__(self, positives: int, n_thresholds: int) -> None:
-        self._positives = positives
-        self._tp, self._counted = (np.zeros(n_thresholds, dtype=np.int64) for _ in range(2))
-        self._highest = np.full(n_thresholds, -1.0)
-        self._waiting: tuple[FloatArray, IntArray, IntArray] | None = None
-        self.found: list[tuple[float, int, int] | None] = [None] * n_thresholds
-
-    def add_rows(self, score: FloatArray, hits: BoolArray, counts: BoolArray) -> None:
-        """Add detections (n,), with whether each hits and counts (T, n)."""
-        first = np.flatnonzero(starts_of_runs(score))
-        summed = [np.add.reduceat(flags, first, axis=1, dtype=np.int64) for flags in (hits, counts)]
-        scores = score[first]
-        # The last score may go on in the next bucket.
-        if self._waiting is not None:
-            last, waiting_hits, waiting_counts = self._waiting
-            if last[0] == scores[0]:
-                summed[0][:, :1] += waiting_hits
-                summed[1][:, :1] += waiting_counts
-            else:
-                self.add(*self._waiting)
-        self.add(scores[:-1], summed[0][:, :-1], summed[1][:, :-1])
-        self._waiting = scores[-1:], summed[0][:, -1:], summed[1][:, -1:]
-
-    def flush(self) -> None:
-        """Add the last score."""
-        if self._waiting is not None:
-            self.add(*self._waiting)
-            self._waiting = None
-
-    def add(self, score: FloatArray, hits: IntArray, counts: IntArray) -> None:
-        """Add different scores (s,), with how many detections hit and count at each (T, s)."""
-        if not len(score):
-            return
-        tp = self._tp[:, None] + np.cumsum(hits, axis=1)
-        counted = self._counted[:, None] + np.cumsum(counts, axis=1)
-        f1 = 2 * tp / np.maximum(counted + self._positives, 1)
-        for t, best in enumerate(f1.argmax(axis=1).tolist()):
-            # Of equal ones the highest score, which came first.
-            if f1[t, best] > self._highest[t]:
-                self._highest[t] = f1[t, best]
-                self.found[t] = float(score[best]), int(tp[t, best]), int(counted[t, best])
-        self._tp, self._counted = tp[:, -1], counted[:, -1]
-
-
-def _append_scores(ranking: Ranking, cuts: FloatArray, files: Sequence[Path]) -> None:
-    """Append scores and what they count as to the file of their range."""
-    n = len(ranking.protocol.iou_thresholds)
-    hits, counts = (np.stack(flags) for flags in zip(*map(ranking.outcomes, range(n)), strict=True))
-    packed = np.packbits(np.concatenate((hits, counts)), axis=0).T  # (n, bytes)
-    place = np.searchsorted(-cuts, -ranking.score, "right")
-    for at in np.unique(place).tolist():
-        rows = place == at
-        with files[at].open("ab") as file:
-            file.write(np.int64(np.count_nonzero(rows)).tobytes())
-            file.write(ranking.score[rows].tobytes())
-            file.write(np.ascontiguousarray(packed[rows]).tobytes())
-
-
-def _read_scores(path: Path, n_thresholds: int) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return the different scores of a file, descending, with how many detections hit and count (T, s)."""
-    width = -(-2 * n_thresholds // 8)
-    scores = np.zeros(0)
-    counted = np.zeros((2 * n_thresholds, 0), dtype=np.int64)
-    with path.open("rb") as file:
-        while head := file.read(8):
-            n = int(np.frombuffer(head, dtype=np.int64)[0])
-            given = np.fromfile(file, np.float64, n)
-            packed = np.fromfile(file, np.uint8, n * width).reshape(n, width)
-            flags = np.unpackbits(packed.T, axis=0, count=2 * n_thresholds)
-            every = np.concatenate((scores, given))
-            values = np.concatenate((counted, flags), axis=1)
-            order = np.argsort(-every, kind="stable")
-            first = np.flatnonzero(starts_of_runs(every[order]))
-            # Together at once: where few scores differ, they stay few.
-            scores, counted = every[order][first], np.add.reduceat(values[:, order], first, axis=1, dtype=np.int64)
-    return scores, counted[:n_thresholds], counted[n_thresholds:]

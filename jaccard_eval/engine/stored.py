@@ -48,7 +48,7 @@ class StoredBoxes:
     def counts(self, column: str, n: int) -> IntArray:
         """Count the boxes of each image or each class ("image", "label"), shape (n,)."""
         if column not in self._counts:
-            # Both at once, as one costs a pass over the file.
+            # Both at once, as one costs as much as both.
             found = {name: np.zeros(0, dtype=np.int64) for name in ("image", "label")}
             for table in self.tables():
                 for name, before in found.items():
