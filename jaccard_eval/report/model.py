@@ -22,7 +22,9 @@ from jaccard_eval.report.numbers import EXACT, UNDEFINED, delta_text, metric_tex
 
 Interval = tuple[float, float]
 Look = Literal["plain", "good", "bad", "warn", "dim"]  # what a medium with colours shows in one of its own
-Kind = Literal["text", "name", "path", "word", "count", "metric", "ratio", "delta", "interval", "size", "threshold"]
+Kind = Literal[
+    "text", "name", "path", "word", "count", "metric", "ratio", "delta", "interval", "size", "threshold", "drawn"
+]
 TEXT_KINDS = ("text", "name", "path", "word")  # aligned left, all others right
 
 
@@ -34,8 +36,21 @@ class Marked:
     look: Look
 
 
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A cell of a page that shows a value between 0 and `top`, and its interval, next to the number.
+
+    A bar begins at 0 and is negative to the left of it; a dot stands on a line.
+    """
+
+    value: float
+    interval: Interval | None = None
+    top: float = 1.0
+    look: Literal["bar", "dot"] = "bar"
+
+
 DataCell = str | int | float  # a float is NaN where undefined
-Cell = DataCell | Interval | Marked  # a text stands as it is in a column of any kind
+Cell = DataCell | Interval | Marked | Drawn  # a text stands as it is in a column of any kind
 Rows = tuple[tuple[Cell, ...], ...]
 
 
@@ -54,6 +69,7 @@ class Column:
     interval : the bounds of such a difference
     size : px, one decimal
     threshold : an IoU or score, two decimals where these suffice
+    drawn : what a page draws of the number before it
 
     On a page, cells of a column with a key follow the slider.
     """
@@ -391,6 +407,8 @@ def cell_text(cell: Cell, kind: Kind = "metric") -> str:
         cell = cell.cell
     if isinstance(cell, str):
         return cell
+    if isinstance(cell, Drawn):
+        return ""
     if isinstance(cell, tuple):
         return UNDEFINED if math.isnan(cell[0]) else " to ".join(map(delta_text, cell))
     # A whole number stays one in any column: a metric that is a count, such as TP, has no decimals.
@@ -401,7 +419,7 @@ def look_of(cell: Cell, kind: Kind) -> Look:
     """Return how a cell looks: what is undefined is dim, a difference shows which way it goes."""
     if isinstance(cell, Marked):
         return cell.look
-    if isinstance(cell, str):  # one that happens to read as what is undefined is the feature's own
+    if isinstance(cell, str | Drawn):  # a text that happens to read as what is undefined is the feature's own
         return "plain"
     low, high = cell if isinstance(cell, tuple) else (cell, cell)
     if math.isnan(low):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from jaccard_eval.report.model import Axis, Chart, Series
+from jaccard_eval.report.model import Axis, Chart, Drawn, Series
 from jaccard_eval.report.numbers import metric_text, threshold_text
 from jaccard_eval.text import printable
 
@@ -24,6 +24,7 @@ LONGEST = 26  # characters of a name next to a bar or a matrix
 CELL, SMALL_CELL = 30, 16  # of a matrix with its numbers, and without
 FEW_NUMBERS = 14  # rows of a matrix up to which its cells have numbers
 FEW_NAMES = 40  # rows up to which they are named
+CELL_SIZE = 96, 16  # of a drawing in a table
 COLOURS = 6  # that the style sheet has
 STEPS = (0.1, 0.2, 0.25, 0.5, 1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
 
@@ -65,30 +66,25 @@ def legend(chart: Chart) -> list[tuple[str, str]]:
     return entries if len(entries) > 1 and chart.kind != "matrix" else []
 
 
-def whisker(value: float, low: float = math.nan, high: float = math.nan) -> str:
-    """Return a value in [0, 1] as a dot, with its interval as a line; the numbers stand next to it."""
-    if math.isnan(value):
+def draw_cell(cell: Drawn) -> str:
+    """Return a value as a bar or a dot, with its interval as a line; the numbers stand next to it."""
+    if math.isnan(cell.value):
         return ""
-    scale = _Scale(0, 1, 4, 116)
-    parts = ['<svg class="whisker" viewBox="0 0 120 16" width="120" height="16" aria-hidden="true" focusable="false">']
-    parts.append('<path class="grid" d="M4 8h112M4 5v6M60 5v6M116 5v6"/>')
+    width, height = CELL_SIZE
+    low, high = cell.interval or (math.nan, math.nan)
+    scale = _Scale(min(0.0, cell.value), cell.top, 4, width - 4)
+    start, stop = sorted((scale(0), scale(cell.value)))
+    parts = [
+        f'<svg class="{cell.look}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" aria-hidden="true">'
+    ]
+    parts.append(f'<path class="track" d="M4 8H{width - 4}"/>')
+    if cell.look == "bar":
+        parts.append(f'<path class="fill" d="M{_n(start)} 8H{_n(stop)}"/>')
     if not math.isnan(low):
-        parts.append(f'<path class="range" d="M{_n(scale(low))} 4v8M{_n(scale(low))} 8H{_n(scale(high))}v-4v8"/>')
-    parts.append(f'<circle class="dot" cx="{_n(scale(value))}" cy="8" r="3.5"/></svg>')
-    return "".join(parts)
-
-
-def bar(value: float, low: float = math.nan, high: float = math.nan) -> str:
-    """Return a value in [0, 1] as a bar, with its interval as a line."""
-    if math.isnan(value):
-        return ""
-    parts = ['<svg class="bar" viewBox="0 0 72 12" width="72" height="12" aria-hidden="true" focusable="false">']
-    parts.append('<rect class="track" width="72" height="12" rx="2"/>')
-    parts.append(f'<rect class="fill" width="{_n(72 * value)}" height="12" rx="2"/>')
-    if not math.isnan(low):
-        parts.append(
-            f'<path class="range" d="M{_n(72 * low)} 3v6M{_n(72 * low)} 6H{_n(72 * high)}M{_n(72 * high)} 3v6"/>'
-        )
+        left, right = _n(scale(low)), _n(scale(high))
+        parts.append(f'<path class="range" d="M{left} 4v8M{left} 8H{right}M{right} 4v8"/>')
+    if cell.look == "dot":
+        parts.append(f'<circle cx="{_n(stop)}" cy="8" r="3.5"/>')
     return "".join([*parts, "</svg>"])
 
 

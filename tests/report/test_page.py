@@ -8,12 +8,14 @@ from pathlib import Path
 import html5lib
 import pytest
 
-from jaccard_eval.report import ReportOptions
+from jaccard_eval.errors import UsageError
+from jaccard_eval.report import ReportOptions, svg
 from jaccard_eval.report.model import (
     Axis,
     Chart,
     Column,
     Drawing,
+    Drawn,
     KeyValues,
     Live,
     Note,
@@ -106,3 +108,36 @@ def test_a_folded_section_opens_when_asked_to() -> None:
 def test_pages_are_the_same_bytes_twice() -> None:
     sections = Section("all", BLOCKS[:-4])
     assert page(sections) == page(sections)
+
+
+def test_a_number_may_have_a_drawing_next_to_it() -> None:
+    heads = (Column("metric", "name"), Column("value", "metric"), Column("", "drawn"))
+    table = Table(heads, (("AP", 0.25, Drawn(0.25, (0.1, 0.5))), ("AR", float("nan"), Drawn(float("nan")))))
+    text = page(Section("numbers", (table,)))
+    # From 0 at 4 to 1 at 92: a quarter ends at 26, the interval goes from 12.8 to 48.
+    assert 'd="M4 8H26"' in text
+    assert 'd="M12.8 4v8M12.8 8H48M48 4v8"' in text
+    assert text.count('<td class="drawn"></td>') == 2  # below an empty heading: nothing is drawn of what is undefined
+
+
+def test_a_page_of_more_than_8_megabytes_is_refused_with_the_option_that_helps() -> None:
+    from jaccard_eval.report.outputs.html import LARGEST, require_size
+
+    require_size("a" * LARGEST)
+    with pytest.raises(UsageError, match=r"8\.0 MB, more than 8 MB.*--gallery"):
+        require_size("é" * (LARGEST // 2 + 1))
+
+
+def test_curves_are_drawn_where_their_values_are() -> None:
+    # A chart of 400 by 240 units whose lower left corner is at (46, 250).
+    series = Series("line", (0.0, 0.5, 0.5, 1.0), (0.0, 0.5, 0.75, 1.0), "curve")
+    text = svg.draw(Chart("line", "t", (series,), Axis("x", ends=(0, 1)), Axis("y", ends=(0, 1))))
+    assert 'd="M46 250l200 -120h100l100 -120"' in text
+    assert ">x</text>" in text
+    assert ">y</text>" in text
+
+
+def test_steps_hold_the_value_of_the_place_that_ends_them() -> None:
+    series = Series("line", (0.0, 1.0, 0.5), (0.0, 0.5, 1.0), "steps")
+    text = svg.draw(Chart("line", "t", (series,), Axis("x", ends=(0, 1)), Axis("y", ends=(0, 1))))
+    assert 'd="M46 250v-240h200v120h200"' in text

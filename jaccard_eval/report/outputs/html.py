@@ -58,10 +58,17 @@ _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u20
 def render(result: Reportable, options: ReportOptions) -> str:
     """Return the page of a result: the same text for the same result, whatever the day."""
     page = render_report(build_page(result, replace(options, per_class=True)), options)
-    if len(page) > LARGEST or len(page.encode("utf-8", "backslashreplace")) > LARGEST:
-        size, most = len(page.encode("utf-8", "backslashreplace")) / 1e6, LARGEST / 1e6
-        raise UsageError(f"the page would have {size:.1f} MB, more than {most:g} MB. Pass a smaller --gallery N.")
+    require_size(page)
     return page
+
+
+def require_size(page: str) -> None:
+    """Refuse a page that is too large, with the option that makes it smaller."""
+    size = len(page.encode("utf-8", "backslashreplace"))
+    if size > LARGEST:
+        raise UsageError(
+            f"the page would have {size / 1e6:.1f} MB, more than {LARGEST / 1e6:g} MB. Pass a smaller --gallery N."
+        )
 
 
 def render_report(report: Report, options: ReportOptions) -> str:
@@ -104,7 +111,7 @@ def _environment() -> Environment:
     jinja2 = require(LIBRARY, extra=EXTRA)
     from markupsafe import Markup
 
-    from jaccard_eval.report import boxes_svg, svg
+    from jaccard_eval.report import boxes_svg, html_rows, svg
 
     def inert(value: Any) -> Any:
         # Escaped by jinja2 thereafter: what is left to do are characters that no page may have.
@@ -126,8 +133,7 @@ def _environment() -> Environment:
         "boxes": lambda image, *how: Markup(boxes_svg.draw_image(image, *how)),  # noqa: S704 - escaped by the module
         "numbered": lambda names: {name: row for row, name in enumerate(names)},
         "undrawn": boxes_svg.hidden_boxes,
-        "whisker": lambda *numbers: Markup(svg.whisker(*numbers)),  # noqa: S704 - numbers alone
-        "bar": lambda *numbers: Markup(svg.bar(*numbers)),  # noqa: S704 - numbers alone
+        "rows": lambda table: Markup(html_rows.rows(table)),  # noqa: S704 - escaped by the module
         "legend": svg.legend,
         "asset": Markup,  # a file of ours
         "template": _template_of,

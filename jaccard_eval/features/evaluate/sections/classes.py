@@ -8,7 +8,7 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.features.evaluate.report import class_metrics
 from jaccard_eval.features.operating.page import POINT_COLUMNS, point_cells, steps_of
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Column, Rows, Section, Table, columns
+from jaccard_eval.report.model import Cell, Column, Drawn, Section, Table, columns
 
 PLACE = 60
 
@@ -24,12 +24,15 @@ def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Sec
         enumerate(result.per_class),
         key=lambda item: math.inf if math.isnan(item[1].values[first].value) else item[1].values[first].value,
     )
-    heads = (Column("class", "name"), *columns("metric", *names), *columns("count", "gt", "pred"))
+    heads = (Column("class", "name"), Column(first, "metric"), Column("", "drawn"), *columns("metric", *names[1:]))
+    heads += columns("count", "gt", "pred")
     steps = steps_of(result)
     points = [()] * len(worst) if steps is None else [point_cells(counts) for counts in steps.counts(steps.start)[1:]]
-    rows: Rows = tuple(
-        (row.name, *(row.values[name].value for name in names), row.gt, row.pred, *points[k]) for k, row in worst
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for k, row in worst:
+        value, *others = (row.values[name] for name in names)
+        drawn = Drawn(value.value, value.interval)
+        rows.append((row.name, value.value, drawn, *(other.value for other in others), row.gt, row.pred, *points[k]))
     keys = tuple(str(k) for k, _ in worst)
-    table = Table((*heads, *(POINT_COLUMNS if steps else ())), rows, keys=keys)
+    table = Table((*heads, *(POINT_COLUMNS if steps else ())), tuple(rows), keys=keys)
     return [Section("Classes", (table,), key="classes")]

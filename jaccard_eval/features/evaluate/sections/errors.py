@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Section
+from jaccard_eval.report.model import Chart, Column, Drawn, Section, Table
 
 PLACE = 80
+LEAST = 0.01  # gain that a bar ends at, so that next to nothing looks like that
 
 
 def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Section]:
@@ -17,4 +19,14 @@ def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Sec
         return []
     from jaccard_eval.features.errors.report import types_section
 
-    return [replace(types_section(result.errors), title="What errors cost", key="errors")]
+    section = types_section(result.errors)
+    # Bars in the table show what the chart of a figure does.
+    blocks = [_with_bars(block) if isinstance(block, Table) else block for block in section.blocks]
+    return [Section("What errors cost", tuple(block for block in blocks if not isinstance(block, Chart)), key="errors")]
+
+
+def _with_bars(table: Table) -> Table:
+    gains = [float(str(row[-1])) for row in table.rows]
+    top = max([LEAST, *(gain for gain in gains if not math.isnan(gain))])
+    rows = tuple((*row, Drawn(gain, top=top)) for row, gain in zip(table.rows, gains, strict=True))
+    return replace(table, columns=(*table.columns, Column("", "drawn")), rows=rows)
