@@ -7,18 +7,29 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.findings import as_given, is_address, reason_of
 from jaccard_eval.progress import tracked
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
+if TYPE_CHECKING:
+    AnyPath = Path
+else:
+    AnyPath = type(Path())  # of this system: only later Pythons let `Path` itself have subclasses
+
 _TEMPORARY_PREFIX = ".jaccard-eval-"
 _LISTED = 5  # files that a message names
 _NEW_FILE_MODE = 0o666  # before the umask
 _NEW_FOLDER_MODE = 0o777
+
+
+class FolderPath(AnyPath):
+    """A path that was written with a slash at its end, which `Path` forgets: of a folder, there or to be made."""
 
 
 def require_free(path: Path, inputs: Sequence[Path], *, replace: bool) -> None:
@@ -55,17 +66,25 @@ def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
     target = Path(os.path.realpath(path))
     with contextlib.ExitStack() as cleanup, explained(path):
         _refuse_loss(path, target, files)
-        scratch = Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX, dir=target.parent))
-        cleanup.callback(shutil.rmtree, scratch, ignore_errors=True)
-        new, old = scratch / "new", scratch / "old"
-        new.mkdir(_NEW_FOLDER_MODE)
-        for folder in {name.rpartition("/")[0] for name in files}:
-            (new / folder).mkdir(parents=True, exist_ok=True)
-        for name, data in tracked(files.items(), "files"):
-            # No path objects: of a hundred thousand label files they take seconds.
-            with open(f"{new}/{name}", "wb") as file:  # noqa: PTH123
-                file.write(data)
-        _swap(new, target, old)
+        write_folder_aside(target, files, cleanup)()
+
+
+def write_folder_aside(target: Path, files: Mapping[str, bytes], cleanup: contextlib.ExitStack) -> Callable[[], None]:
+    """Write files to a temporary folder next to the target; return what puts it in the target's place.
+
+    `cleanup` removes what is left of it, and of what stood there before. Each file is asked for when it is written.
+    """
+    scratch = Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX, dir=target.parent))
+    cleanup.callback(shutil.rmtree, scratch, ignore_errors=True)
+    new, old = scratch / "new", scratch / "old"
+    new.mkdir(_NEW_FOLDER_MODE)
+    for folder in {name.rpartition("/")[0] for name in files}:
+        (new / folder).mkdir(parents=True, exist_ok=True)
+    for name, data in tracked(files.items(), "files"):
+        # No path objects: of a hundred thousand label files they take seconds.
+        with open(f"{new}/{name}", "wb") as file:  # noqa: PTH123
+            file.write(data)
+    return partial(_swap, new, target, old)
 
 
 def write_aside(target: Path, data: bytes, cleanup: contextlib.ExitStack) -> Path:

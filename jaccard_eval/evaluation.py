@@ -46,6 +46,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from jaccard_eval.features.explain.compute import Question
+    from jaccard_eval.features.explain.result import ExplanationResult
+    from jaccard_eval.options import PathText
+
     Source = (
         str | os.PathLike[str] | Dataset | BoxTable | pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]]
     )
@@ -262,12 +266,22 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
     return Sides(gt_side, pred_side, aligned, selection, (gt_rows, pred_rows))
 
 
-def image_files(sides: Sides) -> ImageFiles:
-    """Return where the images of two sides lie: in the folders that were named or found when either was read."""
-    given = (sides.gt.image_folder, sides.pred.image_folder)
-    folders = dict.fromkeys(folder for folder in given if folder is not None)
+def image_files(sides: Sides, folder: PathText | None = None) -> ImageFiles:
+    """Return where the images of two sides lie: in `folder`, else in those named or found when either was read."""
+    given = (folder, sides.gt.image_folder, sides.pred.image_folder)
+    folders = dict.fromkeys(place for place in given if place is not None)
     sizes = common_sizes(sides.pred, sides.aligned.placement.images)
     return ImageFiles(tuple(folders), sides.aligned.image_names, sizes)
+
+
+def explain_inputs(
+    gt: Source, pred: Source, asked: Question, options: SideOptions, *, images: PathText | None = None, version: str
+) -> ExplanationResult:
+    """Explain a metric of two inputs; `images` is a folder to show them from, which no number depends on."""
+    from jaccard_eval.features.explain.compute import explain_sides
+
+    sides = load_and_trust(gt, pred, options)
+    return replace(explain_sides(sides, asked, version=version), images=image_files(sides, images))
 
 
 SPLITS = ("train", "val", "test")

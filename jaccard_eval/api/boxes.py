@@ -12,6 +12,7 @@ from jaccard_eval.evaluation import (
     Input,
     align_datasets,
     evaluate_inputs,
+    explain_inputs,
     in_every,
     load,
     load_and_trust,
@@ -423,10 +424,10 @@ def explain(
         When an option or the metric names what does not exist, or the metric cannot be explained.
     """
     keywords = locals()
-    from jaccard_eval.features.explain.compute import Question, explain_sides
+    from jaccard_eval.features.explain.compute import Question
 
     asked = Question.of(metric, _asked(ProtocolOptions, keywords).rules(), against=against, boxes=boxes)
-    return explain_sides(load_and_trust(gt, pred, _asked(SideOptions, keywords)), asked, version=__version__)
+    return explain_inputs(gt, pred, asked, _asked(SideOptions, keywords), version=__version__)
 
 
 def _several(preds: Sequence[Any]) -> Sequence[Any]:

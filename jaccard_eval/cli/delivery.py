@@ -31,17 +31,20 @@ OUTPUT_ARGUMENT = re.compile(r"-(?P<flags>[vq]*)o(?P<path>.*)|--output(=.*)?", r
 STDOUT_PATHS = (Path("-"), Path("/dev/stdout"))
 
 
-def plan_files(paths: Sequence[Path], baseline: Sequence[Path] = ()) -> list[Output]:
-    """Check the outputs, and the files of a baseline to update, before anything is computed."""
+def plan_files(paths: Sequence[Path], baseline: Sequence[Path] = (), *, folders: bool = False) -> list[Output]:
+    """Check the outputs, and the files of a baseline to update, before anything is computed.
+
+    Where `folders` is true, an output that ends with a slash, or is a folder, becomes a folder of images.
+    """
     # The standard output needs no plan: it is written in any case, and what it is shows when it is.
     files = [("-o", path) for path in paths if path not in STDOUT_PATHS]
     files += [("--update-baseline", path) for path in baseline]
     if not files:
         return []
-    from jaccard_eval.report.write import plan_outputs
+    from jaccard_eval.report.write import is_folder_output, plan_outputs
 
-    refuse_overwriting(files)
-    return plan_outputs([path for _, path in files], making_folders=baseline)
+    refuse_overwriting(files, [path for path in paths if folders and is_folder_output(path)])
+    return plan_outputs([path for _, path in files], making_folders=baseline, folders=folders)
 
 
 def deliver(

@@ -42,6 +42,21 @@ class AnyPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+class OutputPath(AnyPath):
+    """A path that is written; a slash at its end is kept."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if isinstance(value, Path):
+            return value  # click converts what is converted once more
+        path = super().convert(value, param, ctx)
+        if not str(value).endswith(("/", os.sep)):
+            return path
+        from jaccard_eval.atomic import FolderPath  # of use to a few runs
+
+        return FolderPath(path)
+
+
 class InputPath(AnyPath):
     """A path that is read."""
 
@@ -90,9 +105,15 @@ def _remember(
         ctx.meta.setdefault(_READ, []).extend((Path(path), option, kind) for path in paths)
 
 
-def refuse_overwriting(outputs: Sequence[tuple[str, Path]]) -> None:
-    """Raise a UsageError with all outputs, each by its option, that lie on an input or where the next run reads."""
+def refuse_overwriting(outputs: Sequence[tuple[str, Path]], folders: Sequence[Path] = ()) -> None:
+    """Raise a UsageError with all outputs, each by its option, that lie on an input or where the next run reads.
+
+    Some of them are folders that images are written to.
+    """
     clashes = find_clashes([path for _, path in outputs])
+    # None of these images may lie where images are read.
+    inside = find_clashes([folder / "1.png" for folder in folders])
+    clashes = {folder: inside[folder / "1.png"] for folder in folders if folder / "1.png" in inside} | clashes
     said = [
         f"{option} {quoted_value(str(path))} {clashes[path]}; choose another path"
         for option, path in outputs

@@ -12,7 +12,7 @@ import click
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.ci import SYSTEMS, announce_failure
 from jaccard_eval.cli.config import apply_config, configured
-from jaccard_eval.cli.inputs import IMAGES, LABELS, AnyPath, InputPath, InputText
+from jaccard_eval.cli.inputs import IMAGES, LABELS, AnyPath, InputPath, InputText, OutputPath
 from jaccard_eval.cli.parse import (
     SORT_KEYS,
     OneOf,
@@ -452,7 +452,7 @@ OUTPUT_OPTIONS: list[click.Parameter] = [
     _show(
         "-o",
         "--output",
-        type=PATH,
+        type=OutputPath(),
         multiple=True,
         metavar="PATH",
         basic=True,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -82,7 +82,8 @@ class Reportable(Protocol):
 class Reporter:
     """A way to write a result of any kind down."""
 
-    render: Callable[[Reportable, ReportOptions], str | bytes]  # returns the whole report, as text or as bytes
+    # Returns the whole report, as text or as bytes; or the files of a folder by their names
+    render: Callable[[Reportable, ReportOptions], str | bytes | Mapping[str, bytes]]
     suffixes: tuple[str, ...] = ()  # with the dot, in lower case
     # Whole names of files, in lower case: these come before all suffixes, for programs that look for ``badge.json``
     # and the like
@@ -91,8 +92,10 @@ class Reporter:
     requires: tuple[str, ...] = ()  # libraries that the extra "report" installs
     # Whether reports of evaluations have the kinds of errors: whoever writes them finds these first
     errors: bool = False
-    # Whether it holds a table of all images, which evaluations count for it
+    # Whether it shows images by their cost, which evaluations count for it
     images: bool = False
+    # Of a folder: what each of its files has in its first bytes. A folder of other files is never written to.
+    mark: bytes = b""
 
 
 def reporter_for(name: str) -> Reporter:

@@ -17,6 +17,7 @@ from itertools import compress
 from typing import Any, Literal
 
 from jaccard_eval.data.document import DataTable
+from jaccard_eval.errors import UsageError
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.numbers import EXACT, UNDEFINED, delta_text, metric_text, size_text, threshold_text
 
@@ -280,6 +281,16 @@ class Live:
     data: Any
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Album:
+    """Images to draw at full size, at a score and IoU; `open` returns the pixels of one, None where there are none."""
+
+    images: tuple[GalleryImage, ...]
+    open: Callable[[GalleryImage], Any]
+    score: float
+    iou: float
+
+
 TextBlock = Table | KeyValues | Note | Drawing
 Block = TextBlock | Chart | Gallery | Remark | Live
 
@@ -380,6 +391,15 @@ def build_charts(result: Reportable) -> Sequence[Chart]:
         return charts
     report = build_report(result, ReportOptions())
     return [block for section in report.sections for block in section.blocks if isinstance(block, Chart)]
+
+
+def build_album(result: Reportable, options: ReportOptions) -> Album:
+    """Return the images that a folder of `result` holds."""
+    feature = importlib.import_module(f"jaccard_eval.features.{result.reported_by}")
+    if not hasattr(feature, "build_album"):
+        raise UsageError(f"a folder of images shows boxes of evaluate or explain, which this {result.kind} has none of")
+    album: Album = feature.build_album(result, options)
+    return album
 
 
 def build_data(result: Reportable, options: ReportOptions) -> DataTable:

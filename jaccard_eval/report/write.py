@@ -5,17 +5,29 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from jaccard_eval.atomic import explained, make_folders, missing_folders, probe, write_aside, write_message
+from jaccard_eval.atomic import (
+    FolderPath,
+    explained,
+    make_folders,
+    missing_folders,
+    probe,
+    write_aside,
+    write_folder_aside,
+    write_message,
+)
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.findings import is_address
 from jaccard_eval.report import Reporter, reporter_for
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 TEXT_SUFFIX = ".txt"
+FOLDER = "folder/"  # as reporters of folders are called
+_MARK_WITHIN = 128  # first bytes of a file of a folder, which have its reporter's mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +41,19 @@ class Output:
     makes_folders: bool = False
 
 
-def plan_outputs(paths: Sequence[Path], *, making_folders: Collection[Path] = ()) -> list[Output]:
-    """Check, before anything is computed, that all outputs can be written; the folders of some are made with them."""
-    outputs = [_plan(path, makes_folders=path in making_folders and not is_address(path)) for path in paths]
+def plan_outputs(
+    paths: Sequence[Path], *, making_folders: Collection[Path] = (), folders: bool = False
+) -> list[Output]:
+    """Check, before anything is computed, that all outputs can be written; the folders of some are made with them.
+
+    An output can be a folder itself where `folders` is true.
+    """
+    outputs = [
+        _plan_folder(path)
+        if folders and is_folder_output(path)
+        else _plan(path, makes_folders=path in making_folders and not is_address(path))
+        for path in paths
+    ]
     seen: set[Path] = set()
     for output in outputs:
         if output.target in seen:
@@ -44,23 +66,33 @@ def plan_outputs(paths: Sequence[Path], *, making_folders: Collection[Path] = ()
     return outputs
 
 
-def write_outputs(documents: Sequence[tuple[Output, str | bytes]]) -> None:
+def is_folder_output(path: Path) -> bool:
+    """Whether an output is a folder: by a slash at its end, or because there is one."""
+    return isinstance(path, FolderPath) or os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for odd names
+
+
+def write_outputs(documents: Sequence[tuple[Output, str | bytes | Mapping[str, bytes]]]) -> None:
     """Write all documents aside, then rename all; when anything fails, files that stood there before are intact."""
     with contextlib.ExitStack() as cleanup:
-        written = []
+        written: list[tuple[Output, Callable[[], object]]] = []
         # Files are written aside before a device gets a byte, for what a device got cannot be taken back. They are
         # renamed last, when nothing but a rename can fail.
         for output, text in (document for document in documents if not document[0].is_device):
             with explained(output.path):
                 if output.makes_folders:
                     make_folders(output.target, cleanup)
-                written.append((output, write_aside(output.target, _encoded(text), cleanup)))
+                if isinstance(text, str | bytes):
+                    temporary = write_aside(output.target, _encoded(text), cleanup)
+                    written.append((output, partial(temporary.replace, output.target)))
+                else:
+                    written.append((output, write_folder_aside(output.target, text, cleanup)))
         for output, text in (document for document in documents if document[0].is_device):
-            with explained(output.path):
-                _write_device(output.target, _encoded(text))
-        for done, (output, temporary) in enumerate(written):
+            if isinstance(text, str | bytes):
+                with explained(output.path):
+                    _write_device(output.target, _encoded(text))
+        for done, (output, put) in enumerate(written):
             try:
-                temporary.replace(output.target)
+                put()
             except OSError as error:
                 finished = ", ".join(quoted_value(str(earlier.path)) for earlier, _ in written[:done])
                 already = f"; written before that: {finished}" if finished else ""
@@ -78,6 +110,33 @@ def _plan(path: Path, *, makes_folders: bool) -> Output:
     # A device has no suffix to choose by: it gets what a terminal would.
     name = TEXT_SUFFIX if is_device and not path.suffix else path.name
     return Output(path, target, is_device, reporter_for(name), makes_folders)
+
+
+def _plan_folder(path: Path) -> Output:
+    """Check that a folder can be made, or holds nothing but what such an output wrote before."""
+    reporter, target = reporter_for(FOLDER), Path(os.path.realpath(path))
+    with explained(path):
+        if target.exists() and not target.is_dir():
+            raise NotADirectoryError(0, "it is not a folder; remove the slash, or choose another name")
+        foreign = (
+            sorted(entry.name for entry in target.iterdir() if not _has_mark(entry, reporter.mark))
+            if target.exists()
+            else []
+        )
+    if foreign:
+        what = pluralise(len(foreign), "file")
+        raise UsageError(
+            f"output folder {quoted_value(str(path))} holds {what} that another program wrote:"
+            f" {example_keys(foreign)}; choose a new folder"
+        )
+    return Output(path, target, is_device=False, reporter=reporter)
+
+
+def _has_mark(path: Path, mark: bytes) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return mark in file.read(_MARK_WITHIN)
 
 
 def _write_device(target: Path, data: bytes) -> None:

@@ -13,8 +13,8 @@ FOUND_BY_LISTING = {"formats", "report.outputs", "cli.commands"}  # one module e
 # Features that stand on others; everything else of a feature is its own business.
 FEATURES_BELOW = {
     "gates": {"bootstrap"},
-    "compare": {"bootstrap"},
-    "explain": {"errors"},
+    "compare": {"bootstrap", "images"},
+    "explain": {"errors", "images"},
     "inspect": {"audit"},
     "evaluate": {"audit", "bootstrap", "errors", "gates", "images", "operating"},
 }

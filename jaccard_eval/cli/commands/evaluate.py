@@ -66,7 +66,7 @@ def evaluate(
     gt, pred = two_sides(paths, options)
     keeper = Gatekeeper(options)
     bootstrap, slices = read_bootstrap(options), read_slices(options)
-    outputs = plan_files(options.output, keeper.outputs)
+    outputs = plan_files(options.output, keeper.outputs, folders=True)
     from jaccard_eval.api import boxes as api
 
     # Files that hold the kinds of errors ask for them, unless --no-errors forbids it.

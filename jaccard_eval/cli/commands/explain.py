@@ -54,26 +54,28 @@ def explain(options: RunOptions, *, paths: tuple[str, ...], boxes: int, against:
     """Run the command."""
     n_paths = 2 - len(options.gt[:1]) - len(options.pred[:1])
     if n_paths == 2 and _names_result(paths):
-        refuse_options_of_sides(OF_THE_SIDES)
+        # Where images lie changes no number of a saved result: it only shows them.
+        refuse_options_of_sides([option for option in OF_THE_SIDES if option.name != "images"])
         from jaccard_eval.runs import read_saved
 
         saved = read_saved(Path(paths[0]))
         note_inputs([Path(paths[0])])
         # Its inputs are read again.
         note_inputs((Path(saved.document["inputs"][side]["path"]) for side in ROLES), kind=LABELS)
-        outputs = plan_files(options.output)
-        result = _explain_saved(saved, *paths[1:], allow=options.allow, boxes=boxes, against=against)
+        outputs = plan_files(options.output, folders=True)
+        asked: dict[str, Any] = {"allow": options.allow, "images": options.images, "boxes": boxes, "against": against}
+        result = _explain_saved(saved, *paths[1:], **asked)
     else:
         words = [*paths]
         # The metric is the word behind the sides; whatever else there is too much or too little of is about these.
         metric = words.pop() if len(words) == n_paths + 1 else DEFAULT_METRIC
         gt, pred = two_sides([Path(word) for word in words], options)
         note_inputs([gt, pred], kind=LABELS)
-        outputs = plan_files(options.output)
+        outputs = plan_files(options.output, folders=True)
         from jaccard_eval.api import boxes as api
 
-        asked = {"metric": metric, "boxes": boxes, "against": against, **rule_arguments(options)}
-        result = run_on_sides(api.explain, gt, pred, options=options, **asked)
+        question = {"metric": metric, "boxes": boxes, "against": against, **rule_arguments(options)}
+        result = run_on_sides(api.explain, gt, pred, options=options, **question)
     report_findings(result.findings, options)
     deliver(result, outputs, options)
 
@@ -113,12 +115,12 @@ def _is_result(path: Path) -> bool:
 
 
 def _explain_saved(
-    saved: Saved, metric: str = DEFAULT_METRIC, *, allow: Sequence[str], **asked: Any
+    saved: Saved, metric: str = DEFAULT_METRIC, *, allow: Sequence[str], images: Path | None, **asked: Any
 ) -> ExplanationResult:
     """Explain a saved evaluation, from the inputs that it names, by its own rules and options."""
     from jaccard_eval.data.signature import signature_fields
-    from jaccard_eval.evaluation import load_and_trust
-    from jaccard_eval.features.explain.compute import Question, explain_sides
+    from jaccard_eval.evaluation import explain_inputs
+    from jaccard_eval.features.explain.compute import Question
 
     gt, pred = (saved.document["inputs"][side]["path"] for side in ROLES)
     missing = FindingLog()
@@ -135,7 +137,7 @@ def _explain_saved(
     missing.raise_errors()
     question = Question.of(metric, saved.protocol, **asked)
     how = replace(saved.options, allow=(*saved.options.allow, *allow))
-    result = explain_sides(load_and_trust(gt, pred, how), question, version=__version__)
+    result = explain_inputs(gt, pred, question, how, images=images, version=__version__)
     changes = FindingLog()
     now, then = signature_fields(result.signature), signature_fields(saved.document["signature"])
     for role, path in zip(ROLES, (gt, pred), strict=True):

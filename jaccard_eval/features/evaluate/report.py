@@ -14,6 +14,7 @@ from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import listed_rows
 from jaccard_eval.report.headlines import gates_headline, metrics_headline
 from jaccard_eval.report.model import (
+    Album,
     Cell,
     Chart,
     Column,
@@ -103,6 +104,19 @@ def headline(result: EvaluationResult) -> Headline:
         if len(ious) > 1 or metric.ref.iou is not None or replace(metric.ref, iou=ious[0]) not in refs
     }
     return metrics_headline(shown, result.findings)
+
+
+def build_album(result: EvaluationResult, options: ReportOptions) -> Album:
+    """Return the images with the highest cost; `options` change nothing."""
+    from jaccard_eval.features.images.compute import count_images
+    from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, build_album
+    from jaccard_eval.metrics.detection import detection_metrics
+
+    counted = result.worst_images or count_images(
+        detection_metrics(result), result.options.get("score"), DEFAULT_IMAGES
+    )
+    threshold = result.protocol.judged_threshold
+    return build_album(result, counted.order[: counted.n].tolist(), threshold=threshold, score=counted.score)
 
 
 def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:

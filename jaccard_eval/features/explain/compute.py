@@ -432,6 +432,8 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
         against=None if goal is None else goal.name,
         steps=tuple(steps),
         findings=sides.findings,
+        measured=metrics,
+        boxes=(sides.aligned.gt, sides.aligned.pred),
     )
 
 

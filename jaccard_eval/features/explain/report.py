@@ -6,9 +6,10 @@ import math
 
 from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.metricref import METRICS
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.explain.result import MISSED, ExplanationResult, Fix
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Cell, Column, Headline, KeyValues, Note, Report, Section, Span, Table
+from jaccard_eval.report.model import Album, Cell, Column, Headline, KeyValues, Note, Report, Section, Span, Table
 from jaccard_eval.report.numbers import UNDEFINED, delta_text, metric_text, side_text, threshold_text
 from jaccard_eval.report.sections import findings_section, inputs_section
 from jaccard_eval.text import pluralise
@@ -30,6 +31,21 @@ def build_report(result: ExplanationResult, options: ReportOptions) -> Report:
     title = f"jaccard-eval {result.version}, explanation of {result.metric.ref}, protocol {result.protocol}"
     headline = Headline((Span(f"{metric.ref} {_value_text(metric)}  {_promise(result)}"),))
     return Report(title, tuple(sections), result.signature, headline=headline)
+
+
+def build_album(result: ExplanationResult, options: ReportOptions) -> Album:
+    """Return the images of the boxes that cost most, in their order; `options` change nothing."""
+    from jaccard_eval.features.images.gallery import build_album
+    from jaccard_eval.metrics.detection import DetectionMetrics
+
+    if not isinstance(result.measured, DetectionMetrics):
+        raise UsageError("a folder of images needs the boxes: give ground truth and predictions")
+    metrics, ref = result.measured, result.metric.ref
+    threshold = metrics.protocol.iou_thresholds.index(result.judged_iou)
+    score = ref.score if isinstance(ref.score, float) else metrics.curves.best_f1(threshold, metrics.axes.label(ref))
+    row_of = {name: row for row, name in reversed([*enumerate(metrics.image_names)])}
+    rows = dict.fromkeys(row_of[fix.image] for fix in result.fixes)
+    return build_album(result, list(rows), threshold=threshold, score=score)
 
 
 def build_data(result: ExplanationResult, options: ReportOptions) -> DataTable:

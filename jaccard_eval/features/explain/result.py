@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.document import MetricValue, result_document
 from jaccard_eval.data.from_document import dig
-from jaccard_eval.data.result import InputSummary
+from jaccard_eval.data.result import ImageSource, InputSummary, Measured
 from jaccard_eval.data.result_base import Result
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.findings import Finding
@@ -76,6 +77,8 @@ class ExplanationResult(Result):
         The other protocol.
     steps : tuple of Step
         From this protocol to the other one, one rule after another; the last value is that of the other protocol.
+    measured, boxes, images : optional
+        The match table, the boxes that were matched and where the images lie, to show the boxes on these.
     """
 
     version: str
@@ -92,6 +95,9 @@ class ExplanationResult(Result):
     against: str | None = None
     steps: tuple[Step, ...] = ()
     findings: tuple[Finding, ...] = ()
+    measured: Measured | None = field(default=None, repr=False)
+    boxes: tuple[BoxTable, BoxTable] | None = field(default=None, repr=False)
+    images: ImageSource | None = field(default=None, repr=False)
 
     kind: ClassVar[str] = "explanation"
     reported_by: ClassVar[str] = "explain.report"

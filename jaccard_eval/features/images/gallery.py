@@ -10,11 +10,12 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.result import EvaluationResult, ImageSource, Measured
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.images.compute import BoxOutcomes, box_outcomes, count_images
 from jaccard_eval.matching.order import IntArray, descending_order
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.progress import tracked
-from jaccard_eval.report.model import Gallery, GalleryBox, GalleryImage, GalleryTab
+from jaccard_eval.report.model import Album, Gallery, GalleryBox, GalleryImage, GalleryTab
 from jaccard_eval.text import pluralise
 
 DEFAULT_IMAGES = 24
@@ -72,6 +73,26 @@ def build_gallery(result: EvaluationResult, n: int) -> Gallery | None:
         iou=counted.iou,
         made_with=thumbnail_maker(),
         notes=file_notes(result, images),
+    )
+
+
+def build_album(result: Shown, rows: Sequence[int], *, threshold: int, score: float) -> Album:
+    """Return some images with all their boxes, to be drawn at full size."""
+    metrics = result.measured
+    if result.boxes is None or not isinstance(metrics, DetectionMetrics):
+        raise UsageError("a folder of images needs the boxes: give ground truth and predictions, or a saved run (.npz)")
+    outcomes = box_outcomes(metrics, *result.boxes, threshold)
+    files = result.images
+
+    def open_image(image: GalleryImage) -> Any:
+        found = None if files is None else files.upright(image.row)
+        return None if found is None else found[0]
+
+    return Album(
+        images=gallery_images(result, metrics, rows, [outcomes], thumbnails=False),
+        open=open_image,
+        score=score,
+        iou=metrics.protocol.iou_thresholds[threshold],
     )
 
 

@@ -1,4 +1,4 @@
-// Images with boxes: tabs, boxes that follow the score, and one image enlarged. A page without images has none of it.
+// Images with boxes: tabs, boxes that follow the event "score" (its detail is the threshold), and one image enlarged.
 for (const gallery of document.querySelectorAll(".gallery")) {
   const live = JSON.parse(document.getElementById("live-gallery").textContent);
   const items = [...gallery.querySelectorAll(".shots > li")], list = gallery.querySelector(".shots");

@@ -1,0 +1,249 @@
+"""A folder of PNGs: images at full size with their boxes, labels that do not cover each other, and a legend.
+
+An image without a file is a plain canvas of its size. The bytes are the same for the same images by one version of
+Pillow.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
+from jaccard_eval.report.labels import place_labels
+from jaccard_eval.report.model import Album, BoxState, GalleryBox, GalleryImage, build_album
+from jaccard_eval.report.numbers import metric_text, threshold_text
+from jaccard_eval.text import printable
+
+if TYPE_CHECKING:
+    from PIL import Image, ImageDraw, ImageFont
+
+    Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+
+Colour = tuple[int, int, int]
+# Apart for all sight, and by their dashes: line and gap in line widths, none of what is solid.
+STYLES: Mapping[BoxState, tuple[Colour, tuple[int, int] | None]] = {
+    "found": ((18, 140, 96), None),
+    "false": ((214, 90, 10), (1, 2)),
+    "missed": ((25, 113, 194), (6, 4)),
+    "ignored": ((134, 142, 150), (3, 3)),
+}
+ORDER: tuple[BoxState, ...] = ("ignored", "found", "false", "missed")  # the last are drawn last
+CANVAS, INK, PAPER, HALO = (233, 236, 239), (33, 37, 41), (255, 255, 255), (255, 255, 255)
+LEAST_SIDE = 900  # pixels; a smaller image is enlarged by a whole factor, so that there is room for labels
+MOST_SIDE = 4096  # of a plain canvas
+MAX_NAME, MAX_LABEL = 80, 24  # characters
+OWN = b"tEXtSoftware\0jaccard-eval"  # in the first bytes of every file, which may then be replaced
+SOFTWARE = "jaccard-eval"
+
+
+class _Pages(Mapping[str, bytes]):
+    """The files of a folder, each drawn when it is asked for: all at once could be more than memory holds."""
+
+    def __init__(self, album: Album) -> None:
+        self._album = album
+        digits = max(2, len(str(len(album.images))))
+        names = (f"{rank:0{digits}}-{_file_name(image.name)}.png" for rank, image in enumerate(album.images, start=1))
+        self._images = dict(zip(names, album.images, strict=True))
+
+    def __getitem__(self, name: str) -> bytes:
+        image = self._images[name]
+        return annotated(image, self._album.open(image), self._album)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._images)
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+
+def render(result: Reportable, options: ReportOptions) -> Mapping[str, bytes]:
+    """Return the PNGs of the worst images by their names, which begin with the rank."""
+    return _Pages(build_album(result, options))
+
+
+def annotated(image: GalleryImage, shown: Image.Image | None, album: Album) -> bytes:
+    """Return one image with its boxes as a PNG."""
+    from PIL import Image, ImageDraw
+    from PIL.PngImagePlugin import PngInfo
+
+    size = _canvas_size(image.size if shown is None else shown.size)
+    base = Image.new("RGB", size, CANVAS)
+    if shown is not None:
+        base.paste(shown if shown.size == size else shown.resize(size, Image.Resampling.BICUBIC))
+    scale = size[0] / image.size[0], size[1] / image.size[1]
+    line = max(2, round(max(size) / 500))
+    font = _font(min(max(max(size) / 64, 13), 36))
+    draw = ImageDraw.Draw(base)
+    boxes = sorted((box for box in image.boxes if box.shows_at(album.score)), key=lambda box: ORDER.index(box.state))
+    places = {id(box): _scaled(box, scale, size) for box in boxes}
+    for box in boxes:
+        colour, dashes = STYLES[box.state]
+        _outline(draw, places[id(box)], line + 2, HALO, None)
+        _outline(draw, places[id(box)], line, colour, dashes)
+    # What went wrong is labelled first, where room is short the surest of it.
+    named = [box for box in reversed(boxes) if box.state != "ignored"]
+    named.sort(key=lambda box: (-ORDER.index(box.state), -(box.score if box.score == box.score else 1.0)))
+    hidden = _label(draw, named, [places[id(box)] for box in named], font, size)
+    strip = _legend(_legend_items(image, boxes, album, hidden), font, size[0])
+    whole = Image.new("RGB", (size[0], size[1] + strip.size[1]), PAPER)
+    whole.paste(base, (0, 0))
+    whole.paste(strip, (0, size[1]))
+    file, info = io.BytesIO(), PngInfo()
+    info.add_text("Software", SOFTWARE)
+    whole.save(file, format="PNG", pnginfo=info)
+    return file.getvalue()
+
+
+def label_text(box: GalleryBox) -> str:
+    """Return what stands at a box: its class, and its score or that it is missed."""
+    name = printable(box.label)
+    name = name if len(name) <= MAX_LABEL else f"{name[: MAX_LABEL - 1]}…"
+    return f"{name} {box.state}" if box.is_object else f"{name} {metric_text(box.score, 2)}"
+
+
+def _canvas_size(size: tuple[int, int]) -> tuple[int, int]:
+    longest = max(size)
+    if longest > MOST_SIDE:
+        return max(1, round(size[0] * MOST_SIDE / longest)), max(1, round(size[1] * MOST_SIDE / longest))
+    factor = math.ceil(LEAST_SIDE / longest)
+    return size[0] * factor, size[1] * factor
+
+
+def _scaled(box: GalleryBox, scale: tuple[float, float], size: tuple[int, int]) -> tuple[float, float, float, float]:
+    """Return the corners of a box on the canvas; what lies far outside of it is cut, for a drawing has no end of it."""
+    left, top, width, height = box.xywh
+    corners = (left * scale[0], top * scale[1], (left + width) * scale[0], (top + height) * scale[1])
+    x0, y0, x1, y1 = (min(max(side, -most), 2.0 * most) for side, most in zip(corners, (*size, *size), strict=True))
+    return x0, y0, max(x0, x1), max(y0, y1)
+
+
+def _outline(
+    draw: ImageDraw.ImageDraw,
+    corners: tuple[float, float, float, float],
+    line: int,
+    colour: Colour,
+    dashes: tuple[int, int] | None,
+) -> None:
+    x0, y0, x1, y1 = corners
+    if dashes is None:
+        out = line // 2
+        draw.rectangle((x0 - out, y0 - out, x1 + out, y1 + out), outline=colour, width=line)
+        return
+    long, gap = (part * line for part in dashes)
+    half = line / 2
+    for start, end, is_level in ((x0, x1, True), (y0, y1, False)):
+        at = float(start)
+        while at <= end:
+            stop = min(at + long, end)
+            for side in (y0, y1) if is_level else (x0, x1):
+                across = (side - half, side + half)
+                place = (at, across[0], stop, across[1]) if is_level else (across[0], at, across[1], stop)
+                draw.rectangle(place, fill=colour)
+            at += long + gap
+
+
+def _label(
+    draw: ImageDraw.ImageDraw,
+    boxes: Sequence[GalleryBox],
+    corners: Sequence[tuple[float, float, float, float]],
+    font: Font,
+    size: tuple[int, int],
+) -> int:
+    """Write the labels that there is room for; return how many there is none for."""
+    texts = [_writable(label_text(box), font) for box in boxes]
+    pad = 3
+    sizes = [(width + 2 * pad, height + 2 * pad) for width, height in (_text_size(text, font) for text in texts)]
+    places = place_labels(corners, sizes, size)
+    for box, text, place in zip(boxes, texts, places, strict=True):
+        if place is None:
+            continue
+        draw.rectangle((place[0], place[1], place[2] - 1, place[3] - 1), fill=STYLES[box.state][0])
+        draw.text((place[0] + pad, place[1] + pad), text, fill=PAPER, font=font)
+    return places.count(None)
+
+
+def _legend_items(
+    image: GalleryImage, boxes: Sequence[GalleryBox], album: Album, hidden: int
+) -> list[tuple[str, BoxState | None]]:
+    """Return the texts below an image: its name, each state with its count, and at which score and IoU."""
+    counts = {state: sum(box.state == state for box in boxes) for state in reversed(ORDER)}
+    items: list[tuple[str, BoxState | None]] = [(printable(image.name), None)]
+    items += [(f"{state} {count:,}", state) for state, count in counts.items() if count or state != "ignored"]
+    at = f"score >= {threshold_text(album.score)}, " if album.score == album.score else ""
+    items.append((f"{at}IoU >= {threshold_text(album.iou)}", None))
+    items += [(f"no room for {hidden:,} labels", None)] if hidden else []
+    return items
+
+
+def _legend(items: Sequence[tuple[str, BoxState | None]], font: Font, width: int) -> Image.Image:
+    """Return the strip below an image, each state next to its line."""
+    from PIL import Image, ImageDraw
+
+    texts = [(_writable(text, font), state) for text, state in items]
+    height = _text_size("Ag|", font)[1]
+    row, sample, gap = round(height * 1.6), 3 * height, round(height * 1.2)
+    placed: list[tuple[int, int, str, BoxState | None]] = []
+    x, y = gap // 2, 0
+    for text, state in texts:
+        needed = _text_size(text, font)[0] + (sample + gap // 2 if state else 0)
+        if x > gap // 2 and x + needed > width:
+            x, y = gap // 2, y + row
+        placed.append((x, y, text, state))
+        x += needed + gap
+    strip = Image.new("RGB", (width, y + row + round(height * 0.6)), PAPER)
+    draw = ImageDraw.Draw(strip)
+    for x, y, text, state in placed:
+        top, start = y + round(height * 0.5), x
+        if state is not None:
+            colour, dashes = STYLES[state]
+            middle, line = top + height / 2, max(2, height // 5)
+            long, space = (part * line for part in dashes or (sample, 0))
+            at_x = float(x)
+            while at_x < x + sample:
+                end = min(at_x + long, x + sample)
+                draw.rectangle((at_x, middle - line / 2, end, middle + line / 2), fill=colour)
+                at_x += long + space + (1 if dashes is None else 0)
+            start = x + sample + gap // 2
+        draw.text((start, top), text, fill=INK, font=font)
+    return strip
+
+
+def _font(size: float) -> Font:
+    from PIL import ImageFont
+
+    try:
+        return ImageFont.load_default(size)
+    except (ImportError, TypeError):  # Pillow before 10.1, or one that was built without FreeType
+        return ImageFont.load_default()
+
+
+def _writable(text: str, font: Font) -> str:
+    # The one font that Pillow always has knows Latin letters alone.
+    return text if hasattr(font, "getmetrics") else text.encode("latin-1", "replace").decode("latin-1")
+
+
+def _text_size(text: str, font: Font) -> tuple[int, int]:
+    _, _, right, bottom = font.getbbox(text)
+    return math.ceil(right), math.ceil(bottom)
+
+
+def _file_name(name: str) -> str:
+    """Return a name that is harmless on any system: of letters, digits, dashes, dots and underscores, not too long."""
+    stem = printable(name).replace("\\", "/").rpartition("/")[2]
+    known = stem.rpartition(".")[0] if 0 < len(stem) - stem.rfind(".") <= len(".jpeg") and "." in stem[1:] else stem
+    kept = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_.") else "_" for letter in known)
+    return kept[:MAX_NAME].strip("._") or "image"
+
+
+REPORTERS = (
+    Reporter(
+        names=("folder/",),
+        about="the worst images with their boxes, as PNG (evaluate, explain)",
+        render=render,
+        images=True,
+        mark=OWN,
+    ),
+)
