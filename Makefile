@@ -5,6 +5,7 @@
 #   make test      lint, types, import contracts, all tests with their coverage
 #   make oldest    fast tests with the oldest versions that pyproject.toml allows
 #   make plain     fast tests without the optional packages
+#   make torch     tests next to torchmetrics, with a small build of torch
 #   make fuzz      damaged inputs and options for SECONDS=60, on JOBS=2; SEED=7 draws the same cases again
 #   make clean     remove what these built
 
@@ -25,7 +26,7 @@ FAST := $(PARALLEL) -m 'not slow'
 
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: help demo lint check test full oldest plain fuzz clean
+.PHONY: help demo lint check test full oldest plain torch fuzz clean
 .DEFAULT_GOAL := help
 
 help:
@@ -57,6 +58,10 @@ oldest: $(VENVS)/oldest/.installed
 
 plain: $(VENVS)/plain/.installed
 	$(RUN) $(VENVS)/plain/bin/$(FAST)
+
+# What needs torch is skipped in all other environments; its last line says how many tests ran.
+torch: $(VENVS)/torch/.installed
+	$(VENVS)/torch/bin/pytest -rs tests/test_mean_average_precision.py tests/test_evaluator.py
 
 SECONDS ?= 60
 JOBS ?= 2
@@ -92,6 +97,14 @@ OLDEST := import tomllib; \
   project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
   extras = [wanted for name, wanted in project["optional-dependencies"].items() if name != "test"]; \
   print(*[one.replace(">=", "==") for one in sum(extras, project["dependencies"])], sep="\n")
+
+# Of this version there is a build for the processor alone, a tenth of the usual one.
+$(VENVS)/torch/.installed: pyproject.toml
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/$(PIP) install torch==2.13.0
+	$(@D)/bin/$(PIP) install --editable . torchmetrics==1.9.0 lightning-utilities hypothesis pycocotools pytest \
+	  pytest-randomly
+	@touch $@
 
 $(VENVS)/plain/.installed: pyproject.toml
 	$(PYTHON) -m venv --clear $(@D)

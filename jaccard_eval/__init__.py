@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from jaccard_eval.api.loggers import log_metrics
     from jaccard_eval.api.streaming import Evaluator
+    from jaccard_eval.compat.torchmetrics import MeanAveragePrecision
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.data.metricref import MetricRef
@@ -83,6 +84,7 @@ _HOMES = {
     "Inspection": "features.inspect.result",
     "JaccardEvalError": "errors",
     "JaccardEvalWarning": "findings",
+    "MeanAveragePrecision": "compat.torchmetrics",
     "MetricRef": "data.metricref",
     "PixelsResult": "features.pixels.result",
     "Protocol": "data.protocol",
@@ -149,6 +151,7 @@ __all__ = [
     "Inspection",
     "JaccardEvalError",
     "JaccardEvalWarning",
+    "MeanAveragePrecision",
     "MetricRef",
     "PixelsResult",
     "Protocol",

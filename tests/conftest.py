@@ -18,6 +18,8 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
     "matplotlib": (".png", ".svg"),
     "globox": (),
     "hotcoco": (),
+    "torch": (),
+    "torchmetrics": (),
 }
 
 hypothesis.settings.register_profile("local", deadline=None)

@@ -1,6 +1,7 @@
 """Batches on any number of ranks give what a file of their boxes gives, to the byte; bad batches change nothing."""
 
 import copy
+import importlib
 import io
 import json
 import pickle
@@ -265,6 +266,24 @@ def test_single_precision_is_widened_and_said_once_a_side() -> None:
     # Widening changes no bit: the same numbers in float64.
     wide = fed(Evaluator(), [(key, {**narrow, "scores": narrow["scores"].astype(float)}, target()) for key in range(4)])
     assert wide.compute().metrics == evaluator.compute().metrics
+
+
+@pytest.mark.needs("torch")
+def test_tensors_of_torch_are_taken_with_their_gradients_and_in_half_precision() -> None:
+    torch = importlib.import_module("torch")
+
+    def tensors(dtype: Any) -> Evaluator:
+        numbers = torch.tensor([[0.0, 0.0, 10.5, 10.0]], dtype=dtype, requires_grad=True)
+        label, score = torch.tensor([1]), torch.tensor([0.5], dtype=dtype, requires_grad=True)
+        pred = {"boxes": numbers, "labels": label, "scores": score}
+        return fed(Evaluator(), [(torch.tensor([7]), pred, {"boxes": numbers.detach(), "labels": label})])
+
+    plain = {"boxes": [[0.0, 0.0, 10.5, 10.0]], "labels": [1], "scores": [0.5]}
+    expected = fed(Evaluator(), [(7, plain, {name: plain[name] for name in ("boxes", "labels")})])
+    assert tensors(torch.float64).state() == expected.state()
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        assert tensors(dtype).compute().metrics == expected.compute().metrics
+        assert "precision-single" in codes(tensors(dtype).compute())
 
 
 def test_float32_takes_half_the_bytes_of_a_state() -> None:

@@ -11,11 +11,12 @@ import numpy as np
 
 from jaccard_eval.api.stream_state import StreamState, digest_truth, pack, unpack, without_path
 from jaccard_eval.data.alignment import in_own_pixels
+from jaccard_eval.data.boxtable import freeze
 from jaccard_eval.data.dataset import Dataset, Key, key_order
 from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import evaluate_inputs, load
-from jaccard_eval.findings import DataError, Example, Finding, Severity, Where
+from jaccard_eval.findings import DataError, Example, Finding, Severity, Where, issue_warnings
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, require_lists
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.image_boxes import ImageBoxes, IntArray, Records, image_place, to_array
@@ -199,32 +200,16 @@ class Evaluator:
         UsageError
             When no image was added, or an option names what does not exist.
         """
-        if not self._keys:
-            raise UsageError("there is nothing to compute: no image was added")
         options = EvaluateOptions(
             score=score,
             errors=errors,
             worst_images=worst_images,
             bootstrap=Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap,
             slices=slices,
-            gt_options=None if self._gt is not None else self._options_by_index(),
-            pred_options=self._options_by_index(),
         )
-        pred = self._side("pred")
-        gt = self._gt or self._side("gt")
-        try:
-            return evaluate_inputs(gt, pred, self._rules, options, version=__version__)
-        except DataError as error:
-            if self._classes or self._gt or not any(finding.code == "class-none" for finding in error.findings):
-                raise
-        # A network that has learnt nothing yet: its classes are those of no object, which stops files. Known to be
-        # classes of the predictions as well, those of the objects correspond, and the rest are the usual warning.
-        known = {*gt.labels.keys, *pred.labels.keys}
-        labels = replace(pred.labels, keys=tuple(sorted(known, key=key_order)))
-        labels = replace(labels, names=tuple(map(str, labels.keys)))
-        rows = np.array([labels.keys.index(key) for key in pred.labels.keys], dtype=np.int32)
-        boxes = replace(pred.boxes, label=rows[pred.boxes.label])
-        return evaluate_inputs(gt, replace(pred, labels=labels, boxes=boxes), self._rules, options, version=__version__)
+        result = measure_state(self._whole(), options)
+        issue_warnings(result.findings)
+        return result
 
     def reset(self) -> None:
         """Forget all images; rules, classes and `gt` stay."""
@@ -253,19 +238,7 @@ class Evaluator:
 
         An archive of NumPy arrays without objects, to be sent to another rank or stored; `from_state` reads it.
         """
-        order = self._order()
-        return pack(
-            StreamState(
-                version=self._version,
-                protocol=self._rules,
-                classes=self._classes,
-                gt=self._gt,
-                keys=tuple(self._keys[row] for row in order.tolist()),
-                seen=self._counted()[order],
-                pred=self._joined("pred").take(order),
-                target=self._joined("gt").take(order),
-            )
-        )
+        return pack(self._whole())
 
     @classmethod
     def from_state(cls, data: bytes) -> Evaluator:
@@ -385,30 +358,20 @@ class Evaluator:
     def _counted(self) -> IntArray:
         return np.array(self._seen, dtype=np.int64)
 
-    def _order(self) -> IntArray:
-        """Return the rows of the images in canonical order: numbers ascending, then texts."""
-        return np.array(sorted(range(len(self._keys)), key=lambda row: key_order(self._keys[row])), dtype=np.int64)
-
-    def _side(self, side: str) -> Dataset:
-        """Return one side as `evaluate` reads dicts by image, which stand in canonical order."""
-        order = self._order()
-        keys = [self._keys[row] for row in order.tolist()]
-        draft = Draft(PATH, FORMAT, ReadOptions(role=side))
-        self._joined(side).take(order).add_to(draft, keys, lambda at: image_place(keys[at]), self._classes)
-        again = [keys[row] for row in np.flatnonzero(self._counted()[order] > 1)]
-        if side == "pred" and again:
-            count = sum(self._seen) - len(self._seen)
-            detail = f"{pluralise(len(again), 'image was', 'images were')} added more than once, with equal boxes: "
-            detail += f"{example_keys(again)}. Each counts once."
-            example = Example(Where(PATH, field="image"), detail)
-            draft.findings.extend([Finding(Severity.NOTE, "image-repeated", count, (example,))])
-        return draft.build()
-
-    def _options_by_index(self) -> ReadOptions | None:
-        """Return what it takes to read the same dicts with the same names, where these are by index."""
-        if self._classes is None or [*self._classes] != [*range(len(self._classes))]:
-            return None
-        return ReadOptions(names=tuple(self._classes.values()))
+    def _whole(self) -> StreamState:
+        """Return all that is here, images in canonical order: numbers ascending, then texts."""
+        order = sorted(range(len(self._keys)), key=lambda row: key_order(self._keys[row]))
+        rows = np.array(order, dtype=np.int64)
+        return StreamState(
+            version=self._version,
+            protocol=self._rules,
+            classes=self._classes,
+            gt=self._gt,
+            keys=tuple(self._keys[row] for row in order),
+            seen=self._counted()[rows],
+            pred=self._joined("pred").take(rows),
+            target=self._joined("gt").take(rows),
+        )
 
     def _compared(self, other: Evaluator) -> Iterator[tuple[str, Any, Any]]:
         """Yield what must be equal to merge, by the name that messages have for it."""
@@ -421,6 +384,46 @@ class Evaluator:
         yield "classes", classes[0], classes[1]
         truths = [part._gt and digest_truth(part._gt) for part in (self, other)]
         yield "gt", truths[0], truths[1]
+
+
+def measure_state(state: StreamState, options: EvaluateOptions) -> EvaluationResult:
+    """Measure images and boxes as `evaluate` measures dicts by image, which stand in canonical order."""
+    if not state.keys:
+        raise UsageError("there is nothing to compute: no image was added")
+    # What it takes to read the same dicts with the same names, where these are by index.
+    by_index = state.classes is not None and [*state.classes] == [*range(len(state.classes))]
+    reading = ReadOptions(names=tuple(state.classes.values())) if state.classes is not None and by_index else None
+    options = replace(options, gt_options=None if state.gt is not None else reading, pred_options=reading)
+    pred = _side(state, "pred")
+    gt = state.gt or _side(state, "gt")
+    try:
+        return evaluate_inputs(gt, pred, state.protocol, options, version=__version__)
+    except DataError as error:
+        is_unknown = any(finding.code == "class-none" for finding in error.findings)
+        if state.classes is not None or state.gt is not None or not is_unknown:
+            raise
+    # A network that has learnt nothing yet: its classes are those of no object, which stops files. Known to be classes
+    # of the predictions as well, those of the objects correspond, and the rest are the usual warning.
+    keys = tuple(sorted({*gt.labels.keys, *pred.labels.keys}, key=key_order))
+    rows = np.array([keys.index(key) for key in pred.labels.keys], dtype=np.int32)
+    labels = replace(pred.labels, keys=keys, names=tuple(map(str, keys)))
+    pred = replace(pred, labels=labels, boxes=freeze(replace(pred.boxes, label=rows[pred.boxes.label])))
+    return evaluate_inputs(gt, pred, state.protocol, options, version=__version__)
+
+
+def _side(state: StreamState, role: str) -> Dataset:
+    """Return one side as `evaluate` reads dicts by image."""
+    draft, keys = Draft(PATH, FORMAT, ReadOptions(role=role)), state.keys
+    boxes = state.pred if role == "pred" else state.target
+    boxes.add_to(draft, keys, lambda at: image_place(keys[at]), state.classes)
+    again = [keys[row] for row in np.flatnonzero(state.seen > 1).tolist()]
+    if role == "pred" and again:
+        detail = f"{pluralise(len(again), 'image was', 'images were')} added more than once, with equal boxes: "
+        detail += f"{example_keys(again)}. Each counts once."
+        example = Example(Where(PATH, field="image"), detail)
+        count = int(state.seen.sum()) - len(keys)
+        draft.findings.extend([Finding(Severity.NOTE, "image-repeated", count, (example,))])
+    return draft.build()
 
 
 def _named_classes(classes: Sequence[str] | Mapping[int, str] | None) -> dict[int, str] | None:
