@@ -59,7 +59,7 @@ oldest: $(VENVS)/oldest/.installed
 plain: $(VENVS)/plain/.installed
 	$(RUN) $(VENVS)/plain/bin/$(FAST)
 
-# What needs torch is skipped in all other environments; its last line says how many tests ran.
+# What needs torch is skipped in all other environments; its last line counts the tests that ran.
 torch: $(VENVS)/torch/.installed
 	$(VENVS)/torch/bin/pytest -rs tests/test_mean_average_precision.py tests/test_evaluator.py
 

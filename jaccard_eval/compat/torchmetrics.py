@@ -246,7 +246,7 @@ class MeanAveragePrecision:
         readable |= {"boxes": item["boxes"], "encoding": self.box_format}
         if "area" in readable:
             area = to_array(readable["area"])
-            # There, an area of 0 stands for none, which is then that of the box.
+            # There, an area of 0 means none, which is then that of the box.
             readable["area"] = np.where(area > 0, area, np.nan) if area.dtype.kind in "biuf" else area
         boxes = to_array(item["boxes"])
         if self.strict and boxes.ndim == 2 and boxes.shape[1] == 4 and boxes.dtype.kind in "iuf":
