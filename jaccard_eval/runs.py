@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from jaccard_eval import features
 from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.document import DIGEST, SCHEMA, Part, Rows, document_digest
 from jaccard_eval.data.from_document import from_document, in_order
 from jaccard_eval.data.protocol import Protocol
@@ -45,6 +46,7 @@ from jaccard_eval.progress import Stage
 from jaccard_eval.reading.files import decode, head, is_folder, is_there, open_regular, read_text
 from jaccard_eval.reading.json import is_finite, is_number, parse_json
 from jaccard_eval.reading.npz import load_archive
+from jaccard_eval.reading.thumbnails import ImageFiles
 from jaccard_eval.report.outputs.npz import (
     BOX_COLUMNS,
     DOCUMENT,
@@ -112,6 +114,14 @@ def _require_unedited(
         findings.error("result-edited", Where(str(path)), f"{what}: it was changed after it was written", fix=fix)
     findings.raise_errors()
     return findings.findings()
+
+
+def with_images(result: Result, folder: str | os.PathLike[str]) -> Result:
+    """Return a saved evaluation that finds its images in a folder, to show boxes on them; no number depends on it."""
+    if not isinstance(result, EvaluationResult) or result.boxes is None:
+        raise UsageError("--images shows the boxes of a saved run (.npz), and this result has none. Remove it.")
+    names = tuple(result.measured.image_names)
+    return replace(result, images=ImageFiles((folder,), names, unknown_sizes(len(names))))
 
 
 def load_result(path: str | os.PathLike[str]) -> Result:

@@ -160,3 +160,26 @@ def test_a_page_of_real_photos_has_less_than_a_megabyte(tmp_path: Path) -> None:
     page = page_of(*args, tmp_path=tmp_path)
     assert len(elements(page, "image")) >= 24
     assert 300_000 < len(page.encode()) < 1_000_000
+
+
+def test_a_saved_run_shows_its_images_and_a_document_has_none_to_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(tmp_path / name) for name in ("run.npz", "result.json", "direct.html")]
+    args = [str(SAMPLE / "data.yaml"), str(SAMPLE / "worse"), "--score", "0.5"]
+    assert run.run([*args, "-q", *(word for file in files for word in ("-o", file))]) == 0
+    images = ["--images", str(SAMPLE / "images" / "val"), "-q"]
+    assert run.run(["report", files[0], *images, "--gallery", "5", "-o", str(tmp_path / "saved.html")]) == 0
+    saved = (tmp_path / "saved.html").read_text()
+    direct = Path(files[2]).read_text()
+    shown = {image.get("href") for image in elements(saved, "image")}
+    assert len(elements(saved, "image")) >= 5
+    # Smaller thumbnails may be made of more images; here there are as many.
+    assert shown <= {image.get("href") for image in elements(direct, "image")}
+    assert run.run(["report", files[0], *images, "-o", f"{tmp_path}/worst/"]) == 0
+    assert len(list((tmp_path / "worst").iterdir())) >= 10
+    capsys.readouterr()
+    assert run.run(["report", files[1], *images]) == 2
+    assert "a saved run (.npz)" in capsys.readouterr().err
+    assert run.run(["report", files[1], "-q", "-o", str(tmp_path / "plain.html")]) == 0
+    assert not elements((tmp_path / "plain.html").read_text(), "image")

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.inputs import InputPath, note_inputs
-from jaccard_eval.cli.options import CLASS_OPTIONS, FINDING_OPTIONS, OUTPUT_OPTIONS, SectionedCommand
+from jaccard_eval.cli.gallery import GALLERY
+from jaccard_eval.cli.inputs import IMAGES, InputPath, note_inputs
+from jaccard_eval.cli.options import CLASS_OPTIONS, FINDING_OPTIONS, OUTPUT_OPTIONS, SectionedCommand, section
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import Severity
@@ -17,6 +18,7 @@ EPILOG = """\b
 Examples:
   jaccard-eval report result.json
   jaccard-eval report run.npz -o report.md --per-class --sort AP
+  jaccard-eval report run.npz --images photos/ -o report.html
   jaccard-eval report comparison.json -o comparison.csv
 
 Nothing is computed again. A document (.json) has what its command wrote; a saved
@@ -28,10 +30,12 @@ and do not change the exit code.
 def report(options: RunOptions, *, result: Path) -> None:
     """Run the command."""
     note_inputs([result])
-    outputs = plan_files(options.output)
-    from jaccard_eval.runs import load_result
+    outputs = plan_files(options.output, folders=True)
+    from jaccard_eval.runs import load_result, with_images
 
     saved = load_result(result)
+    if options.images is not None:
+        saved = with_images(saved, options.images)
     # Its errors are part of what is reported: an inspection or a verification saved them.
     report_findings((finding for finding in saved.findings if finding.severity != Severity.ERROR), options)
     deliver(saved, outputs, options)
@@ -49,7 +53,15 @@ COMMAND = SectionedCommand(
     options_metavar="[OPTIONS]",
     params=[
         click.Argument(["result"], type=InputPath(), metavar="RESULT"),
+        section("Output")(
+            "--images",
+            type=InputPath(IMAGES),
+            metavar="DIR",
+            basic=True,
+            help="Image folder, to show the boxes of a saved run on its images.",
+        ),
         *CLASS_OPTIONS,
+        GALLERY,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],

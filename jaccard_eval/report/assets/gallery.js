@@ -52,7 +52,8 @@ for (const gallery of document.querySelectorAll(".gallery")) {
     tag.setAttribute("transform", `translate(${left} ${top}) scale(${scale})`);
   };
   const show = step => {
-    at = (at + step + shown.length) % shown.length;
+    do at = (at + step + shown.length) % shown.length;
+    while (step && shown[at].hidden && shown.some(item => !item.hidden));
     const svg = shown[at].querySelector("svg").cloneNode(true);
     const [name, counts] = shown[at].querySelector("figcaption").children;
     part("top").firstElementChild.textContent = `${name.textContent}: ${counts.textContent}`;
