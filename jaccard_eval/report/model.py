@@ -39,14 +39,14 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A cell of a page that shows a value between 0 and `top`, and its interval, next to the number.
+    """A cell of a page that shows a value between two ends, and its interval, next to the number.
 
-    A bar begins at 0 and is negative to the left of it; a dot stands on a line.
+    A bar begins at 0; a dot stands on a line.
     """
 
     value: float
     interval: Interval | None = None
-    top: float = 1.0
+    ends: Interval = (0.0, 1.0)
     look: Literal["bar", "dot"] = "bar"
 
 

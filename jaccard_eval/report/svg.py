@@ -72,19 +72,21 @@ def draw_cell(cell: Drawn) -> str:
         return ""
     width, height = CELL_SIZE
     low, high = cell.interval or (math.nan, math.nan)
-    scale = _Scale(min(0.0, cell.value), cell.top, 4, width - 4)
+    scale = _Scale(*cell.ends, 4, width - 4)
     start, stop = sorted((scale(0), scale(cell.value)))
     parts = [
         f'<svg class="{cell.look}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" aria-hidden="true">'
     ]
     parts.append(f'<path class="track" d="M4 8H{width - 4}"/>')
+    if cell.ends[0] < 0:
+        parts.append(f'<path class="zero" d="M{_n(scale(0))} 2V14"/>')
     if cell.look == "bar":
         parts.append(f'<path class="fill" d="M{_n(start)} 8H{_n(stop)}"/>')
     if not math.isnan(low):
         left, right = _n(scale(low)), _n(scale(high))
         parts.append(f'<path class="range" d="M{left} 4v8M{left} 8H{right}M{right} 4v8"/>')
     if cell.look == "dot":
-        parts.append(f'<circle cx="{_n(stop)}" cy="8" r="3.5"/>')
+        parts.append(f'<circle cx="{_n(scale(cell.value))}" cy="8" r="3.5"/>')
     return "".join([*parts, "</svg>"])
 
 

@@ -122,6 +122,7 @@ def compare_results(
         others=tuple(beside),
         findings=tuple(dict.fromkeys(findings)),  # those of the ground truth come with every result
         bootstrap=drawn,
+        results=tuple(results),
     )
 
 

@@ -137,7 +137,7 @@ def _headline_delta(delta: float) -> str:
 
 def _evidence(delta: Delta, bootstrap: Resamples) -> str:
     low, high = map(_headline_delta, _interval(delta))
-    return f"{_level(bootstrap)} {low} to {high}, p = {_p_text(delta.p_value)}"
+    return f"{interval_title(bootstrap)} {low} to {high}, p = {_p_text(delta.p_value)}"
 
 
 def _p_text(p_value: float) -> str:
@@ -160,7 +160,7 @@ def _summary(result: ComparisonResult) -> Section:
         return Section("Metrics", (*blocks, *map(Note, notes)))
     if several:
         # A table of their own, a column each.
-        titles = (f"{name} - {baseline}, {_level(bootstrap)}" for name in names)
+        titles = (f"{name} - {baseline}, {interval_title(bootstrap)}" for name in names)
         rows = tuple((deltas[0].metric, *(_interval(delta) for delta in deltas)) for deltas in by_metric)
         blocks.append(Table((Column("metric"), *columns("interval", *titles)), rows))
     # Of the main metric: how sure the difference is, and what the set could show at all.
@@ -181,7 +181,8 @@ def _summary(result: ComparisonResult) -> Section:
     return Section("Metrics", (*blocks, Note(how)))
 
 
-def _level(bootstrap: Resamples) -> str:
+def interval_title(bootstrap: Resamples) -> str:
+    """Return what intervals are called."""
     return f"{100 * bootstrap.settings.confidence_level:.6g} % CI"
 
 
@@ -194,7 +195,7 @@ def _heads(baseline: str, names: Sequence[str], bootstrap: Resamples | None) -> 
     heads = [Column(baseline, "metric")]
     for name in names:
         heads += [Column(name, "metric"), Column(f"{name} - {baseline}", "delta")]
-        heads += [] if bootstrap is None else [Column(_level(bootstrap), "interval")]
+        heads += [] if bootstrap is None else [Column(interval_title(bootstrap), "interval")]
     return heads
 
 

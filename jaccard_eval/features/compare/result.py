@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from jaccard_eval.data.document import Interval, fields_document, result_document, to_document, written_as
 from jaccard_eval.data.from_document import dig, each
-from jaccard_eval.data.result import Resamples
+from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.data.result_base import Result, listed
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.findings import Finding
@@ -207,6 +207,8 @@ class ComparisonResult(Result):
     findings : tuple of Finding
     bootstrap : Resamples, optional
         Of the baseline, where differences have intervals.
+    results : tuple of EvaluationResult
+        What was compared, the baseline first, for curves and images; empty where that is not at hand.
     """
 
     version: str
@@ -219,6 +221,7 @@ class ComparisonResult(Result):
     others: tuple[Versus, ...]
     findings: tuple[Finding, ...] = ()
     bootstrap: Resamples | None = None
+    results: tuple[EvaluationResult, ...] = ()
 
     kind: ClassVar[str] = "comparison"
     reported_by: ClassVar[str] = "compare.report"

@@ -73,9 +73,9 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
 
 def build_charts(result: EvaluationResult) -> list[Chart]:
     """Return the charts of a figure: precision by recall, then, where errors were analysed, their charts."""
-    from jaccard_eval.features.evaluate.curves import recall_charts
+    from jaccard_eval.report.recall_charts import recall_charts
 
-    charts = recall_charts(result)
+    charts = recall_charts(result.measured)
     if result.errors is not None:
         from jaccard_eval.features.errors.report import error_charts
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.features.evaluate.curves import recall_charts
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Chart, Section
+from jaccard_eval.report.model import Section
+from jaccard_eval.report.recall_charts import recall_charts
 
 PLACE = 70
 
 
 def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Return the section; none where no class has both ground truth and a match table."""
-    charts: list[Chart] = [*recall_charts(result)]
+    charts = recall_charts(result.measured)
     if result.errors is not None:
         from jaccard_eval.features.errors.report import confidence_chart
 

@@ -28,5 +28,6 @@ def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Sec
 def _with_bars(table: Table) -> Table:
     gains = [float(str(row[-1])) for row in table.rows]
     top = max([LEAST, *(gain for gain in gains if not math.isnan(gain))])
-    rows = tuple((*row, Drawn(gain, top=top)) for row, gain in zip(table.rows, gains, strict=True))
+    low = min([0.0, *(gain for gain in gains if not math.isnan(gain))])
+    rows = tuple((*row, Drawn(gain, ends=(low, top))) for row, gain in zip(table.rows, gains, strict=True))
     return replace(table, columns=(*table.columns, Column("", "drawn")), rows=rows)

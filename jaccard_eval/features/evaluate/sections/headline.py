@@ -8,7 +8,7 @@ from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Column, Note, Rows, Section, Table
-from jaccard_eval.report.numbers import threshold_text
+from jaccard_eval.report.numbers import metric_text, threshold_text
 from jaccard_eval.text import pluralise
 
 PLACE = 10
@@ -17,12 +17,15 @@ TILES = 5  # metrics next to the first
 
 def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Return the section, which stands above all others."""
-    metrics = [(name, metric) for name, metric in result.metrics.items() if not math.isnan(metric.value)]
+    # Where nothing is defined, the first metric is, as n/a.
+    metrics = [*result.metrics.items()][:1]
+    metrics = [(name, metric) for name, metric in result.metrics.items() if not math.isnan(metric.value)] or metrics
     # Those of all sizes first: AP, AP50, AP75, AR100.
     whole = [(name, metric) for name, metric in metrics if metric.ref.area is None]
-    rows: Rows = tuple((name, metric.value, _interval(metric)) for name, metric in _chosen(whole or metrics))
+    chosen = _chosen(whole or metrics)
+    rows: Rows = tuple((name, metric.value, _interval(result, metric)) for name, metric in chosen)
     rows += _best_f1(result)
-    heads = (Column("metric", "name"), Column("value", "metric"), Column("interval", "text"))
+    heads = (Column("metric", "name"), Column("value", "metric"), Column("within"))
     counts = ", ".join(
         (
             pluralise(result.gt.images, "image"),
@@ -31,8 +34,7 @@ def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Sec
         )
     )
     about = Note(f"Detection report · protocol {result.protocol.name} · {counts}")
-    level = f"{100 * result.bootstrap.settings.confidence_level:g} % interval" if result.bootstrap is not None else ""
-    return [Section("Result", (about, Table(heads, rows), Note(level)), key="headline")]
+    return [Section("Result", (about, Table(heads, rows)), key="headline")]
 
 
 def _chosen(metrics: list[tuple[str, MetricValue]]) -> list[tuple[str, MetricValue]]:
@@ -42,11 +44,11 @@ def _chosen(metrics: list[tuple[str, MetricValue]]) -> list[tuple[str, MetricVal
     return [*precision[:TILES], *recall[-1:]]
 
 
-def _interval(metric: MetricValue) -> str:
-    if metric.interval is None or math.isnan(metric.interval[0]):
+def _interval(result: EvaluationResult, metric: MetricValue) -> str:
+    if result.bootstrap is None or metric.interval is None:
         return ""
-    low, high = metric.interval
-    return f"{low:.4f} to {high:.4f}"
+    level = f"{100 * result.bootstrap.settings.confidence_level:.6g} % interval"
+    return f"{level} {' to '.join(map(metric_text, metric.interval))}"
 
 
 def _best_f1(result: EvaluationResult) -> Rows:
