@@ -18,6 +18,7 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
     "matplotlib": (".png", ".svg"),
     "globox": (),
     "hotcoco": (),
+    "jinja2": (),
     "torch": (),
     "torchmetrics": (),
 }
