@@ -74,10 +74,8 @@ def _classes(result: ComparisonResult, versus: Versus) -> Section:
     deltas.sort(key=lambda delta: math.inf if math.isnan(delta.delta) else delta.delta)
     table = _table(result, versus, [(str(delta.class_name), delta) for delta in deltas], "class")
     many, name = len(result.others) > 1, versus.contender.name
-    title, key = (
-        (f"Classes, {MAIN_METRIC} of {name}", f"classes-{name}") if many else (f"Classes, {MAIN_METRIC}", "classes")
-    )
-    return Section(title, (table,), key=key)
+    title = f"Classes, {MAIN_METRIC} of {name}" if many else f"Classes, {MAIN_METRIC}"
+    return Section(title, (table,), key=f"classes-{result.others.index(versus)}" if many else "classes")
 
 
 def _table(result: ComparisonResult, versus: Versus, deltas: Sequence[tuple[str, Delta]], what: str) -> Table:

@@ -27,21 +27,23 @@ def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Sec
 
 
 def _inputs(result: EvaluationResult) -> Table:
-    heads = (
-        *columns("word", "side", "format"),
-        *columns("count", "images", "boxes", "classes"),
-        Column("path", "path"),
-        Column("fingerprint", "word"),
-        Column("how it was read", "text"),
-    )
-    sides = (("ground truth", result.gt), ("predictions", result.pred))
-    return Table(heads, tuple(_side(name, side) for name, side in sides))
+    sides = {"ground truth": result.gt, "predictions": result.pred}
+    facts = [_facts(side) for side in sides.values()]
+    rows = tuple((name, *(of_side[name] for of_side in facts)) for name in facts[0])
+    return Table((Column("input", "word"), *columns("text", *sides)), rows)
 
 
-def _side(name: str, side: InputSummary) -> tuple[str | int, ...]:
-    ignored = [f"ignored: {ignored_text(side.ignored)}"] if side.ignored else []
-    read = "; ".join([*side.details, *ignored])
-    return (name, side.format, side.images, side.boxes, side.classes, side.path, side.fingerprint, read)
+def _facts(side: InputSummary) -> dict[str, str]:
+    return {
+        "path": side.path,
+        "format": side.format,
+        "images": f"{side.images:,}",
+        "boxes": f"{side.boxes:,}",
+        "classes": f"{side.classes:,}",
+        "how it was read": "; ".join(side.details) or f"in {side.units}",
+        "ignored": ignored_text(side.ignored) or "nothing",
+        "fingerprint": side.fingerprint,
+    }
 
 
 def _protocol(result: EvaluationResult) -> Table:
