@@ -6,8 +6,9 @@ import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -26,9 +27,9 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import AUTO, fold_name
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.document import Part, Rows
-from jaccard_eval.data.protocol import COCO, Protocol
+from jaccard_eval.data.protocol import BOXES, COCO, Protocol
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.signature import digest_names, quoted, row_hashes
+from jaccard_eval.data.signature import HashSum, digest_names, quoted, row_hashes
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.class_maps import applied_counting, best_class_map
 from jaccard_eval.features.audit.compute import audit, is_doubtful
@@ -36,8 +37,8 @@ from jaccard_eval.features.audit.duplicates import repeats_of
 from jaccard_eval.features.audit.images import applied_numbers
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.formats import read_dataset
-from jaccard_eval.metrics.detection import match_sides, summary_refs
-from jaccard_eval.options import EvaluateOptions, ReadOptions, SideOptions, to_document
+from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, summary_refs
+from jaccard_eval.options import EngineOptions, EvaluateOptions, ReadOptions, SideOptions, to_document
 from jaccard_eval.progress import Stage, staged
 from jaccard_eval.reading.thumbnails import ImageFiles
 
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from jaccard_eval.data.boxtable import Words
+    from jaccard_eval.engine.disk import DiskEngine
     from jaccard_eval.features.explain.compute import Question
     from jaccard_eval.features.explain.result import ExplanationResult
     from jaccard_eval.options import PathText
@@ -62,13 +65,21 @@ class Input:
     source: Source
     format_name: str | None = None
     options: ReadOptions | None = None
+    store: DiskEngine | None = None  # where predictions go that do not fit into memory
 
     def attempt(self, role: str) -> tuple[Dataset | None, tuple[Finding, ...]]:
         """Read it as ground truth ("gt") or predictions ("pred"); None with the errors where that cannot be done."""
         try:
-            return load(self.source, role=role, format_name=self.format_name, options=self.options), ()
+            found = load(self.source, role=role, format_name=self.format_name, options=self.options)
+            return (found if self.store is None or role == "gt" else _stored(found, self.store)), ()
         except DataError as error:
             return None, error.findings
+
+
+def _stored(pred: Dataset, store: DiskEngine) -> Dataset:
+    from jaccard_eval.reading.stored import keep_on_disk  # most evaluations go without
+
+    return keep_on_disk(pred, store)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,18 +151,18 @@ def read_both(gt: Input, pred: Input) -> Readings:
             return Readings(truth, results, swapped.findings)
     if are_files and gt_side is not None and pred_side is not None:
         gt_side, pred_side = (
-            _with_names_above(gt_side, pred_side, gt.options),
-            _with_names_above(pred_side, gt_side, pred.options),
+            _with_names_above(gt_side, pred_side, gt),
+            _with_names_above(pred_side, gt_side, pred),
         )
     return Readings(gt_side, pred_side, (*gt_errors, *pred_errors))
 
 
-def _with_names_above(side: Dataset, other: Dataset, options: ReadOptions | None) -> Dataset:
+def _with_names_above(side: Dataset, other: Dataset, given_as: Input) -> Dataset:
     """Name the classes of a side that only numbers them from the one names file that lies above it, with a note.
 
     Where all numbers are ids of the other side they correspond to these, whatever a file elsewhere calls them.
     """
-    keys, names = side.labels.keys, other.labels.names
+    keys, names, options = side.labels.keys, other.labels.names, given_as.options
     is_bare = bool(keys) and not side.labels.named and all(isinstance(key, int) for key in keys)
     if not is_bare or not other.labels.named or set(keys) <= set(other.labels.keys) or (options and options.names):
         return side
@@ -171,7 +182,9 @@ def _with_names_above(side: Dataset, other: Dataset, options: ReadOptions | None
     detail = f"its classes are numbers; named by the {len(given)} names in {path}"
     log.note("names-found", Where(side.path), detail, fix=f"For other names, pass --{side.role}-names.")
     options = replace(options or ReadOptions(), role=side.role, names=given)
-    named = read_dataset(Path(side.path), options, side.format)
+    named, errors = replace(given_as, source=side.path, format_name=side.format, options=options).attempt(side.role)
+    if named is None:
+        raise DataError(errors)
     return replace(named, findings=(*log.findings(), *named.findings))
 
 
@@ -227,13 +240,15 @@ def _counted_images(n: int) -> ImageTable:
     return ImageTable(tuple(range(n)), (None,) * n, unknown_sizes(n), listed=True)
 
 
-def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
+def load_and_align(gt: Source, pred: Source, options: SideOptions, store: DiskEngine | None = None) -> Sides:
     """Read both sides and bring them to common images, classes and units; `api.evaluate` explains the options.
 
-    A DataError means that an input cannot be used, or that the two do not belong together.
+    A DataError means that an input cannot be used, or that the two do not belong together. Predictions are kept in a
+    `store` where one is given.
     """
     read = read_both(
-        Input(gt, options.gt_format, options.gt_options), Input(pred, options.pred_format, options.pred_options)
+        Input(gt, options.gt_format, options.gt_options),
+        Input(pred, options.pred_format, options.pred_options, store),
     )
     gt_side, pred_side = read.gt, read.pred
     if gt_side is None or pred_side is None or read.errors:
@@ -242,6 +257,8 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
         # Bare arrays have the same images: what only one side uses is an image without boxes on the other.
         images = _counted_images(max(len(gt_side.images), len(pred_side.images)))
         gt_side, pred_side = replace(gt_side, images=images), replace(pred_side, images=images)
+    if options.drop_duplicates or options.nms is not None:
+        pred_side = replace(pred_side, boxes=pred_side.boxes.arranged(len(pred_side.images)))
     if options.drop_duplicates:
         gt_side, pred_side = _without_repeats(gt_side), _without_repeats(pred_side)
     if options.score_min is not None:
@@ -252,9 +269,9 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions) -> Sides:
         aligned = align_datasets(gt_side, pred_side, options)
     except DataError as error:
         raise _with_split(error, gt, gt_side, pred_side, options) from None
-    gt_rows, pred_rows = (
-        row_hashes(boxes, aligned.image_names, aligned.class_names) for boxes in (aligned.gt, aligned.pred)
-    )
+    names = aligned.image_names, aligned.class_names
+    gt_rows = row_hashes(aligned.gt, *names)
+    pred_rows = _hashes(aligned.pred, *names)
     rules = {"class_map": aligned.classes.strategy} if isinstance(options.class_map, str) else {}
     for side in (gt_side, pred_side):
         if side.reading.resized is not None:
@@ -282,6 +299,15 @@ def explain_inputs(
 
     sides = load_and_trust(gt, pred, options)
     return replace(explain_sides(sides, asked, version=version), images=image_files(sides, images))
+
+
+def _hashes(pred: BoxTable, image_names: Sequence[str], class_names: Sequence[str]) -> Words | HashSum:
+    """Return a hash of each prediction, or of those that do not fit into memory the sum of all."""
+    if isinstance(pred, BoxTable):
+        return row_hashes(pred, image_names, class_names)
+    from jaccard_eval.reading.stored import hash_sum
+
+    return hash_sum(pred, image_names, class_names)
 
 
 SPLITS = ("train", "val", "test")
@@ -395,19 +421,17 @@ def in_every(gt: Dataset, preds: Sequence[Source], options: SideOptions) -> Data
 
 def _above(pred: Dataset, score_min: float) -> Dataset:
     """Remove predictions below a score, counted."""
-    if pred.boxes.score is None:
-        return pred
-    kept = pred.boxes.score >= score_min
-    below = int(np.count_nonzero(~kept))
-    ignored = {**pred.ignored, "score-min": below}
-    return replace(pred, boxes=pred.boxes.take(kept), ignored=ignored)
+    boxes = pred.boxes.mapped(
+        lambda table: table if table.score is None else table.take(table.score >= score_min),
+    )
+    return replace(pred, boxes=boxes, ignored={**pred.ignored, "score-min": len(pred.boxes) - len(boxes)})
 
 
 def _without_rivals(pred: Dataset, iou: float) -> Dataset:
     """Remove predictions that a better one of their image and class overlaps by more than `iou`, counted."""
     from jaccard_eval.features.nms.compute import Suppression, suppress
 
-    boxes = suppress(pred.boxes, Suppression(iou=iou))
+    boxes = pred.boxes.mapped(lambda table: suppress(table, Suppression(iou=iou)))
     return replace(pred, boxes=boxes, ignored={**pred.ignored, "nms": len(pred.boxes) - len(boxes)})
 
 
@@ -419,6 +443,16 @@ def _without_repeats(side: Dataset) -> Dataset:
         return side
     ignored = {**side.ignored, "duplicates": len(found.rows)}
     return replace(side, boxes=found.single, ignored=ignored)
+
+
+def _measure_stored(
+    store: DiskEngine, aligned: Alignment, gt: BoxTable, pred: BoxTable, protocol: Protocol, **changes: Any
+) -> DetectionMetrics:
+    """Match predictions that are on the disk; see `measure_aligned`."""
+    from jaccard_eval.engine.stored import StoredBoxes
+
+    curves = store.measure(gt, cast("StoredBoxes", pred), protocol, n_labels=len(aligned.class_names), **changes)
+    return metrics_of(aligned, curves)
 
 
 def _selection(options: SideOptions, rules: dict[str, str]) -> tuple[str, ...]:
@@ -443,16 +477,63 @@ def _selection(options: SideOptions, rules: dict[str, str]) -> tuple[str, ...]:
 
 
 def evaluate_inputs(
-    gt: Source, pred: Source, protocol: Protocol, options: EvaluateOptions, *, version: str
+    gt: Source,
+    pred: Source,
+    protocol: Protocol,
+    options: EvaluateOptions,
+    *,
+    version: str,
+    engine: EngineOptions | None = None,
 ) -> EvaluationResult:
     """Evaluate two inputs with all that was asked for, which the result records; `version` is that of the tool.
 
     A DataError means that an input cannot be used, or the two do not belong together, or that the protocol needs sizes
     that are unknown.
     """
-    sides = load_and_align(gt, pred, options)
+    from jaccard_eval.engine.choice import takes_disk
+
+    if engine is None or not takes_disk(pred, engine):
+        return _evaluate(gt, pred, protocol, options, version=version)
+    from jaccard_eval.engine.disk import DiskEngine
+    from jaccard_eval.engine.scratch import explained, remove_scratch
+
+    refuse_on_disk(protocol, options)
+    store = DiskEngine.open(engine)
+    try:
+        with explained(store.scratch):
+            return _evaluate(gt, pred, protocol, options, version=version, store=store)
+    except BaseException:
+        remove_scratch(store.scratch)
+        raise
+
+
+def refuse_on_disk(protocol: Protocol, options: EvaluateOptions) -> None:
+    """Raise a UsageError for what needs the match of every detection, all of it at once."""
+    asked = {
+        "bootstrap": options.bootstrap is not None,
+        "errors": options.errors,
+        "worst_images": options.worst_images is not None,
+        f"iou_type {protocol.iou_type}": protocol.iou_type != BOXES,
+    }
+    names = ", ".join(name for name, is_asked in asked.items() if is_asked)
+    if names:
+        raise UsageError(f"{names}: not available with the disk engine. Pass --engine memory, or leave it out.")
+
+
+def _evaluate(
+    gt: Source,
+    pred: Source,
+    protocol: Protocol,
+    options: EvaluateOptions,
+    *,
+    version: str,
+    store: DiskEngine | None = None,
+) -> EvaluationResult:
+    sides = load_and_align(gt, pred, options, store)
     aligned, score = sides.aligned, options.score
-    metrics = match_sides(sides, protocol)
+    is_stored = not isinstance(aligned.pred, BoxTable)
+    measure = partial(_measure_stored, store, aligned) if store is not None and is_stored else None
+    metrics = match_sides(sides, protocol, measure)
     # The parts are imported when they are asked for: most evaluations go without.
     parts: list[Part] = []
     choices = []
@@ -469,7 +550,10 @@ def evaluate_inputs(
         parts.append(count_images(metrics, score, options.worst_images))
     gt_summary, pred_summary = sides.summaries()
     stopping = options if _may_stop(gt, pred) else None
-    findings = (*sides.findings, *audit(sides.gt, sides.pred, aligned, metrics, sides.hashes, options=stopping))
+    findings = (
+        *sides.findings,
+        *audit(sides.gt, sides.pred, aligned, metrics, sides.hashes, options=stopping, measure=measure),
+    )
     _raise_errors(findings)
     with Stage("measuring"):
         summary = {str(ref): metrics.value(ref) for ref in summary_refs(protocol)}
@@ -485,7 +569,7 @@ def evaluate_inputs(
         per_class=per_class,
         findings=findings,
         measured=metrics,
-        boxes=(aligned.gt, aligned.pred),
+        boxes=None if is_stored else (aligned.gt, aligned.pred),
         images=image_files(sides),
         options=to_document(options),
         parts=tuple(parts),

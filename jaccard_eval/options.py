@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Real
@@ -227,3 +228,53 @@ def require_lists(**options: object) -> None:
     for name, value in options.items():
         if value is not None and (isinstance(value, str) or not isinstance(value, Iterable)):
             raise UsageError(f"{name} must be a list, such as [{quoted_value(value)}], got {quoted_value(value)}")
+
+
+ENGINES = ("auto", "memory", "disk")
+LEAST_MEMORY = 256 * 2**20  # bytes: below it, libraries alone take most of it
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|[KMGT]i?B?)?", re.IGNORECASE)
+_UNITS = ("", "k", "m", "g", "t")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """Where work is done, in which portions and by how many: nothing of it changes a result, or is recorded in one.
+
+    Parameters
+    ----------
+    engine : {"auto", "memory", "disk"}
+        "auto" takes the disk where predictions would not fit into the memory limit.
+    memory_limit : int or str, optional
+        Bytes, or a text such as "2GiB"; by default 60 % of what the container or the machine has.
+    workers : int, optional
+        Threads of the disk engine; as many as there are processors if None.
+    scratch : path, optional
+        Folder for what does not fit into memory; that of temporary files if None.
+    """
+
+    engine: str = "auto"
+    memory_limit: int | str | None = None
+    workers: int | None = None
+    scratch: PathText | None = None
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            hint = did_you_mean(self.engine, ENGINES)
+            raise UsageError(f"engine must be one of {', '.join(ENGINES)}, got {quoted_value(self.engine)}.{hint}")
+        if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
+            raise UsageError(f"workers must be a whole number from 1 on, got {quoted_value(self.workers)}")
+        if self.memory_limit is not None and self.bytes < LEAST_MEMORY:
+            raise UsageError(f"memory_limit must be at least 256MiB, got {quoted_value(self.memory_limit)}")
+
+    @property
+    def bytes(self) -> int:
+        """The memory limit in bytes; 0 where none is given."""
+        if self.memory_limit is None or isinstance(self.memory_limit, int):
+            return int(self.memory_limit or 0)
+        found = _SIZE.fullmatch(self.memory_limit.strip())
+        if found is None:
+            given = quoted_value(self.memory_limit)
+            raise UsageError(f"memory_limit must be a size such as 512MiB or 2GiB, got {given}")
+        unit = (found[2] or "").lower()
+        base = 1024 if "i" in unit else 1000
+        return int(float(found[1]) * base ** _UNITS.index(unit.rstrip("ib")))

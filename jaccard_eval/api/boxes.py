@@ -20,11 +20,13 @@ from jaccard_eval.evaluation import (
     read_both,
 )
 from jaccard_eval.findings import DataError
-from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, SideOptions, changed
+from jaccard_eval.options import Bootstrap, EngineOptions, EvaluateOptions, ReadOptions, SideOptions, changed
 from jaccard_eval.text import quoted_value
 from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
+    import os
+
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.evaluation import Source
     from jaccard_eval.features.compare.comparison import CompareOptions
@@ -66,6 +68,10 @@ def evaluate(
     gt_options: ReadOptions | None = None,
     pred_options: ReadOptions | None = None,
     allow: Sequence[str] = (),
+    engine: str = "auto",
+    memory_limit: int | str | None = None,
+    workers: int | None = None,
+    scratch: str | os.PathLike[str] | None = None,
 ) -> EvaluationResult:
     """Evaluate predictions against ground truth.
 
@@ -120,13 +126,21 @@ def evaluate(
     gt_format, pred_format, gt_options, pred_options : str and ReadOptions, optional
     allow : sequence of str
         Codes of findings that do not stop the evaluation of files, such as "box-encoding".
+    engine : {"auto", "memory", "disk"}
+        Where predictions are kept; on the disk where they would not fit into memory. No value depends on it.
+    memory_limit : int or str, optional
+        Bytes, or a size such as "2GiB", by which "auto" decides; 60 % of the machine's memory if None.
+    workers : int, optional
+        Threads of the disk engine; as many as there are processors if None.
+    scratch : path, optional
+        Folder of the disk engine's files, which are removed with the result; that of temporary files if None.
 
     Raises
     ------
     DataError
         When an input cannot be used, the two do not belong together, or a file was beyond doubt read wrongly.
     UsageError
-        When an option names what does not exist.
+        When an option names what does not exist, or asks for what the disk engine does not have.
 
     Examples
     --------
@@ -138,7 +152,8 @@ def evaluate(
     """
     keywords = locals() | {"bootstrap": Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap}
     rules = _asked(ProtocolOptions, keywords).rules()
-    return evaluate_inputs(gt, pred, rules, _asked(EvaluateOptions, keywords), version=__version__)
+    where = _asked(EngineOptions, keywords)
+    return evaluate_inputs(gt, pred, rules, _asked(EvaluateOptions, keywords), version=__version__, engine=where)
 
 
 def compare(

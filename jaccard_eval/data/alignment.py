@@ -309,6 +309,7 @@ def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
     """Align predictions with ground truth; raise a DataError about what cannot be aligned."""
     findings = FindingLog()
     placed = place(gt, pred, options, findings)
+    placed = replace(placed, pred=placed.pred.arranged(len(placed.images.table)))
     if pred.has_no_class and not gt.has_no_class and not options.class_map and len(pred.boxes):
         classes = _only_class(gt, pred, findings)
     else:

@@ -218,12 +218,16 @@ class BoxTable:
         return np.bincount(getattr(self, column), minlength=n)
 
     def mapped(self, change: Callable[[BoxTable], BoxTable]) -> BoxTable:
-        """Return the table after a change that looks at no more than one image at a time."""
+        """Return the table after a change of each row, or of each image where boxes are `arranged`."""
         return change(self)
 
     def tables(self) -> Iterator[BoxTable]:
-        """Yield the boxes in tables that fit into memory; each image is in one of them."""
+        """Yield the boxes in tables that fit into memory."""
         yield self
+
+    def arranged(self, n_images: int) -> BoxTable:
+        """Return the boxes so that each image is in one table, for changes that look at all of its boxes."""
+        return self
 
     def whole(self) -> BoxTable:
         """Return one table of all boxes."""

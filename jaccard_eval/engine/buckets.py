@@ -38,6 +38,8 @@ def plan_buckets(runs: Sequence[Run], n_labels: int, most: int, *, by_image: boo
     """
     counts = np.asarray(np.sum([np.diff(run.first) for run in runs], axis=0, dtype=np.int64))
     first = 0
+    if not n_labels:
+        yield (_bucket(runs, np.zeros((len(runs), 2), dtype=np.int64), (0, 0)),)
     while first < n_labels:
         if counts[first] > most:
             yield tuple(_cut_class(runs, first, most, by_image=by_image))

@@ -67,6 +67,7 @@ class Runs:
     runs: tuple[Run, ...]
     truth: Truth
     scratch: Path
+    engine: object = None  # whose files these are: they are removed with it
     bucket_rows: int = BUCKET_ROWS
     workers: int = 1
 

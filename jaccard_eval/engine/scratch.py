@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import tempfile
@@ -15,24 +16,44 @@ from jaccard_eval.findings import reason_of
 PREFIX = "jaccard-eval-scratch-"  # of scratch folders, followed by the process that made it
 
 
-@contextlib.contextmanager
-def scratch_folder(parent: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """Make a folder below `parent`, or where the system keeps temporary files, and remove it in the end."""
+_OPEN: set[Path] = set()
+
+
+def make_scratch(parent: str | os.PathLike[str] | None) -> Path:
+    """Make a folder below `parent`, or where the system keeps temporary files."""
     place = _place(parent)
     try:
         folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
     except OSError as error:
         raise MachineError(f"{place}: cannot hold scratch files: {reason_of(error)}. Pass --scratch DIR.") from None
+    _OPEN.add(folder)
+    return folder
+
+
+def remove_scratch(folder: Path) -> None:
+    """Remove a folder and all that is in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    _OPEN.discard(folder)
+
+
+def remove_all() -> None:
+    """Remove what is still there, before the process ends at once."""
+    for folder in list(_OPEN):
+        remove_scratch(folder)
+
+
+@contextlib.contextmanager
+def explained(folder: Path) -> Iterator[None]:
+    """Turn the errors of a full or broken disk below a folder into one that names it and the option."""
     try:
-        yield folder
+        yield
     except OSError as error:
         # Of a full disk the error names no file where an open one was written to.
-        if error.filename is not None and not str(error.filename).startswith(str(folder)):
+        is_own = error.filename is None or str(error.filename).startswith(str(folder))
+        if not is_own or error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS):
             raise
         advice = "Pass --scratch with a folder that has more room."
-        raise MachineError(f"{folder}: cannot hold scratch files: {reason_of(error)}. {advice}") from None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        raise MachineError(f"{folder.parent}: cannot hold scratch files: {reason_of(error)}. {advice}") from None
 
 
 def left_behind(parent: str | os.PathLike[str] | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 import numpy as np
 
@@ -27,6 +27,17 @@ COLUMNS: tuple[tuple[str, Any, int], ...] = (
 MOST_PARTS = 400  # files that are written, and later read, at once
 
 
+class Store(Protocol):
+    """Where files go, and how large they are."""
+
+    @property
+    def part_rows(self) -> int:
+        """How many boxes are worked on at once, about."""
+
+    def folder(self) -> Path:
+        """Make a new folder."""
+
+
 class StoredBoxes:
     """Predictions on the disk, which answer what alignment and checks ask of a `BoxTable`.
 
@@ -34,11 +45,27 @@ class StoredBoxes:
     as `by_image` puts it.
     """
 
-    def __init__(self, files: tuple[Path, ...], changes: tuple[Callable[[BoxTable], BoxTable], ...] = ()) -> None:
+    def __init__(
+        self,
+        files: tuple[Path, ...],
+        store: Store,
+        *,
+        changes: tuple[Callable[[BoxTable], BoxTable], ...] = (),
+        bounds: IntArray | None = None,
+    ) -> None:
         self.files = files
+        self.bounds = bounds  # where each file has whole images: the first one of each, and the end
+        self._store = store
         self._changes = changes
         self._length: int | None = None
         self._counts: dict[str, IntArray] = {}
+
+    @property
+    def arranged_bounds(self) -> IntArray:
+        """The first image of each file, and the end, of boxes that lie by image."""
+        if self.bounds is None:
+            raise ValueError("the boxes do not lie by image")
+        return self.bounds
 
     def __len__(self) -> int:
         if self._length is None:
@@ -61,7 +88,12 @@ class StoredBoxes:
 
     def mapped(self, change: Callable[[BoxTable], BoxTable]) -> BoxTable:
         """Return the boxes after a change."""
-        return as_table(StoredBoxes(self.files, (*self._changes, change)))
+        changes = (*self._changes, change)
+        return as_table(StoredBoxes(self.files, self._store, changes=changes, bounds=self.bounds))
+
+    def arranged(self, n_images: int) -> BoxTable:
+        """Return the boxes written anew, so that each image is in one table."""
+        return as_table(by_image(self, n_images, self._store))
 
     def tables(self) -> Iterator[BoxTable]:
         """Yield the boxes table by table; there may be empty ones."""
@@ -119,20 +151,19 @@ def read_boxes(path: Path) -> BoxTable:
     return freeze(BoxTable(**columns))
 
 
-def by_image(boxes: StoredBoxes, n_images: int, rows_per_part: int, folder: Path) -> tuple[StoredBoxes, IntArray]:
-    """Write boxes again, in parts of whole images; return them, and the first image of each part, and the last's end.
-
-    Within a part rows keep their order, and images ascend from part to part.
-    """
+def by_image(boxes: StoredBoxes, n_images: int, store: Store) -> StoredBoxes:
+    """Write boxes again, in parts of whole images; rows keep their order, and images ascend from part to part."""
     counts = boxes.counts("image", n_images)[:n_images]
     total = np.cumsum(counts)
-    rows_per_part = max(rows_per_part, -(-int(total[-1] if n_images else 0) // MOST_PARTS))
+    n_boxes = int(total[-1]) if n_images else 0
+    rows_per_part = max(store.part_rows, -(-n_boxes // MOST_PARTS))
     # An image begins a part where the boxes in front of it fill one more.
     filled = (total - counts) // rows_per_part
-    bounds = np.append(np.flatnonzero(np.diff(filled, prepend=-1)), n_images)
+    bounds = np.append(np.flatnonzero(np.diff(filled, prepend=-1)), n_images) if n_images else np.zeros(2, np.int64)
+    folder = store.folder()
     part_of = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     files = tuple(folder / f"boxes-{part:05}" for part in range(len(bounds) - 1))
-    with ExitStack() as opened, Stage("partitioning", int(total[-1] if n_images else 0)) as stage:
+    with ExitStack() as opened, Stage("partitioning", n_boxes) as stage:
         handles = [opened.enter_context(path.open("wb")) for path in files]
         for table in boxes.tables():
             parts = part_of[table.image]
@@ -143,7 +174,7 @@ def by_image(boxes: StoredBoxes, n_images: int, rows_per_part: int, folder: Path
                 rows = slice(cuts[part], cuts[part + 1])
                 write_boxes(handles[part], _rows(ordered, rows))
             stage.advance(len(table))
-    return StoredBoxes(files), bounds
+    return StoredBoxes(files, store, bounds=bounds)
 
 
 def _rows(boxes: BoxTable, rows: slice) -> BoxTable:

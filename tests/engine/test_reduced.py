@@ -60,8 +60,8 @@ def measured_on_disk(
         for rows in np.array_split(np.arange(len(pred)), 4):
             write_boxes(file, pred.take(rows))
     engine = DiskEngine(scratch=folder, part_rows=max(1, len(pred) // parts), bucket_rows=bucket_rows, workers=workers)
-    stored, bounds = by_image(StoredBoxes((spool,)), N_IMAGES, engine.part_rows, engine.folder())
-    curves = engine.measure(gt, stored, bounds, rules, n_labels=N_LABELS)
+    stored = by_image(StoredBoxes((spool,), engine), N_IMAGES, engine)
+    curves = engine.measure(gt, stored, rules, n_labels=N_LABELS)
     return DetectionMetrics(curves, names(rules), [f"i{row:02}" for row in range(N_IMAGES)])
 
 

@@ -79,7 +79,9 @@ class Repeats:
 def repeats_of(side: Dataset) -> Repeats:
     """Find the repeated rows of one side as it was read."""
     names = [side.images.name(row) for row in range(len(side.images))]
-    return Repeats.of(side.boxes, row_hashes(side.boxes, names, side.labels.names))
+    if isinstance(side.boxes, BoxTable):
+        return Repeats.of(side.boxes, row_hashes(side.boxes, names, side.labels.names))
+    return Repeats.of_stored(side.boxes, RowHasher.of(names, side.labels.names))
 
 
 def without_rows(boxes: BoxTable, rows: IntArray) -> BoxTable:
