@@ -70,6 +70,11 @@ class RunOptions(SideOptions):
     slice: tuple[tuple[str, str], ...] = ()
     slices: Path | None = None
 
+    engine: str = "auto"
+    memory_limit: str | None = None
+    workers: int | None = None
+    scratch: Path | None = None
+
     fail_under: tuple[Rule, ...] = ()
     fail_over: tuple[Rule, ...] = ()
     fail_drop: tuple[Rule, ...] = ()

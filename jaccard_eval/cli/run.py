@@ -96,6 +96,11 @@ def run(argv: Sequence[str]) -> int:
         streams.flush_result()
     except BaseException as error:
         return _explain(error)
+    finally:
+        # The process ends at once, without the interpreter's own cleaning up.
+        scratch = sys.modules.get("jaccard_eval.engine.scratch")
+        if scratch is not None:
+            scratch.remove_all()
     return code if isinstance(code, int) else ExitCode.OK
 
 

@@ -16,7 +16,7 @@ from jaccard_eval.cli.options import FIELDS, SectionedCommand
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.data.protocol import ProtocolOptions
 from jaccard_eval.features.gates.config import build_schema
-from jaccard_eval.options import EvaluateOptions, SideOptions, changed, to_document
+from jaccard_eval.options import EngineOptions, EvaluateOptions, SideOptions, changed, to_document
 from jaccard_eval.runs import _converted
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -58,7 +58,7 @@ def parameters(command: click.Command) -> set[str]:
 
 
 VERBS = {
-    "evaluate": names(EvaluateOptions) | names(ProtocolOptions),
+    "evaluate": names(EvaluateOptions) | names(ProtocolOptions) | names(EngineOptions),
     "compare": names(SideOptions) | names(ProtocolOptions) | {"options", "names"},
     "explain": names(SideOptions) | names(ProtocolOptions) | {"against", "boxes"},
     "sensitivity": names(SideOptions) | names(ProtocolOptions) - {"areas"} | {"scale"},
@@ -75,7 +75,7 @@ def test_a_verb_writes_out_the_options_that_it_passes_on(verb: str) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_has_the_defaults_of_the_options(verb: str) -> None:
-    expected = defaults(EvaluateOptions) | defaults(ProtocolOptions)
+    expected = defaults(EvaluateOptions) | defaults(ProtocolOptions) | defaults(EngineOptions)
     given = {name: one.default for name, one in keywords(verb).items() if name in expected}
     assert given == {name: expected[name] for name in given}
 
@@ -91,7 +91,7 @@ def test_the_docstring_of_a_verb_explains_every_option(verb: str) -> None:
 
 def test_evaluate_on_the_command_line_has_every_option_of_the_library() -> None:
     given = parameters(commands()["evaluate"])
-    assert (names(EvaluateOptions) | names(ProtocolOptions)) - READING <= given
+    assert (names(EvaluateOptions) | names(ProtocolOptions) | names(EngineOptions)) - READING <= given
     each = ("box", "units", "origin", "resized", "drop_inverted", "names", "images", "columns")
     per_side = {f"{side}_{name}" for side in SIDES for name in each}
     assert per_side <= given

@@ -29,6 +29,7 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import run_on_sides, two_sides
 from jaccard_eval.cli.run import report_findings
+from jaccard_eval.cli.scaling import ENGINE_OPTIONS, choose_engine, refuse_outputs
 from jaccard_eval.cli.slices import read_slices
 from jaccard_eval.errors import ExitCode
 
@@ -67,11 +68,15 @@ def evaluate(
     keeper = Gatekeeper(options)
     bootstrap, slices = read_bootstrap(options), read_slices(options)
     outputs = plan_files(options.output, keeper.outputs, folders=True)
+    where = choose_engine(pred, options)
+    on_disk = where["engine"] == "disk"
+    if on_disk:
+        refuse_outputs(outputs)
     from jaccard_eval.api import boxes as api
 
     # Files that hold the kinds of errors ask for them, unless --no-errors forbids it.
-    tells_errors = any(output.reporter.errors for output in outputs) if errors is None else errors
-    listed = LISTED_IMAGES if any(output.reporter.images for output in outputs) else None
+    tells_errors = any(output.reporter.errors for output in outputs) and not on_disk if errors is None else errors
+    listed = LISTED_IMAGES if any(output.reporter.images for output in outputs) and not on_disk else None
     measured = run_on_sides(
         api.evaluate,
         gt,
@@ -82,6 +87,7 @@ def evaluate(
         worst_images=worst_images or listed,
         bootstrap=bootstrap,
         slices=slices,
+        **where,
         **rule_arguments(options),
     )
     result = keeper.judge(measured)
@@ -113,6 +119,7 @@ COMMAND = SectionedCommand(
         *GATE_OPTIONS,
         *BOOTSTRAP_OPTIONS,
         *SLICE_OPTIONS,
+        *ENGINE_OPTIONS,
         *CLASS_OPTIONS,
         ERRORS,
         WORST_IMAGES,
