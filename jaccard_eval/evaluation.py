@@ -517,7 +517,7 @@ def refuse_on_disk(protocol: Protocol, options: EvaluateOptions) -> None:
     }
     names = ", ".join(name for name, is_asked in asked.items() if is_asked)
     if names:
-        raise UsageError(f"{names}: not available with the disk engine. Pass --engine memory, or leave it out.")
+        raise UsageError(f"{names}: not available with the disk engine. Pass --engine memory, or omit it.")
 
 
 def _evaluate(

@@ -11,7 +11,7 @@ from typing import Any
 from jaccard_eval.options import EngineOptions
 
 ROW_BYTES = 450  # of memory that the memory engine needs for a prediction, with its share of the ground truth
-FREE_SHARE = 0.6  # of the memory of the container or the machine that one run may use unless told otherwise
+FREE_SHARE = 0.6  # of the memory of the container or the machine that one run may use unless a limit is given
 SMALL = 32 * 2**20  # bytes of input that fit in any case, so that nothing is looked at
 TEXT_ROW_BYTES = 48  # that a prediction takes at least where it is text: an image, a class, five numbers
 PACKED_ROW_BYTES = 12  # the same in a compressed table

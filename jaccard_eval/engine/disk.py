@@ -25,7 +25,7 @@ from jaccard_eval.progress import Stage
 PART_ROWS = 200_000  # of predictions that are matched at once, at most about
 PART_ROW_BYTES = 1_000  # of memory for each of them, when most is in use
 LEAST_PART_ROWS = 20_000
-LIMIT = 2**29  # bytes that are used unless told otherwise: more would be no faster
+LIMIT = 2**29  # bytes that are used unless a limit is given: more would be no faster
 
 Change = Callable[[MatchTable], MatchTable]
 
