@@ -77,10 +77,11 @@ def deliver(
             rendered = [(output, output.reporter.render(result, shape)) for output in outputs]
             with streams.line_erased():  # an output may be the terminal itself
                 write_outputs(rendered)
-        images = getattr(result, "images", None)
-        if images is not None and not options.quiet:
-            # What could not be shown is known once it was to be.
-            say_findings(images.findings.findings(), [Severity.NOTE])
+        # What could not be shown is known once it was to be; of a comparison, each of its results may have images.
+        for shown_result in (result, *getattr(result, "results", ())):
+            images = getattr(shown_result, "images", None)
+            if images is not None and not options.quiet:
+                say_findings(images.findings.findings(), [Severity.NOTE])
     announce(shown or result, options)
     if options.as_json:
         from jaccard_eval.report.outputs.json_ import render

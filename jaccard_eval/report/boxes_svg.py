@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from html import escape
 
-from jaccard_eval.report.model import STATE_TITLES, Gallery, GalleryBox, GalleryImage
+from jaccard_eval.report.model import CHANGE_TITLES, STATE_TITLES, Gallery, GalleryBox, GalleryImage
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.text import printable
 
@@ -51,13 +51,13 @@ def box_text(box: GalleryBox) -> str:
     score = "" if box.is_object else f" {metric_text(box.score, 2)}"
     side = f"{box.side}: " if box.side else ""
     iou = f", IoU {metric_text(box.iou, 2)}" if box.state == "found" and box.iou == box.iou else ""
-    return f"{side}{printable(box.label)}{score}, {box.change or STATE_TITLES[box.state]}{iou}"
+    return f"{side}{printable(box.label)}{score}, {CHANGE_TITLES.get(box.change, STATE_TITLES[box.state])}{iou}"
 
 
 def _box(box: GalleryBox, gallery: Gallery, classes: Mapping[str, int], digits: int) -> str:
     shows = box.shows_at(gallery.score)
     side = ("second" if box.second else "first") if box.side else ""
-    words = (box.state, box.change, "object" * box.is_object, "off" * (not shows), side)
+    words = (box.state, box.change and f"was-{box.change}", "object" * box.is_object, "off" * (not shows), side)
     kind = " ".join(filter(None, words))
     sides = zip(("x", "y", "width", "height"), box.xywh, strict=True)
     place = " ".join(f'{name}="{_number(side, digits)}"' for name, side in sides)

@@ -174,6 +174,9 @@ STATE_TITLES: Mapping[BoxState, str] = {
 }
 
 
+CHANGE_TITLES = {"lost": "lost", "found": "newly found"}
+
+
 @dataclass(frozen=True, slots=True)
 class GalleryBox:
     """A box (left, top, width, height in px) with its class, and what it is once it shows.
@@ -211,6 +214,7 @@ class GalleryImage:
     boxes: tuple[GalleryBox, ...]
     thumbnail: bytes = field(default=b"", repr=False)
     row: int = -1  # of the image in the result
+    caption: str = ""  # in place of the counts of its boxes
 
     def counts_at(self, score: float) -> dict[BoxState, int]:
         """Count the boxes that show at a score by their state."""
@@ -242,8 +246,15 @@ class Gallery:
         boxes = [box for image in self.images for box in image.boxes]
         there = {box.state for box in boxes}
         states = tuple((state, title) for state, title in STATE_TITLES.items() if state != "ignored" or state in there)
-        sides = dict.fromkeys(("second" if box.second else "first", box.side) for box in boxes if box.side)
-        return (*states, *sorted(sides))
+        changes = {box.change for box in boxes}
+        changed = tuple((f"was-{change}", title) for change, title in CHANGE_TITLES.items() if change in changes)
+        return (*states, *changed, *self.sides) if boxes else ()
+
+    @property
+    def sides(self) -> tuple[tuple[str, str], ...]:
+        """Of a comparison, the first and the second side by their names."""
+        boxes = (box for image in self.images for box in image.boxes if box.side)
+        return tuple(sorted({("second" if box.second else "first", box.side) for box in boxes}))
 
     def count_text(self, counts: Mapping[BoxState, int]) -> str:
         """Return counts in one line, what is wrong first."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.gallery import GALLERY
 from jaccard_eval.cli.inputs import LABELS, InputPath, note_inputs
 from jaccard_eval.cli.options import (
     BOOTSTRAP_OPTIONS,
@@ -193,6 +194,7 @@ COMMAND = SectionedCommand(
         *BOOTSTRAP_OPTIONS[1:],
         *SLICE_OPTIONS,
         *LISTED_CLASSES,
+        GALLERY,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from jaccard_eval.features.compare.gallery import gallery_sections
 from jaccard_eval.features.compare.report import build_report, interval_title
 from jaccard_eval.features.compare.result import ComparisonResult, Contender, Delta, Versus
 from jaccard_eval.report import ReportOptions
@@ -41,6 +42,7 @@ def build_page(result: ComparisonResult, options: ReportOptions) -> Report:
         _metrics(result, metrics),
         *(_classes(result, versus) for versus in result.others),
         *_curves(result),
+        *gallery_sections(result, options),
         *rest,
         _provenance(result, inputs),
     ]

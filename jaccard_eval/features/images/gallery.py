@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,6 +23,10 @@ MOST_IMAGES = 200
 # Of up to so many images, the longer side in pixels and the quality of thumbnails: the page stays small.
 THUMBNAILS = ((36, 360, 60), (72, 320, 50), (144, 280, 45), (2 * MOST_IMAGES, 240, 40))
 PLAIN_SIDE = 640  # pixels of a canvas for boxes in fractions of an image whose size nobody knows
+
+
+# Boxes, and what else a gallery shows of each of them: whose they are, and what changed.
+Part = tuple[BoxOutcomes, Mapping[str, Any]]
 
 
 class Shown(Protocol):
@@ -65,7 +69,7 @@ def build_gallery(result: EvaluationResult, n: int) -> Gallery | None:
     rows = list(dict.fromkeys(row for listed in chosen.values() for row in listed))
     place = {row: i for i, row in enumerate(rows)}
     tabs = tuple(GalleryTab(title, tuple(place[row] for row in listed)) for title, listed in chosen.items() if listed)
-    images = gallery_images(result, metrics, rows, [outcomes], thumbnails=True)
+    images = gallery_images(result, metrics, rows, [(outcomes, {})], thumbnails=True)
     return Gallery(
         images=images,
         tabs=tabs,
@@ -89,7 +93,7 @@ def build_album(result: Shown, rows: Sequence[int], *, threshold: int, score: fl
         return None if found is None else found[0]
 
     return Album(
-        images=gallery_images(result, metrics, rows, [outcomes], thumbnails=False),
+        images=gallery_images(result, metrics, rows, [(outcomes, {})], thumbnails=False),
         open=open_image,
         score=score,
         iou=metrics.protocol.iou_thresholds[threshold],
@@ -113,9 +117,9 @@ def file_notes(result: Shown, images: Sequence[GalleryImage]) -> tuple[str, ...]
 
 
 def gallery_images(
-    result: Shown, metrics: DetectionMetrics, rows: Sequence[int], outcomes: Sequence[BoxOutcomes], *, thumbnails: bool
+    result: Shown, metrics: DetectionMetrics, rows: Sequence[int], parts: Sequence[Part], *, thumbnails: bool
 ) -> tuple[GalleryImage, ...]:
-    """Return some images, with the boxes that `outcomes` have there."""
+    """Return some images, with the boxes that any of the parts has there."""
     names = metrics.class_names
     side, quality = next((side, quality) for most, side, quality in THUMBNAILS if len(rows) <= most)
     if result.images is not None:
@@ -123,14 +127,16 @@ def gallery_images(
     images = []
     for row in tracked(rows, "images"):
         found = result.images.thumbnail(row, side=side, quality=quality) if thumbnails and result.images else None
-        boxes = [boxes.take(np.flatnonzero(boxes.image == row)) for boxes in outcomes]
-        size = image_size(result, metrics, row, boxes, None if found is None else found.size)
+        boxes = [(outcomes.take(np.flatnonzero(outcomes.image == row)), others) for outcomes, others in parts]
+        size = image_size(
+            result, metrics, row, [outcomes for outcomes, _ in boxes], None if found is None else found.size
+        )
         scale = (1, 1) if metrics.area_known else size
         images.append(
             GalleryImage(
                 name=metrics.image_names[row],
                 size=size,
-                boxes=tuple(box for part in boxes for box in gallery_boxes(part, names, scale)),
+                boxes=tuple(box for part, others in boxes for box in gallery_boxes(part, names, scale, **others)),
                 thumbnail=b"" if found is None else found.data,
                 row=row,
             )
