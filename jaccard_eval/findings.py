@@ -143,6 +143,8 @@ class JaccardEvalWarning(UserWarning):
     ----------
     finding : Finding
         Also an attribute, as is its `code`, such as "class-unknown".
+    message : str, optional
+        What it is about, where that is not the message of the finding.
 
     Examples
     --------
@@ -151,20 +153,26 @@ class JaccardEvalWarning(UserWarning):
     >>> warnings.filterwarnings("ignore", "class-unknown:", JaccardEvalWarning)
     """
 
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(finding)
+    def __init__(self, finding: Finding, message: str = "") -> None:
+        super().__init__(finding, message)
         self.finding = finding
         self.code = finding.code
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.finding.message}"
+        return f"{self.code}: {self.args[1] or self.finding.message}"
 
 
-def issue_warnings(findings: Iterable[Finding], *, stacklevel: int = 2) -> None:
-    """Issue a Python warning for each finding that is one; by default, in the name of the caller's caller."""
+def issue_warnings(
+    findings: Iterable[Finding], *, stacklevel: int = 2, wording: Callable[[str], str] | None = None
+) -> None:
+    """Issue a Python warning for each finding that is one; by default, in the name of the caller's caller.
+
+    `wording` makes the text of a warning of the finding's.
+    """
     for finding in findings:
         if finding.severity is Severity.WARNING:
-            warnings.warn(JaccardEvalWarning(finding), stacklevel=stacklevel + 1)
+            message = wording(finding.message) if wording else ""
+            warnings.warn(JaccardEvalWarning(finding, message), stacklevel=stacklevel + 1)
 
 
 class FindingLog:

@@ -104,7 +104,7 @@ def test_an_unknown_image_in_coco_predictions_is_an_error_that_names_it(write_js
     pred = write_json("pred.json", _results((1, 1, BOX), (99, 1, BOX)))
     with pytest.raises(DataError, match=r"pred\.json: image: 1 predictions on 1 image .*: '99'") as caught:
         evaluate(gt, pred)
-    assert "--extra-images ignore" in str(caught.value)
+    assert 'pass extra_images="ignore"' in str(caught.value)
 
 
 @pytest.mark.parametrize(("extra_images", "ap"), [("ignore", 1.0), ("empty", 0.5)])

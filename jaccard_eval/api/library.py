@@ -1,13 +1,16 @@
-"""The verbs as programs call them: what may change a number is a Python warning."""
+"""The verbs as programs call them: what may change a number is a Python warning, and advice names keywords."""
 
 from __future__ import annotations
 
 import functools
+import inspect as signatures
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from jaccard_eval import evaluation
 from jaccard_eval.api import boxes, files
+from jaccard_eval.api.keywords import in_python
+from jaccard_eval.errors import JaccardEvalError
 from jaccard_eval.findings import issue_warnings
 
 Parameters = ParamSpec("Parameters")
@@ -15,12 +18,20 @@ Returned = TypeVar("Returned")
 
 
 def for_programs(verb: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """Return a verb that issues the warnings among the findings of what it returns, in the name of its caller."""
+    """Return a verb that issues the warnings among the findings of what it returns, in the name of its caller.
+
+    The texts of warnings and errors name its keywords; their findings stay as documents have them.
+    """
+    wording = functools.partial(in_python, keywords=frozenset(signatures.signature(verb).parameters))
 
     @functools.wraps(verb)
     def called(*args: Parameters.args, **keywords: Parameters.kwargs) -> Returned:
-        returned = verb(*args, **keywords)
-        issue_warnings(getattr(returned, "findings", ()))
+        try:
+            returned = verb(*args, **keywords)
+        except JaccardEvalError as error:
+            error.args = (wording(str(error)),)
+            raise
+        issue_warnings(getattr(returned, "findings", ()), wording=wording)
         return returned
 
     called.__module__ = __name__  # by which it is pickled

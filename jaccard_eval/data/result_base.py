@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-_WRITTEN_BY = "jaccard_eval.api.results"
-
 
 class Result:
     """Base of all results; what a result is in one line is its own business (`_summary`)."""
@@ -103,6 +101,12 @@ def listed(texts: Iterable[str], shown: int = 5) -> str:
     return "; ".join([*known[:shown], *more])
 
 
+def in_python(text: str) -> str:
+    """Return a message of the command line in the words of Python."""
+    words: str = importlib.import_module("jaccard_eval.api.keywords").in_python(text)
+    return words
+
+
 def _writer() -> Any:
     # By name: what writes and draws lies above all results, and most programs only ask for numbers.
-    return importlib.import_module(_WRITTEN_BY)
+    return importlib.import_module("jaccard_eval.api.results")

@@ -162,7 +162,9 @@ def test_predictions_without_a_class_are_none_of_several(read: Load) -> None:
             evaluate(read(several, "gt"), read(predictions))
         assert "class-none" in str(caught.value)
         assert "predictions have no class, and the ground truth has 2: '0', '1'" in str(caught.value)
-        assert "--pred-columns class=COLUMN, or --pred-names NAME" in str(caught.value)
+        assert 'pred_options=ReadOptions(columns="class=COLUMN"), or pred_options=ReadOptions(names=...)' in str(
+            caught.value
+        )
     # Who names it, or maps it, says what it is.
     assert evaluate(read(several, "gt"), read(RSNA_PRED), class_map={"0": "1"})["AP50"] == pytest.approx(0.5)
 
@@ -175,5 +177,5 @@ def test_a_name_for_the_class_is_compared_as_any_other(read: Load) -> None:
 def test_ground_truth_and_tables_with_a_column_like_a_class_still_need_one(read: Load) -> None:
     with pytest.raises(DataError, match="no column for the class"):
         read("image,x,y,w,h\na,1,2,3,4\n", "gt")
-    with pytest.raises(DataError, match="--pred-columns class=palm_class"):
+    with pytest.raises(DataError, match=r"options=ReadOptions\(columns=.class=palm_class.\)"):
         read("image,palm_class,score,x,y,w,h\na,oil,0.5,1,2,3,4\n")

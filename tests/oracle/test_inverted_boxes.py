@@ -142,7 +142,7 @@ def test_many_inverted_boxes_doubt_the_order_of_coordinates(tmp_path: Path) -> N
         jaccard_eval.evaluate(write_csv(tmp_path / "gt.csv", gt), write_csv(tmp_path / "pred.csv", pred))
     assert "error[box-negative]" in str(caught.value)
     assert "pred.csv:5: bbox has width -40" in str(caught.value)
-    assert "--pred-box" in str(caught.value)
+    assert "pred_options=ReadOptions(box=...)" in str(caught.value)
 
 
 def test_text_and_tables_keep_an_inverted_box_alike(tmp_path: Path) -> None:

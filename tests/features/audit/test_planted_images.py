@@ -139,9 +139,9 @@ def test_images_of_another_split_beside_ids_as_text_are_left_out_by_the_flag(pai
 def test_an_image_that_the_ground_truth_lacks_is_not_taken_for_a_shift(pair: Pair) -> None:
     pair.renumber(lambda row: row + 1)
     pair.pred.append(copy.deepcopy(pair.pred[0]) | {"image_id": 0})
-    with pytest.raises(DataError, match="--extra-images ignore") as caught:
+    with pytest.raises(DataError, match='extra_images="ignore"') as caught:
         pair.evaluate()
-    assert "--match-images" not in str(caught.value)
+    assert "match_images" not in str(caught.value)
 
 
 def _decomposed(_: object, name: str) -> str:

@@ -218,7 +218,7 @@ def test_every_verb_that_measures_two_files_stops_and_goes_on_when_allowed(tmp_p
     good = tmp_path / "good.json"
     good.write_text(json.dumps([record | {"bbox": [5, 5, 9, 9]} for record in json.loads(Path(pred).read_text())]))
     for verb in (explain, sensitivity):
-        with pytest.raises(DataError, match=r"^error\[box-encoding\].* Rerun with --pred-box xyxy\."):
+        with pytest.raises(DataError, match=r"^error\[box-encoding\].* Rerun with .*\(box=.xyxy.\)\."):
             verb(gt, pred)
         verb(gt, pred, allow=["box-encoding"])
     with pytest.raises(DataError, match=r"^error\[box-encoding\]"):

@@ -112,9 +112,7 @@ def test_predictions_of_unknown_classes_are_left_out_only_when_asked(tmp_path: P
     argv = ["convert", str(pred), str(tmp_path / "out"), "--to", "yolo", "--gt", str(COCO_GT)]
     assert run.run(argv) == 3
     assert not (tmp_path / "out").exists()
-    with pytest.raises(
-        DataError, match=r"does not have the classes of 1 prediction: 'gnu'\. Map them with --class-map"
-    ):
+    with pytest.raises(DataError, match=r"does not have the classes of 1 prediction: 'gnu'\. Map them with class_map"):
         convert(pred, tmp_path / "out", to="yolo", gt=COCO_GT)
     assert run.run([*argv, "--lossy"]) == 0
     # dog is the fifth class; the image is 640 x 480

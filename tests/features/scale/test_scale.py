@@ -202,7 +202,7 @@ def test_sizes_in_pixels_must_be_known(tmp_path: Path) -> None:
     (tmp_path / "gt" / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
     (tmp_path / "pred").mkdir()
     (tmp_path / "pred" / "a.txt").write_text("0 0.5 0.5 0.2 0.2 0.9\n")
-    with pytest.raises(DataError, match=r"errors are measured in pixels.*--images DIR"):
+    with pytest.raises(DataError, match=r"errors are measured in pixels.*ReadOptions\(images=\.\.\.\)"):
         jaccard_eval.sensitivity(tmp_path / "gt", tmp_path / "pred")
 
 
