@@ -6,8 +6,7 @@ import numpy as np
 
 from jaccard_eval.matching.order import IntArray
 
-# None of these has a meaning in HTML or JSON, so that nothing is escaped.
-LETTERS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8)
+FIRST = ord("?")  # of 64 letters up to "~", none of which HTML knows
 BITS = 5  # of a number in a letter
 MORE = 1 << BITS  # set where more letters follow
 
@@ -26,7 +25,7 @@ def pack(counts: IntArray) -> str:
     place = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - n_letters, n_letters)
     digits = (np.repeat(numbers, n_letters) >> (BITS * place)) & (MORE - 1)
     digits[place < np.repeat(n_letters, n_letters) - 1] |= MORE
-    return str(LETTERS[digits].tobytes(), "ascii")
+    return str((digits + FIRST).astype(np.uint8).tobytes(), "ascii")
 
 
 def per_step(counts: IntArray) -> IntArray:

@@ -15,13 +15,12 @@ from jaccard_eval.features.operating.result import OperatingSteps, StepCounts
 from jaccard_eval.matching.order import IntArray, descending_order
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report.model import Cell, Column, Live, Section, Table
-from jaccard_eval.report.numbers import UNDEFINED, threshold_text
+from jaccard_eval.report.numbers import threshold_text
 
 PART = "operating_steps"
 MOST_LIVE = 100  # classes whose numbers follow the slider; those of the others stay at its start
 FEW_CLASSES = 40  # up to which a confusion matrix has all of them at first
 MOST_CONFUSED = 30  # that a larger one has
-OTHERS = "other classes"
 
 
 def with_steps(result: EvaluationResult) -> EvaluationResult:
@@ -95,34 +94,31 @@ def most_confused(matrix: npt.NDArray[np.int64]) -> IntArray:
 
 
 def live_data(steps: OperatingSteps) -> dict[str, Any]:
-    """Return what the script reads: counts of all classes pooled and of the live ones, and their confusion matrix.
+    """Return what the script reads: counts of all classes pooled and of the live ones, and the confusion matrix.
 
-    All other classes are one more in the matrix, so that its rows add up. Counts are packed as what they lose from each
-    step to the next.
+    Counts are packed as what they lose from each step to the next.
     """
-    live = live_classes(steps)
+    live, shown = live_classes(steps), most_confused(steps.confusion(steps.start))
     rows = [np.vstack([side.sum(axis=0), side[live]]) for side in (steps.tp, steps.fp)]
     return {
         "scores": [score_text(score) for score in steps.scores.tolist()],
         "start": steps.start,
         "keys": live.tolist(),
-        "names": [*(steps.names[k] for k in live.tolist()), *([OTHERS] if len(live) < len(steps.names) else [])],
         "positives": [int(steps.positives.sum()), *steps.positives[live].tolist()],
         "tp": pack(per_step(rows[0])),
         "fp": pack(per_step(rows[1])),
-        "cells": pack(per_step(_live_cells(steps, live))),
-        "undefined": UNDEFINED,
+        "shown": steps.positives[shown].tolist(),
+        "cells": pack(per_step(_shown_cells(steps, shown))),
     }
 
 
-def _live_cells(steps: OperatingSteps, live: IntArray) -> IntArray:
-    """Return the counts of the matrix of the live classes, the others and the background, (c, S)."""
-    n, others = len(steps.names), int(len(live) < len(steps.names))
-    place = np.full(n + 1, len(live))
-    place[live] = np.arange(len(live))
-    place[n] = size = len(live) + others
-    cells = np.zeros(((size + 1) ** 2, len(steps.scores)), dtype=np.int64)
-    row, column = np.divmod(steps.cells, n + 1)
-    # Cells of the others come together in one.
-    np.add.at(cells, place[row] * (size + 1) + place[column], steps.confused)
+def _shown_cells(steps: OperatingSteps, shown: IntArray) -> IntArray:
+    """Return the counts of the matrix of some classes, all others as one, and the background; ((n + 2)², S)."""
+    size = len(shown) + 2
+    place = np.full(len(steps.names) + 1, len(shown))
+    place[shown], place[-1] = np.arange(len(shown)), size - 1
+    cells = np.zeros((size * size, len(steps.scores)), dtype=np.int64)
+    row, column = np.divmod(steps.cells, len(steps.names) + 1)
+    # Cells of the others come together, so that rows add up to their objects.
+    np.add.at(cells, place[row] * size + place[column], steps.confused)
     return cells

@@ -97,9 +97,11 @@ def render_report(report: Report, options: ReportOptions) -> str:
 
 
 def _assets(suffix: str) -> str:
-    """Return all files of a kind as one, that of the whole page first."""
+    """Return all files of a kind as one, that of the whole page first; without indents and comments of whole lines."""
     others = sorted(path for path in ASSETS.glob(f"*{suffix}") if path.stem != "page")
-    return "".join(path.read_text(encoding="utf-8") for path in (ASSETS / f"page{suffix}", *others))
+    texts = (path.read_text(encoding="utf-8") for path in (ASSETS / f"page{suffix}", *others))
+    lines = (line.strip() for text in texts for line in text.splitlines())
+    return "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))
 
 
 def _source(text: str) -> str:

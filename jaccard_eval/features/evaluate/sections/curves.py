@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.features.operating.curves import live_curves
+from jaccard_eval.features.operating.page import steps_of
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Section
 from jaccard_eval.report.recall_charts import recall_charts
@@ -12,9 +14,10 @@ PLACE = 70
 
 def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Return the section; none where no class has both ground truth and a match table."""
-    charts = recall_charts(result.measured)
+    charts, steps = recall_charts(result.measured), steps_of(result)
+    live = [] if steps is None else live_curves(result.measured, charts, steps)
     if result.errors is not None:
         from jaccard_eval.features.errors.report import confidence_chart
 
         charts.append(confidence_chart(result.errors.pooled))
-    return [Section("Precision and recall", tuple(charts), key="curves")] if charts else []
+    return [Section("Precision and recall", (*charts, *live), key="curves")] if charts else []
