@@ -25,6 +25,7 @@ CELL, SMALL_CELL = 30, 16  # of a matrix with its numbers, and without
 FEW_NUMBERS = 14  # rows of a matrix up to which its cells have numbers
 FEW_NAMES = 40  # rows up to which they are named
 CELL_SIZE = 96, 16  # of a drawing in a table
+FADES = 3  # steps of opacity that the style sheet has
 COLOURS = 6  # that the style sheet has
 STEPS = (0.1, 0.2, 0.25, 0.5, 1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
 
@@ -96,7 +97,7 @@ def _plot(chart: Chart) -> str:
     x_values = [float(x) for series in chart.series for x in _places(series)]
     y_values = [float(y) for series in chart.series for y in series.y if not math.isnan(y)]
     y_values += [top for _, _, _, top in standing]
-    x = _Scale(*_ends(chart.x, x_values, bars=chart.kind == "bar"), LEFT, LEFT + WIDTH)
+    x = _Scale(*_ends(chart.x, x_values), LEFT, LEFT + WIDTH)
     y = _Scale(*_ends(chart.y, [0.0, *y_values] if standing else y_values), TOP + HEIGHT, TOP)
     body = [*_grid(chart, x, y)]
     for look, place, base, top in standing:
@@ -247,15 +248,22 @@ def _element(chart: Chart, width: float, height: float, body: Sequence[str]) -> 
 
 
 def _looks(chart: Chart) -> Iterator[tuple[str, Series]]:
-    """Yield the class of each series: its colour, and dashes; those of one group share a colour."""
-    groups: dict[str, int] = {}
-    for i, series in enumerate(chart.series):
-        if series.look in ("guide", "faint"):
+    """Yield the class of each series: its colour, and dashes; those of one group share a colour, from faint to full."""
+    groups: dict[str, list[Series]] = {}
+    for series in chart.series:
+        if series.look not in ("guide", "faint"):
+            groups.setdefault(series.group or f"{series.name} {id(series)}", []).append(series)
+    colours = {id(series): (place, group) for place, group in enumerate(groups.values()) for series in group}
+    for series in chart.series:
+        if id(series) not in colours:
             yield series.look, series
             continue
-        place = groups.setdefault(series.group or series.name or str(i), len(groups))
-        dashes = " dashes" if series.look == "dashes" else ""
-        yield f"c{place % COLOURS + 1}{dashes}", series
+        place, group = colours[id(series)]
+        look = f"c{place % COLOURS + 1}"
+        look += " dashes" if series.look == "dashes" else ""
+        # The last of a group is full, the others in four steps up to it.
+        rank = len(group) - 1 - next(i for i, member in enumerate(group) if member is series)
+        yield f"{look} f{min(rank, FADES)}" if rank else look, series
 
 
 def _stacks(chart: Chart) -> list[tuple[str, float, float, float]]:
@@ -283,12 +291,12 @@ def _places(series: Series) -> list[float]:
     return list(series.x) if len(series.x) else [float(i) for i in range(len(series.y))]
 
 
-def _ends(axis: Axis, values: Sequence[float], *, bars: bool = False) -> tuple[float, float]:
+def _ends(axis: Axis, values: Sequence[float]) -> tuple[float, float]:
     if axis.ends:
         low, high = axis.ends
     else:
         low, high = min(values, default=0.0), max(values, default=1.0)
-        half = 0.5 if bars and axis.names else 0.0
+        half = 0.5 if axis.names else 0.0  # so that no name is cut off
         low, high = low - half, high + half
     return (low, high) if high > low else (low, low + 1.0)
 

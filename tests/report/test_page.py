@@ -9,6 +9,7 @@ import html5lib
 import pytest
 
 from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import Example, Finding, Severity, Where
 from jaccard_eval.report import ReportOptions, svg
 from jaccard_eval.report.model import (
     Axis,
@@ -141,3 +142,38 @@ def test_steps_hold_the_value_of_the_place_that_ends_them() -> None:
     series = Series("line", (0.0, 1.0, 0.5), (0.0, 0.5, 1.0), "steps")
     text = svg.draw(Chart("line", "t", (series,), Axis("x", ends=(0, 1)), Axis("y", ends=(0, 1))))
     assert 'd="M46 250v-240h200v120h200"' in text
+
+
+def test_lines_of_a_group_share_a_colour_from_faint_to_full() -> None:
+    lines = [Series(name, (0, 1), look=look, group=group) for name, look, group in GROUPED]
+    text = svg.draw(Chart("line", "t", tuple(lines), Axis(), Axis()))
+    assert re.findall(r'class="line ([^"]+)"', text) == ["c1", "c2 f2", "c2 f1", "c2", "c3 dashes", "guide"]
+    assert [name for _, name in svg.legend(Chart("line", "t", tuple(lines), Axis(), Axis()))] == list("abcdef")
+
+
+GROUPED = [("a", "", ""), ("b", "", "g"), ("c", "", "g"), ("d", "", "g"), ("e", "dashes", ""), ("f", "guide", "")]
+
+
+def test_what_was_read_and_by_which_rules_stands_at_the_end_of_every_page() -> None:
+    from jaccard_eval.report.plain_page import build_page
+
+    with_inputs = Report(
+        "t",
+        (
+            Section("Inputs", (Note("paths"),)),
+            Section("Rules", (Note("rules"),)),
+            Section("Warnings", (Note("old"),), key="findings"),
+            Section("Classes", (Note("classes"),)),
+            Section("Gates", (Note("gates"),), key="gates"),
+        ),
+    )
+
+    class Result:
+        reported_by = "of_tests"
+        findings = (Finding(Severity.NOTE, "b", 1, (Example(Where("p"), "d"),)),)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jaccard_eval.report.plain_page.build_report", lambda *_: with_inputs)
+        sections = build_page(Result(), ReportOptions()).sections  # type: ignore[arg-type]
+    assert [section.title for section in sections] == ["Gates", "Notes", "Classes", "How it was made"]
+    assert sections[-1].blocks == (Note("paths"), Note("rules"))
