@@ -271,3 +271,35 @@ def test_the_answer_of_gates_is_a_sequence_that_passed_or_not() -> None:
     assert passing.passed
     assert passing.failed == ()
     assert "<GateResult passed: 1 pass>" in repr(passing)
+
+
+@pytest.mark.parametrize("metric", ["AP", "AP50[class=car]", "F1[iou=0.5,score=0.4]", "AR"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"score_min": 0.3, "classes": ["car", "person"]}, {"protocol": "voc2012", "nms": 0.6}],
+    ids=["plain", "chosen", "voc"],
+)
+def test_a_result_is_explained_as_its_inputs_are(metric: str, options: dict[str, Any]) -> None:
+    result = jaccard_eval.evaluate(GT, WORSE, score=0.5, bootstrap=5, **options)
+    if metric == "AR" and options.get("protocol"):
+        return
+    again, expected = (
+        explanation.to_dict()
+        for explanation in (
+            jaccard_eval.explain(result, metric=metric, against="voc2007"),
+            jaccard_eval.explain(GT, WORSE, metric, against="voc2007", **options),
+        )
+    )
+    for document in (again, expected):  # an evaluation finds more than reading does
+        del document["warnings"], document["digest"]
+    assert again == expected
+
+
+def test_a_result_is_explained_by_its_own_rules_alone() -> None:
+    result = jaccard_eval.evaluate(GT, WORSE)
+    with pytest.raises(UsageError, match="score_min: the result has rules"):
+        jaccard_eval.explain(result, score_min=0.5)
+    with pytest.raises(UsageError, match="pred: the result has rules"):
+        jaccard_eval.explain(result, WORSE)
+    with pytest.raises(UsageError, match="explain needs predictions too"):
+        jaccard_eval.explain(GT)

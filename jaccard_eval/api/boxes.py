@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jaccard_eval.data.protocol import AreaRange, Protocol, ProtocolOptions
@@ -377,8 +377,8 @@ def sensitivity(
 
 
 def explain(
-    gt: Source,
-    pred: Source,
+    gt: Source | EvaluationResult,
+    pred: Source | None = None,
     metric: str = "AP",
     *,
     protocol: str | Protocol = "coco",
@@ -412,7 +412,7 @@ def explain(
     Parameters
     ----------
     gt, pred : path or data
-        As in `evaluate`.
+        As in `evaluate`; or the result of an evaluation alone, which has both sides and its own rules and options.
     metric : str
         AP, of any IoU threshold and class: ``AP50[class=dog]``; AR, of any cap; or precision, recall or F1 at a score:
         ``F1[iou=0.5,score=0.4]``. The score "best-f1" is that of the predictions as they are.
@@ -437,12 +437,34 @@ def explain(
         When an input cannot be used, or the two do not belong together.
     UsageError
         When an option or the metric names what does not exist, or the metric cannot be explained.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, evaluate, explain
+    >>> gt = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [20, 20, 40, 40]])
+    >>> result = evaluate(gt, BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.9]))
+    >>> [(fix.kind, fix.row, round(fix.gain, 4)) for fix in explain(result, metric="AP50").fixes]
+    [('missed', 1, 0.495)]
     """
     keywords = locals()
-    from jaccard_eval.features.explain.compute import Question
+    from jaccard_eval.data.result import EvaluationResult
+    from jaccard_eval.features.explain.compute import Question, explain_sides
 
-    asked = Question.of(metric, _asked(ProtocolOptions, keywords).rules(), against=against, boxes=boxes)
-    return explain_inputs(gt, pred, asked, _asked(SideOptions, keywords), version=__version__)
+    rules, how = _asked(ProtocolOptions, keywords), _asked(SideOptions, keywords)
+    if isinstance(gt, EvaluationResult):
+        from jaccard_eval.features.explain.again import sides_again
+
+        given = sorted(changed(rules) | changed(how))
+        if pred is not None or given:
+            raise UsageError(
+                f"{given[0] if given else 'pred'}: the result has rules, options and predictions of its own"
+            )
+        asked = Question.of(metric, gt.protocol, against=against, boxes=boxes)
+        return replace(explain_sides(sides_again(gt), asked, version=__version__), gt=gt.gt, pred=gt.pred)
+    if pred is None:
+        raise UsageError("explain needs predictions too, or the result of an evaluation in place of both")
+    asked = Question.of(metric, rules.rules(), against=against, boxes=boxes)
+    return explain_inputs(gt, pred, asked, how, version=__version__)
 
 
 def _several(preds: Sequence[Any]) -> Sequence[Any]:
