@@ -4,7 +4,7 @@
 #   make check     lint, types, import contracts, fast tests: before each commit
 #   make test      lint, types, import contracts, all tests with their coverage
 #   make oldest    fast tests with the oldest versions that pyproject.toml allows
-#   make plain     fast tests without the optional packages
+#   make plain     fast tests without the optional packages and without the compiled core
 #   make torch     tests next to torchmetrics, with a small build of torch
 #   make fuzz      damaged inputs and options for SECONDS=60, on JOBS=2; SEED=7 draws the same cases again
 #   make clean     remove what these built
@@ -18,6 +18,7 @@ PYTHON ?= $(shell for one in $(CANDIDATES); do "$$one" -c '$(RECENT)' 2>/dev/nul
 PIP := python -m pip --quiet --disable-pip-version-check
 INSTALL := $(BIN)/$(PIP) install
 VENVS := build/venvs
+BUILT := pyproject.toml setup.py jaccard_eval/native/core.cpp  # what an installation is made of
 # A file stays on one worker: what its tests share is made once. The folder of temporary files has a short name, for
 # messages cut long paths.
 RUN := scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT &&
@@ -57,7 +58,7 @@ oldest: $(VENVS)/oldest/.installed
 	$(RUN) $(VENVS)/oldest/bin/$(FAST) -W ignore::DeprecationWarning
 
 plain: $(VENVS)/plain/.installed
-	$(RUN) $(VENVS)/plain/bin/$(FAST)
+	$(RUN) JACCARD_EVAL_NATIVE=0 $(VENVS)/plain/bin/$(FAST)
 
 # What needs torch is skipped in all other environments; its last line counts the tests that ran.
 torch: $(VENVS)/torch/.installed
@@ -77,16 +78,16 @@ $(VENV)/.made:
 	$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.made pyproject.toml
+$(VENV)/.installed: $(VENV)/.made $(BUILT)
 	$(INSTALL) --editable .
 	@touch $@
 
-$(VENV)/.installed-for-tests: $(VENV)/.made pyproject.toml
+$(VENV)/.installed-for-tests: $(VENV)/.made $(BUILT)
 	$(INSTALL) --editable '.[test]'
 	@touch $@ $(VENV)/.installed
 
 # numpy 1.26 and its like have wheels for 3.11 and 3.12 only, so the first of these that there is.
-$(VENVS)/oldest/.installed: pyproject.toml
+$(VENVS)/oldest/.installed: $(BUILT)
 	$$(for one in python3.11 python3.12 $(PYTHON); do $$one -c pass 2>/dev/null && echo $$one && break; done) \
 	  -m venv --clear $(@D)
 	$(@D)/bin/python -c '$(OLDEST)' > $(@D)/oldest.txt
@@ -99,14 +100,14 @@ OLDEST := import tomllib; \
   print(*[one.replace(">=", "==") for one in sum(extras, project["dependencies"])], sep="\n")
 
 # Of this version there is a build for the processor alone, a tenth of the usual one.
-$(VENVS)/torch/.installed: pyproject.toml
+$(VENVS)/torch/.installed: $(BUILT)
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/$(PIP) install torch==2.13.0
 	$(@D)/bin/$(PIP) install --editable . torchmetrics==1.9.0 lightning-utilities hypothesis pycocotools pytest \
 	  pytest-randomly
 	@touch $@
 
-$(VENVS)/plain/.installed: pyproject.toml
+$(VENVS)/plain/.installed: $(BUILT)
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/$(PIP) install --editable '.[test]'
 	$(@D)/bin/$(PIP) uninstall --yes jinja2 matplotlib pyarrow

@@ -8,6 +8,7 @@ import re
 import sys
 from importlib import metadata
 
+from jaccard_eval.native import describe_core
 from jaccard_eval.text import aligned, printable
 
 DISTRIBUTION = "jaccard-eval"
@@ -21,7 +22,7 @@ def describe_environment() -> list[str]:
         ("python", f"{platform.python_version()} ({platform.python_implementation()})"),
         ("platform", platform.platform()),
         ("locale", f"{locale.setlocale(locale.LC_CTYPE)}, output {sys.stdout.encoding}"),
-        ("native", "no"),
+        ("native", describe_core()),
         *_libraries(),
     ]
     return aligned(tuple((name, printable(value)) for name, value in rows))

@@ -20,6 +20,7 @@ from msgspec import UNSET, UnsetType
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import Where
+from jaccard_eval.native.results import scan_results
 from jaccard_eval.progress import BYTES, Stage
 from jaccard_eval.reading.json import count_quotes, may_repeat_keys, record_keys
 from jaccard_eval.reading.rawboxes import Keys
@@ -286,6 +287,16 @@ def count_list(data: bytes) -> int | None:
 
 def decode_plain_results(data: bytes) -> ResultColumns | None:
     """Decode a results list whose records have four numeric fields and no others; None when it is anything else."""
+    scanned = scan_results(data)
+    if scanned is not None:
+        return ResultColumns(
+            image=scanned.image,
+            category=scanned.category,
+            coords=scanned.coords,
+            score=scanned.score,
+            file_names=[],
+            category_names=[],
+        )
     # Four keys in the first records are a good sign; whether all others have the same is seen at the end.
     if not data.startswith(b"[") or record_keys(data[:_HEAD_BYTES])[1] != _PLAIN_KEYS:
         return None

@@ -1,0 +1,52 @@
+"""The compiled core, where this installation has one: the same values, sooner; everything works without it.
+
+It is built with the package where there is a C++ compiler, and called by ctypes, so that one build serves every Python.
+``JACCARD_EVAL_NATIVE=0`` turns it off.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from pathlib import Path
+
+VARIABLE = "JACCARD_EVAL_NATIVE"
+LIBRARY = Path(__file__).with_name("_core.so")  # by this name on every system
+VERSION = 1  # of its functions, as core.cpp has it
+
+_POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
+
+
+def is_on() -> bool:
+    """Whether the compiled core is to be used where it is there."""
+    return os.environ.get(VARIABLE, "1") != "0"
+
+
+@cache
+def _load() -> ctypes.CDLL | None:
+    try:
+        core = ctypes.CDLL(str(LIBRARY))
+        core.jaccard_core_version.restype = _INTEGER
+        if core.jaccard_core_version() != VERSION:
+            return None
+        core.jaccard_scan_results.restype = _INTEGER
+        core.jaccard_scan_results.argtypes = [
+            *(_POINTER, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t), _INTEGER),
+            *(_POINTER, _POINTER, _POINTER, _POINTER),
+        ]
+    except (OSError, AttributeError):  # not built, or built for another machine
+        return None
+    return core
+
+
+def load_core() -> ctypes.CDLL | None:
+    """Return the compiled core; None where there is none, or it is turned off."""
+    return _load() if is_on() else None
+
+
+def describe_core() -> str:
+    """Return whether the compiled core runs, for a bug report."""
+    if not is_on():
+        return f"off ({VARIABLE}=0)"
+    return "no" if _load() is None else f"yes (version {VERSION})"

@@ -1,0 +1,173 @@
+"""The compiled reader of results lists gives what the Python readers give, or leaves the text to them."""
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from jaccard_eval import native
+from jaccard_eval.formats._coco.strict import ResultColumns, decode_plain_results
+from jaccard_eval.native.results import SHORTEST_RECORD, ScannedResults, scan_results
+
+ROOT = Path(__file__).parents[2]
+RECORD = '{"image_id":1,"category_id":1,"bbox":[1,1,1,1],"score":1}'
+HAS_COMPILER = shutil.which("c++") is not None or shutil.which("g++") is not None
+
+needs_core = pytest.mark.skipif(native.load_core() is None, reason="no compiled core, or it is turned off")
+
+
+def in_python(data: bytes) -> ResultColumns | None:
+    """Decode without the core."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(native.VARIABLE, "0")
+        return decode_plain_results(data)
+
+
+def bits(columns: ResultColumns | ScannedResults) -> tuple[bytes, ...]:
+    """Return the columns as bytes, which tell 0 from -0."""
+    return tuple(column.tobytes() for column in (columns.image, columns.category, columns.coords, columns.score))
+
+
+def require_alike(data: bytes) -> bool:
+    """Require that what the core reads is what Python reads; return whether it reads it."""
+    scanned = scan_results(data)
+    if scanned is None:
+        return False
+    decoded = in_python(data)
+    assert decoded is not None, data
+    assert bits(scanned) == bits(decoded), data
+    return True
+
+
+@pytest.mark.skipif(not HAS_COMPILER or not native.is_on(), reason="no compiler, or the core is turned off")
+def test_an_installation_with_a_compiler_has_the_core() -> None:
+    assert native.load_core() is not None, "run make again: the core is built when the package is installed"
+
+
+def test_a_text_has_no_more_records_than_room_is_made_for() -> None:
+    assert len(RECORD) == SHORTEST_RECORD
+
+
+@needs_core
+@pytest.mark.parametrize("indent", [None, 2])
+def test_what_tools_write_is_read_by_the_core(indent: int | None) -> None:
+    rng = np.random.default_rng(3)
+    records = [
+        {"image_id": int(i), "category_id": int(i % 80), "bbox": rng.uniform(0, 600, 4).tolist(), "score": rng.random()}
+        for i in rng.integers(0, 600_000, 2_000)
+    ]
+    assert require_alike((json.dumps(records, indent=indent) + "\n").encode())
+
+
+@needs_core
+def test_more_records_than_one_batch_are_all_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jaccard_eval.native.results.BATCH", 3)
+    for n in (1, 2, 3, 4, 6, 7):
+        scanned = scan_results(f"[{','.join([RECORD] * n)}]".encode())
+        assert scanned is not None
+        assert len(scanned.score) == n
+
+
+NUMBERS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.integers(-(10**25), 10**25).map(str),
+    st.decimals(allow_nan=False, allow_infinity=False, places=3).map(str),
+    st.from_regex(r"-?(0|[1-9][0-9]{0,25})(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,4})?", fullmatch=True),
+    st.sampled_from(["-0", "-0.0", "1e400", "-1e400", "1e-400", "01", "1.", ".5", "+1", "NaN", "Infinity", "0x1", ""]),
+)
+BLANKS = st.text(" \n\t\r", max_size=2)
+
+
+@st.composite
+def result_lists(draw: st.DrawFn) -> str:
+    """Draw a text that is a results list, or nearly."""
+    records = []
+    for _ in range(draw(st.integers(0, 3))):
+        box = f"[{','.join(draw(NUMBERS) for _ in range(draw(st.sampled_from([4, 4, 4, 3, 5]))))}]"
+        fields = [f'"image_id":{draw(NUMBERS)}', f'"category_id":{draw(NUMBERS)}', f'"bbox":{box}']
+        fields.append(f'"score":{draw(NUMBERS)}')
+        fields += draw(st.sampled_from([[], [], [], ['"score":1'], ['"id":1'], ['"file_name":"a"']]))
+        blank = draw(BLANKS)
+        records.append(f"{blank}{{{blank}{f'{blank},'.join(draw(st.permutations(fields)))}{blank}}}{draw(BLANKS)}")
+    return f"[{draw(BLANKS)}{','.join(records)}]{draw(BLANKS)}"
+
+
+@needs_core
+@given(result_lists())
+def test_any_list_is_read_alike_or_left_to_python(text: str) -> None:
+    require_alike(text.encode())
+
+
+@needs_core
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=4))
+@example([("0.1", "123456789012345678")])
+@example([("9007199254740993", "9007199254740992")])
+@example([("0.30000000000000004", "2.2250738585072011e-308")])
+def test_any_number_is_the_nearest_float(numbers: list[tuple[str, str]]) -> None:
+    records = (RECORD.replace('"score":1', f'"score":{score}').replace("[1,", f"[{x},") for score, x in numbers)
+    text = f"[{','.join(records)}]"
+    if require_alike(text.encode()):
+        scanned = scan_results(text.encode())
+        assert scanned is not None
+        expected = [float(score) for score, _ in numbers]
+        assert scanned.score.tobytes() == struct.pack(f"{len(expected)}d", *expected)
+
+
+SOUND = f'[ {RECORD} ,\n{{"score": 0.25, "bbox": [-1.5, 2e1, 3, 0.0], "category_id": 7, "image_id": -12}}]\n'.encode()
+
+
+@needs_core
+def test_a_text_cut_anywhere_is_left_to_python() -> None:
+    assert require_alike(SOUND)
+    assert not [end for end in range(len(SOUND.rstrip())) if scan_results(SOUND[:end]) is not None]
+
+
+@needs_core
+@pytest.mark.parametrize("byte", [*b'"{}[],:.-+eE0 9\n\\\0\x1f\x80\xff\xef'])
+def test_a_byte_changed_anywhere_is_read_alike_or_left_to_python(byte: int) -> None:
+    for place in range(len(SOUND)):
+        require_alike(SOUND[:place] + bytes([byte]) + SOUND[place + 1 :])
+        require_alike(SOUND[:place] + bytes([byte]) + SOUND[place:])
+        require_alike(SOUND[:place] + SOUND[place + 1 :])
+
+
+@needs_core
+@pytest.mark.parametrize(
+    "text", ["", "[", "[]", "[ ]", "{}", "null", "\ufeff[]", "[[]]", "[{}]", f"[{RECORD},]", f"[{RECORD}]]"]
+)
+def test_what_is_no_list_of_results_is_left_to_python(text: str) -> None:
+    assert scan_results(text.encode()) is None
+
+
+def test_the_core_is_off_where_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(native.VARIABLE, "0")
+    assert native.load_core() is None
+    assert native.describe_core() == "off (JACCARD_EVAL_NATIVE=0)"
+    assert scan_results(f"[{RECORD}]".encode()) is None
+
+
+def test_a_library_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "VERSION", 0)
+    assert native._load.__wrapped__() is None
+
+
+@needs_core
+def test_a_run_writes_the_same_bytes_with_and_without_the_core(tmp_path: Path) -> None:
+    for on in ("0", "1"):
+        words = ["sample_data/coco/gt.json", "sample_data/coco/worse.json", "-q", "-o", str(tmp_path / f"{on}.json")]
+        subprocess.run(
+            [sys.executable, "-m", "jaccard_eval", *words],
+            env=os.environ | {native.VARIABLE: on},
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+        )
+    assert (tmp_path / "0.json").read_bytes() == (tmp_path / "1.json").read_bytes()
