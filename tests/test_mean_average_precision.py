@@ -2,17 +2,17 @@
 
 import copy
 import doctest
-import importlib
 import pickle
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from without_torchvision import load_mean_average_precision
 
 from jaccard_eval import DataError, JaccardEvalWarning, MeanAveragePrecision, UsageError
 from jaccard_eval.compat import torchmetrics as ours
@@ -203,30 +203,12 @@ def test_ranks_are_gathered_and_a_missing_image_id_is_warned_of_once(monkeypatch
 
 @pytest.fixture
 def peer(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """torchmetrics, without torchvision: of that it uses one function, by its published formulas."""
+    """torch and torchmetrics."""
     # A folder of the sample bears that name, and would pass for the library.
     monkeypatch.setattr(sys, "path", [place for place in sys.path if Path(place).name != "sample_data"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch, mean_ap = importlib.import_module("torch"), importlib.import_module("torchmetrics.detection.mean_ap")
-    monkeypatch.setattr(mean_ap, "_TORCHVISION_AVAILABLE", True)
-    vision, ops = ModuleType("torchvision"), ModuleType("torchvision.ops")
-
-    def box_convert(boxes: Any, in_fmt: str, out_fmt: str) -> Any:
-        assert out_fmt == "xywh"
-        if in_fmt == "cxcywh":
-            cx, cy, w, h = boxes.unbind(-1)
-            boxes = torch.stack([cx - 0.5 * w, cy - 0.5 * h, cx + 0.5 * w, cy + 0.5 * h], dim=-1)
-        if in_fmt == "xywh":
-            return boxes
-        x1, y1, x2, y2 = boxes.unbind(-1)
-        return torch.stack([x1, y1, x2 - x1, y2 - y1], dim=-1)
-
-    ops.box_convert = box_convert  # type: ignore[attr-defined]
-    vision.ops = ops  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "torchvision", vision)
-    monkeypatch.setitem(sys.modules, "torchvision.ops", ops)
-    return SimpleNamespace(torch=torch, metric=mean_ap.MeanAveragePrecision)
+        return SimpleNamespace(metric=load_mean_average_precision(), torch=sys.modules["torch"])
 
 
 def require_equal(found: Any, expected: Any, place: str = "") -> None:

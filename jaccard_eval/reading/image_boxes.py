@@ -29,11 +29,15 @@ FILLERS: dict[str, float | bool] = {
     "ignore": False,
 }
 _COLUMNS = {"scores": "score", "iscrowd": "crowd"}
+_NUMBERS = "biuf"  # kinds of NumPy's types
 _NARROW = (np.dtype(np.float16), np.dtype(np.float32))
 
 
 def to_array(values: Any) -> AnyArray:
     """Return an array of anything with `__array__` or `__dlpack__`, a tensor on a GPU included, or of a list."""
+    # Most are; to ask what else it may be, by the name of its type, takes longer than all the rest.
+    if type(values) is np.ndarray:
+        return values
     # Found by what it has: a tensor that needs its gradient, or lies on a GPU, refuses `__array__`.
     if hasattr(values, "detach") and hasattr(values, "cpu"):
         values = values.detach().cpu()
@@ -85,7 +89,7 @@ class ImageBoxes:
         encodings = {str(record.get("encoding", "xyxy")) for record in dicts}
         if len(encodings) > 1:
             raise UsageError(f"{records.path}: boxes have more than one encoding: {', '.join(sorted(encodings))}")
-        arrays = [_arrays(record, records.name(at)) for at, record in enumerate(dicts)]
+        arrays = [_arrays(record, records, at) for at, record in enumerate(dicts)]
         sizes = np.array([len(record["boxes"]) for record in arrays], dtype=np.int64)
         # Images without boxes have columns of no type, which decide nothing.
         filled = [record for record in arrays if len(record["boxes"])]
@@ -133,6 +137,9 @@ class ImageBoxes:
 
     def take(self, images: IntArray) -> ImageBoxes:
         """Return some of the images, in their order."""
+        # In the order in which they came, as a loop without shuffling brings them.
+        if len(images) == len(self.sizes) and (images == np.arange(len(images))).all():
+            return self
         sizes = self.sizes[images]
         ends = np.cumsum(sizes)
         # Each box of an image taken lies as far from the image's first box as it did before.
@@ -203,35 +210,34 @@ class ImageBoxes:
         )
 
 
-def _arrays(record: Mapping[str, Any], name: str) -> dict[str, AnyArray]:
+def _arrays(record: Mapping[str, Any], records: Records, at: int) -> dict[str, AnyArray]:
     """Return the arrays of one dict, their shapes checked."""
+    # Its place is made where it is needed: millions of dicts are sound.
     for needed in ("boxes", "labels"):
         if needed not in record:
-            raise UsageError(f"{name} has no {needed}; it has {', '.join(map(str, record))}")
-    boxes = _numbers(record["boxes"], f"{name}['boxes']")
+            raise UsageError(f"{records.name(at)} has no {needed}; it has {', '.join(map(str, record))}")
+    boxes = to_array(record["boxes"])
     # No box at all comes in any shape: [], (0,), (0, 4).
     if boxes.size == 0:
         boxes = boxes.reshape(0, 4)
-    if boxes.ndim != 2 or boxes.shape[1] != 4:
-        raise UsageError(f"{name}['boxes'] has shape {boxes.shape}; expected (n, 4), four numbers per box")
+    if boxes.dtype.kind in _NUMBERS and (boxes.ndim != 2 or boxes.shape[1] != 4):
+        name = f"{records.name(at)}['boxes']"
+        raise UsageError(f"{name} has shape {boxes.shape}; expected (n, 4), four numbers per box")
     arrays = {"boxes": boxes}
     for column in ("labels", *FILLERS):
         values = record.get(column)
         if values is None and column != "labels":
             continue
-        array = to_array(values) if column == "labels" else _numbers(values, f"{name}[{column!r}]")
+        array = to_array(values)
         if array.shape != (len(boxes),) and not (array.size == len(boxes) == 0):
             expected = f"({len(boxes)},), one value per box"
-            raise UsageError(f"{name}[{column!r}] has shape {array.shape}; expected {expected}")
+            raise UsageError(f"{records.name(at)}[{column!r}] has shape {array.shape}; expected {expected}")
         arrays[column] = array
+    for column, array in arrays.items():
+        if array.dtype.kind not in _NUMBERS and array.size and column != "labels":
+            value = quoted_value(array.reshape(-1)[:1].tolist()[0])
+            raise UsageError(f"{records.name(at)}[{column!r}] must hold numbers, got {value}")
     return arrays
-
-
-def _numbers(values: Any, name: str) -> AnyArray:
-    array = to_array(values)
-    if array.size and array.dtype.kind not in "biuf":
-        raise UsageError(f"{name} must hold numbers, got {quoted_value(array.reshape(-1)[:1].tolist()[0])}")
-    return array
 
 
 def _joined(parts: Sequence[AnyArray], empty: tuple[int, ...], dtype: Any = np.float64) -> AnyArray:
