@@ -1,44 +1,42 @@
 // Images with boxes: tabs, boxes that follow the event "score" (its detail is the threshold), and one image enlarged.
-for (const gallery of document.querySelectorAll(".gallery")) {
-  const live = JSON.parse(document.getElementById("live-gallery").textContent);
-  const items = [...gallery.querySelectorAll(".shots > li")], list = gallery.querySelector(".shots");
+for (const gallery of all(".gallery")) {
+  const { names } = dataOf("gallery"), items = all(".shots > li", gallery);
   const dialog = gallery.querySelector("dialog"), part = name => dialog.querySelector(".viewer-" + name);
   const words = { found: "found", false: "false positive", missed: "missed", ignored: "ignored" };
-  const toggles = [...gallery.querySelectorAll("[data-shows]")];
+  const toggles = all("[data-shows]", gallery);
   let shown = items, at = 0;
 
   const states = ["missed", "false", "found", "ignored"];
   const stateOf = box => states.find(state => box.classList.contains(state));
   const isOn = box => !box.classList.contains("off") && toggles.every(t => t.checked || !box.classList.contains(t.dataset.shows));
   const textOf = box => box.firstElementChild?.textContent ??
-    live.names[box.dataset.c] + (box.classList.contains("object") ? "" : " " + (+box.dataset.s).toFixed(2)) + ", " + words[stateOf(box)];
+    names[box.dataset.c] + (box.classList.contains("object") ? "" : " " + (+box.dataset.s).toFixed(2)) + ", " + words[stateOf(box)];
 
-  document.addEventListener("score", event => {
+  on(document, "score", event => {
     for (const item of items) {
       const counts = {};
-      for (const box of item.querySelectorAll("rect[data-c]")) {
+      for (const box of all("rect[data-c]", item)) {
         const reached = +(box.dataset.s ?? "NaN") >= event.detail;
         const on = box.classList.contains("object") ? !reached || box.classList.contains("ignored") : reached;
         box.classList.toggle("off", !on);
         if (on) counts[stateOf(box)] = (counts[stateOf(box)] ?? 0) + 1;
       }
-      item.querySelector(".counts").textContent =
-        `${counts.missed ?? 0} missed, ${counts.false ?? 0} false, ${counts.found ?? 0} found`;
+      const text = ["missed", "false", "found"].map(state => `${counts[state] ?? 0} ${state}`).join(", ");
+      write(item.querySelector(".counts"), text);
     }
   });
 
-  const buttons = [...gallery.querySelectorAll(".tabs button")];
+  const buttons = all(".tabs button", gallery);
   const pick = button => {
-    for (const other of buttons) other.setAttribute("aria-pressed", String(other === button));
-    const rows = button.dataset.rows.split(" ").map(Number);
-    shown = rows.map(row => items[row]);
-    list.replaceChildren(...shown);
+    for (const other of buttons) other.ariaPressed = other === button;
+    shown = button.dataset.rows.split(" ").map(row => items[row]);
+    gallery.querySelector(".shots").replaceChildren(...shown);
   };
-  for (const button of buttons) button.addEventListener("click", () => pick(button));
+  for (const button of buttons) on(button, "click", () => pick(button));
   if (buttons.length) pick(buttons[0]);
 
   const point = (box, svg) => {
-    svg.querySelectorAll(".on").forEach(other => other.classList.remove("on"));
+    for (const other of all(".on", svg)) other.classList.remove("on");
     svg.querySelector(".tag")?.remove();
     if (!box) return;
     box.classList.add("on");
@@ -58,18 +56,14 @@ for (const gallery of document.querySelectorAll(".gallery")) {
     const [name, counts] = shown[at].querySelector("figcaption").children;
     part("top").firstElementChild.textContent = `${name.textContent}: ${counts.textContent}`;
     part("shot").replaceChildren(svg);
-    const boxes = [...svg.querySelectorAll("rect[data-c]")].filter(isOn);
+    const boxes = all("rect[data-c]", svg).filter(isOn);
     boxes.sort((a, b) => states.indexOf(stateOf(a)) - states.indexOf(stateOf(b)) || (b.dataset.s ?? 9) - (a.dataset.s ?? 9));
-    part("list").replaceChildren(...boxes.map(box => {
-      const item = document.createElement("li"), button = document.createElement("button");
-      button.type = "button";
-      button.className = stateOf(box);
-      button.textContent = textOf(box);
-      for (const name of ["focus", "mouseenter"]) button.addEventListener(name, () => point(box, svg));
-      box.addEventListener("mouseenter", () => point(box, svg));
-      item.append(button);
-      return item;
-    }));
+    part("list").replaceChildren();
+    for (const box of boxes) {
+      const button = add(add(part("list"), "li"), "button", textOf(box), { type: "button", class: stateOf(box) });
+      on(button, "focus mouseenter", () => point(box, svg));
+      on(box, "mouseenter", () => point(box, svg));
+    }
   };
   const open = item => {
     at = shown.indexOf(item);
@@ -78,20 +72,18 @@ for (const gallery of document.querySelectorAll(".gallery")) {
   };
   for (const item of items) {
     const shot = item.querySelector(".shot");
-    shot.tabIndex = 0;
-    shot.setAttribute("role", "button");
-    shot.setAttribute("aria-haspopup", "dialog");
-    shot.addEventListener("click", () => open(item));
-    shot.addEventListener("keydown", event => {
+    Object.assign(shot, { tabIndex: 0, role: "button", ariaHasPopup: "dialog" });
+    on(shot, "click", () => open(item));
+    on(shot, "keydown", event => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
       open(item);
     });
   }
-  for (const button of dialog.querySelectorAll("[data-step]"))
-    button.addEventListener("click", () => +button.dataset.step ? show(+button.dataset.step) : dialog.close());
-  dialog.addEventListener("click", event => event.target === dialog && dialog.close());
-  dialog.addEventListener("keydown", event => {
+  for (const button of all("[data-step]", dialog))
+    on(button, "click", () => +button.dataset.step ? show(+button.dataset.step) : dialog.close());
+  on(dialog, "click", event => event.target === dialog && dialog.close());
+  on(dialog, "keydown", event => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (step) show(step);
   });

@@ -15,9 +15,9 @@ for (const table of all("table.sortable")) {
 }
 
 // A class is picked in the table or at its curve; with a cell of the matrix, it decides which images show.
-const rows = all("#classes tbody tr"), images = all(".shots > li");
+const rows = all("#classes tbody tr");
 const names = Object.fromEntries(rows.map(row => [row.dataset.key, row.cells[0].textContent]));
-const status = images.length && add(images[0].closest("section"), "p", "", { role: "status" });
+const [gallery] = all(".gallery"), status = gallery && add(gallery, "p", "", { role: "status" });
 const boxNames = dataOf("gallery")?.names ?? [];
 let picked, cell = [], tellCurves = () => {};
 const filterImages = () => {
@@ -40,11 +40,10 @@ const pick = key => {
   tellCurves();
 };
 for (const row of rows) press(row.cells[0], () => pick(row.dataset.key), { "aria-pressed": false });
-for (const path of all("path[data-key]")) path.addEventListener("click", () => pick(path.dataset.key));
-if (rows.length) add(option(rows[0].closest("table"), "Filter classes"), "input", "", { type: "search" })
-  .addEventListener("input", ({ target }) => {
-    for (const row of rows) row.hidden = !names[row.dataset.key].toLowerCase().includes(target.value.toLowerCase());
-  });
+for (const path of all("path[data-key]")) on(path, "click", () => pick(path.dataset.key));
+if (rows.length) on(add(option(rows[0].closest("table"), "Filter classes"), "input", "", { type: "search" }), "input", event => {
+  for (const row of rows) row.hidden = !names[row.dataset.key].toLowerCase().includes(event.target.value.toLowerCase());
+});
 
 // Counts are letters of five bits: how many zeros, then a count, which is what gets lost at the step.
 const unpack = (text, steps, rows) => {
@@ -91,22 +90,23 @@ if (live) {
       counts.splice(-2, 2, total - found);
       line.forEach((td, j) => {
         write(td, shares ? ratio(counts[j], total) : count(counts[j]));
-        td.className = `s${Math.min(9, Math.floor(10 * counts[j] / total) || 0)}`;
+        td.className = counts[j] ? `${i === j ? "hit " : ""}s${Math.min(9, Math.floor(10 * counts[j] / total))}` : "zero";
       });
     });
     document.dispatchEvent(new CustomEvent("score", { detail: +score }));
     filterImages();
   };
   slider.disabled = false;
-  slider.addEventListener("input", () => {
+  on(slider, "input", () => {
     const stop = Math.round(slider.value * 100);
-    step = stop + (steps > 101 && stop >= start); // a start between two stops is a step that is no stop
+    // A start between two stops is a step that is no stop.
+    step = stop + (steps > 101 && stop >= start);
     show();
   });
   for (const table of all(".matrix")) {
     const check = (text, checked, change) => {
       const box = add(option(table, text), "input", "", { type: "checkbox" });
-      box.addEventListener("change", () => change(box.checked));
+      on(box, "change", () => change(box.checked));
       change(box.checked = checked);
     };
     const isConfused = (_, i) => shown.some((_, j) => i !== j && cells(i * size + j, step) + cells(j * size + i, step));
@@ -121,7 +121,7 @@ if (live) {
       shares = on;
       show();
     });
-    table.addEventListener("click", ({ target }) => {
+    on(table, "click", ({ target }) => {
       const chosen = [target.parentElement, table.rows[0].cells[target.cellIndex]].map(of => of?.dataset.key);
       cell = `${cell}` === `${chosen}` ? [] : chosen;
       filterImages();
@@ -146,12 +146,12 @@ curves?.charts.forEach((chart, place) => {
     const score = chart.reached && value && (row || !chart.keys.length) ? `, score ${live.scores[reached(row, at)]}` : "";
     write(told, `${row ? names[picked] : "Mean"}: recall ${recall.toFixed(3)}, precision ${value.toFixed(4)}${score}`);
   };
-  svg.addEventListener("pointermove", ({ clientX }) => {
+  on(svg, "pointermove", ({ clientX }) => {
     const box = svg.getBoundingClientRect(), x = (clientX - box.left) / box.width * svg.viewBox.baseVal.width;
     tell(Math.round((x - left) / width * (points - 1)));
   });
   figure.tabIndex = 0;
-  figure.addEventListener("keydown", ({ key }) => /^Arrow[LR]/.test(key) && tell(key === "ArrowLeft" ? at - 1 : at + 1));
+  on(figure, "keydown", ({ key }) => /^Arrow[LR]/.test(key) && tell(key === "ArrowLeft" ? at - 1 : at + 1));
   const before = tellCurves;
   tellCurves = () => (before(), line.isConnected && tell(at));
 });

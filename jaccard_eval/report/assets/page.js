@@ -3,6 +3,7 @@ document.documentElement.classList.add("has-script");
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const dataOf = key => JSON.parse(all(`#live-${key}`)[0]?.textContent ?? "null");
 const { format: count } = new Intl.NumberFormat("en");
+const on = (element, names, act) => names.split(" ").forEach(name => element.addEventListener(name, act));
 const write = (element, text) => element.textContent === text || (element.textContent = text);
 const add = (parent, name, text, attributes) => {
   const made = document.createElement(name);
@@ -14,14 +15,16 @@ const add = (parent, name, text, attributes) => {
 const press = (cell, act, attributes) => {
   const text = cell.textContent;
   cell.textContent = "";
-  add(cell, "button", text, { type: "button", ...attributes }).addEventListener("click", act);
+  on(add(cell, "button", text, { type: "button", ...attributes }), "click", act);
 };
 const option = (table, text) => {
   const label = add(table.parentElement, "label", `${text} `, { class: "option" });
   table.parentElement.before(label);
   return label;
 };
-for (const button of all("[data-copies]")) button.addEventListener("click", () => {
+// Those of all tabs, of which one stays in the page.
+const images = all(".shots > li");
+for (const button of all("[data-copies]")) on(button, "click", () => {
   getSelection().selectAllChildren(document.getElementById(button.dataset.copies));
   document.execCommand("copy");
   write(button, "Copied");
