@@ -243,6 +243,7 @@ def pixels(
     from jaccard_eval.engine.threads import map_in_order
     from jaccard_eval.features.pixels.counting import count_label_maps, pixels_result
     from jaccard_eval.features.pixels.result import PixelProtocol
+    from jaccard_eval.features.pixels.worst import WorstMaps
     from jaccard_eval.reading.labelmaps.colors import read_color_table
 
     table = None if colors is None else read_color_table(Path(colors))
@@ -262,4 +263,5 @@ def pixels(
         list_file=None if list_file is None else Path(list_file),
         run=partial(map_in_order, workers=workers),
     )
-    return pixels_result(maps, rules, __version__)
+    result = pixels_result(maps, rules, __version__)
+    return replace(result, images=WorstMaps(maps.worst, maps.reader)) if maps.reader else result

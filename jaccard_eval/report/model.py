@@ -239,6 +239,7 @@ class Gallery:
     iou: float = math.nan  # that they are judged at
     made_with: str = ""  # the library that thumbnails depend on, and its version
     notes: tuple[str, ...] = ()  # on images that could not be shown
+    legend: tuple[tuple[str, str], ...] = ()  # of label maps: classes and their colours
 
     @property
     def toggles(self) -> tuple[tuple[str, str], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 
 from jaccard_eval.report import Reportable, ReportOptions
@@ -15,9 +16,12 @@ PLACES = {GATES: 0, FINDINGS: 1, NOTES: 2, PROVENANCE: 4}  # of sections; all ot
 def build_page(result: Reportable, options: ReportOptions) -> Report:
     """Return the report of `result` with what is broken first and its inputs last."""
     report = build_report(result, options)
+    feature = importlib.import_module(f"jaccard_eval.features.{result.reported_by}")
     made = [section for section in report.sections if section.title in MADE]
     sections = [section for section in report.sections if section.key != FINDINGS and section not in made]
     sections += remarks_sections(getattr(result, "findings", ()))
+    # What only a page has, such as images.
+    sections += feature.page_sections(result, options) if hasattr(feature, "page_sections") else []
     blocks = tuple(block for section in made for block in section.blocks)
     sections.append(Section("How it was made", blocks, key=PROVENANCE))
     return replace(report, sections=tuple(sorted(sections, key=lambda section: PLACES.get(section.key, 3))))

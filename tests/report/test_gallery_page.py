@@ -183,3 +183,15 @@ def test_a_saved_run_shows_its_images_and_a_document_has_none_to_show(
     assert "a saved run (.npz)" in capsys.readouterr().err
     assert run.run(["report", files[1], "-q", "-o", str(tmp_path / "plain.html")]) == 0
     assert not elements((tmp_path / "plain.html").read_text(), "image")
+
+
+def test_the_page_of_explain_shows_the_images_of_its_boxes(tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    args = ["explain", str(SAMPLE / "data.yaml"), str(SAMPLE / "worse"), "AP50", "--boxes", "2", "-q"]
+    assert run.run([*args, "-o", str(target), "-o", str(tmp_path / "boxes.csv")]) == 0
+    names = [line.split(",")[1] for line in (tmp_path / "boxes.csv").read_text().splitlines()[1:]]
+    page = target.read_text()
+    assert [caption.find("b").text for caption in captions_of(page)] == list(dict.fromkeys(names))
+    assert len(elements(page, "image")) == len(captions_of(page))
+    assert run.run([*args, "--gallery", "0", "-o", str(target)]) == 0
+    assert not elements(target.read_text(), "image")

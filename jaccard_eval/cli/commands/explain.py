@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.gallery import GALLERY
 from jaccard_eval.cli.inputs import LABELS, note_inputs
 from jaccard_eval.cli.options import (
     FINDING_OPTIONS,
@@ -188,6 +189,7 @@ COMMAND = SectionedCommand(
             help="Also split the gap to this protocol rule by rule.",
         ),
         *OF_THE_SIDES,
+        GALLERY,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.gallery import GALLERY
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import MAPS, InputPath
 from jaccard_eval.cli.options import CHOSEN_CLASSES, FINDING_OPTIONS, NAMES, OUTPUT_OPTIONS, SectionedCommand, section
@@ -127,6 +128,7 @@ COMMAND = SectionedCommand(
         _show(
             "--sort", type=OneOf(COLUMNS), metavar="COLUMN", basic=True, help="Sort classes by a column of the table."
         ),
+        GALLERY,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.metricref import METRICS
@@ -13,6 +14,9 @@ from jaccard_eval.report.model import Album, Cell, Column, Headline, KeyValues, 
 from jaccard_eval.report.numbers import UNDEFINED, delta_text, metric_text, side_text, threshold_text
 from jaccard_eval.report.sections import findings_section, inputs_section
 from jaccard_eval.text import pluralise
+
+if TYPE_CHECKING:
+    from jaccard_eval.metrics.detection import DetectionMetrics
 
 FIX_COLUMNS = ("error", "image", "class", "score", "fix", "row", "gain")
 
@@ -40,12 +44,31 @@ def build_album(result: ExplanationResult, options: ReportOptions) -> Album:
 
     if not isinstance(result.measured, DetectionMetrics):
         raise UsageError("a folder of images needs the boxes: give ground truth and predictions")
-    metrics, ref = result.measured, result.metric.ref
+    return build_album(result, **_costly_images(result, result.measured))
+
+
+def page_sections(result: ExplanationResult, options: ReportOptions) -> list[Section]:
+    """Return what only a page has: the images of the boxes that cost most."""
+    from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, gallery_of
+    from jaccard_eval.features.images.report import gallery_section
+    from jaccard_eval.metrics.detection import DetectionMetrics
+
+    if not isinstance(result.measured, DetectionMetrics):
+        return []
+    chosen = _costly_images(result, result.measured)
+    n = DEFAULT_IMAGES if options.gallery is None else options.gallery
+    gallery = gallery_of(result, chosen.pop("rows")[:n], **chosen)
+    return [] if gallery is None else [gallery_section(gallery, "Images of the boxes that cost most")]
+
+
+def _costly_images(result: ExplanationResult, metrics: DetectionMetrics) -> dict[str, Any]:
+    """Return the rows of the images that fixes are in, where boxes are judged, and from which score they show."""
+    ref = result.metric.ref
     threshold = metrics.protocol.iou_thresholds.index(result.judged_iou)
     score = ref.score if isinstance(ref.score, float) else metrics.curves.best_f1(threshold, metrics.axes.label(ref))
     row_of = {name: row for row, name in reversed([*enumerate(metrics.image_names)])}
-    rows = dict.fromkeys(row_of[fix.image] for fix in result.fixes)
-    return build_album(result, list(rows), threshold=threshold, score=score)
+    rows = [*dict.fromkeys(row_of[fix.image] for fix in result.fixes)]
+    return {"rows": rows, "threshold": threshold, "score": score}
 
 
 def build_data(result: ExplanationResult, options: ReportOptions) -> DataTable:

@@ -80,6 +80,22 @@ def build_gallery(result: EvaluationResult, n: int) -> Gallery | None:
     )
 
 
+def gallery_of(result: Shown, rows: Sequence[int], *, threshold: int, score: float) -> Gallery | None:
+    """Return some images with all their boxes; None where the result has no boxes."""
+    metrics = result.measured
+    if result.boxes is None or not isinstance(metrics, DetectionMetrics) or not rows:
+        return None
+    outcomes = box_outcomes(metrics, *result.boxes, threshold)
+    images = gallery_images(result, metrics, rows, [(outcomes, {})], thumbnails=True)
+    return Gallery(
+        images=images,
+        score=score,
+        iou=metrics.protocol.iou_thresholds[threshold],
+        made_with=thumbnail_maker(),
+        notes=file_notes(result, images),
+    )
+
+
 def build_album(result: Shown, rows: Sequence[int], *, threshold: int, score: float) -> Album:
     """Return some images with all their boxes, to be drawn at full size."""
     metrics = result.measured

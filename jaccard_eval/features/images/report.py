@@ -23,10 +23,12 @@ def images_section(images: WorstImages) -> Section:
     return Section(f"Worst images ({at})", (Table((*heads, Column("cost", "ratio")), rows), *notes))
 
 
-def gallery_section(gallery: Gallery) -> Section:
+COST = "Cost: misses plus the scores of false positives"
+
+
+def gallery_section(gallery: Gallery, about: str = COST) -> Section:
     """Return the section of a gallery: what it shows, the images, and the classes that a script names boxes by."""
-    at = f"at score >= {threshold_text(gallery.score)} and IoU >= {threshold_text(gallery.iou)}"
-    notes = [Note(f"Cost: misses plus the scores of false positives, {at}.")]
+    notes = [Note(f"{about}, at score >= {threshold_text(gallery.score)} and IoU >= {threshold_text(gallery.iou)}.")]
     notes += [Note(text) for text in gallery.notes]
     live = Live("gallery", {"names": gallery.names, "score": gallery.score})
     made = [Note(f"Thumbnails by {gallery.made_with}.")] if any(image.thumbnail for image in gallery.images) else []

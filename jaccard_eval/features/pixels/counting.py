@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,69 @@ def count_pair(pair: MapPair, *, protocol: PixelProtocol, colors: ColorTable | N
     )
 
 
+@dataclass(frozen=True, slots=True)
+class MapDifference:
+    """How many of a pair's pixels count, and how many of these differ."""
+
+    pair: MapPair
+    wrong: int
+    pixels: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MapReader:
+    """Reads a pair again that was counted, by the same rules."""
+
+    protocol: PixelProtocol
+    table: ColorTable | None
+    palette: Mapping[int, Color]  # colours of values, where the files have them
+
+    @property
+    def colours(self) -> dict[int, tuple[int, int, int]]:
+        """The colours of classes, where a table or the files have them."""
+        if self.table is not None:
+            return {
+                row: (code & 255, code >> 8 & 255, code >> 16 & 255)
+                for row, code in enumerate(self.table.codes.tolist())
+            }
+        by_value = self.palette if self.protocol.reduce_zero is None else {}
+        return {value: (red, green, blue) for value, (red, green, blue) in by_value.items()}
+
+    def read(self, pair: MapPair) -> tuple[LabelImage, LabelImage]:
+        """Return both maps."""
+        gt, pred = (EncodedImage(path).decode(by_color=self.table is not None) for path in (pair.gt, pair.pred))
+        return gt, pred
+
+    def classes_of(
+        self, pair: MapPair, images: tuple[LabelImage, LabelImage], strips: tuple[npt.NDArray[Any], npt.NDArray[Any]]
+    ) -> tuple[IntArray, IntArray]:
+        """Return the class of each pixel of a strip on both sides, `NO_CLASS` where there is none."""
+        reduced = self.protocol.reduce_zero is not None, self.protocol.reduce_zero == "both"
+        classes = []
+        for path, image, strip, is_reduced in zip((pair.gt, pair.pred), images, strips, reduced, strict=True):
+            values, places = np.unique(strip, return_inverse=True)
+            side = _Side(str(path), image, values.astype(np.int64), np.ones(len(values), dtype=np.int64), is_reduced)
+            numbers = _classes_of(side, self.protocol, self.table, FindingLog())
+            classes.append(numbers[places.reshape(strip.shape)])
+        return classes[0], classes[1]
+
+    def counted(self, gt: IntArray, pred: IntArray) -> npt.NDArray[np.bool_]:
+        """Return which pixels count, by their classes on both sides."""
+        rules = self.protocol
+        counts: npt.NDArray[np.bool_] = gt != NO_CLASS
+        for side, classes in (("gt", gt), ("pred", pred)):
+            if rules.drop_background in (side, "both"):
+                counts = counts & (classes != rules.background)
+        return counts
+
+    def difference(self, counted: PairCount) -> MapDifference:
+        """Return how much a pair that was counted differs."""
+        counts = counted.counts
+        kept = self.counted(counts.gt, counts.pred)
+        wrong = kept & (counts.gt != counts.pred)
+        return MapDifference(counted.pair, int(counts.pixels[wrong].sum()), int(counts.pixels[kept].sum()))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Side:
     """One map of a pair; `values` of the file and how many `pixels` have them, shape (n,) each, values may repeat."""
@@ -137,6 +200,7 @@ def _report_unknown(side: _Side, unknown: IntArray, protocol: PixelProtocol, fin
     findings.add_rows(Severity.ERROR, code, range(len(unknown)), describe, fix=fix)
 
 
+MOST_SHOWN = 200  # pairs that a page can show
 AT_ONCE = 256  # counts that wait to be merged; each is small, and merging one by one would sort again and again
 
 
@@ -149,6 +213,24 @@ class Tally:
         self._errors: dict[tuple[str, str], list[Finding]] = {}
         self._colors: dict[int, tuple[Color, str]] = {}
         self._clashes: list[Example] = []
+        self._worst: list[MapDifference] = []
+
+    @property
+    def colors(self) -> dict[int, Color]:
+        """The colours that palettes give to values, those of the first file that has each."""
+        return {value: color for value, (color, _) in self._colors.items()}
+
+    def keep_worst(self, difference: MapDifference) -> None:
+        """Remember a pair while it is among those that differ most."""
+        self._worst.append(difference)
+        if len(self._worst) > 2 * MOST_SHOWN:
+            self._worst = list(self.worst)
+
+    @property
+    def worst(self) -> tuple[MapDifference, ...]:
+        """The pairs that differ most, by the share of their pixels."""
+        order = sorted(self._worst, key=lambda row: (-row.wrong / max(row.pixels, 1), row.pair.name))
+        return tuple(order[:MOST_SHOWN])
 
     def add(self, counted: PairCount) -> None:
         """Add one pair."""
@@ -225,6 +307,8 @@ class CountedMaps:
     # Files that were ignored on each side, by reason
     ignored: tuple[Mapping[str, int], Mapping[str, int]] = field(default_factory=lambda: ({}, {}))
     findings: tuple[Finding, ...] = ()
+    worst: tuple[MapDifference, ...] = ()
+    reader: MapReader | None = None
 
 
 def pixels_result(maps: CountedMaps, protocol: PixelProtocol, version: str) -> PixelsResult:
@@ -335,10 +419,11 @@ def count_label_maps(
     """Count the pixels of all pairs of label maps."""
     findings = FindingLog()
     pairing = pair_maps(gt, pred, list_file, findings)
-    tally = Tally()
+    tally, reader = Tally(), MapReader(protocol, colors, {})
     done = run(partial(count_pair, protocol=protocol, colors=colors), pairing.pairs)
     for pair in tracked(done, "counting pixels", len(pairing.pairs)):
         tally.add(pair)
+        tally.keep_worst(reader.difference(pair))
     tally.report_to(findings)
     findings.raise_errors()
     return CountedMaps(
@@ -353,4 +438,6 @@ def count_label_maps(
         strategy=pairing.strategy,
         ignored=pairing.ignored,
         findings=findings.findings(),
+        worst=tally.worst,
+        reader=replace(reader, palette=tally.colors),
     )

@@ -32,6 +32,13 @@ def build_report(result: PixelsResult, options: ReportOptions) -> Report:
     return Report(title, tuple(sections), result.signature, headline=headline, usual=usual)
 
 
+def page_sections(result: PixelsResult, options: ReportOptions) -> list[Section]:
+    """Return what only a page has: the maps that differ most."""
+    from jaccard_eval.features.pixels.worst import gallery_sections
+
+    return gallery_sections(result.images, options.gallery, [row.name for row in result.per_class])
+
+
 def build_data(result: PixelsResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class; in the order of `options.sort`."""
     header = ("class", *COUNTS, *MAP_CLASS_METRICS, *result.metrics)

@@ -174,6 +174,7 @@ class PixelsResult(WithParts):
     per_class: tuple[PixelClassRow, ...]
     confusion: tuple[tuple[str, str | None, int], ...]
     findings: tuple[Finding, ...]
+    images: Any = None  # the worst maps, `WorstMaps`; None where the files are not at hand
 
     @staticmethod
     def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
