@@ -43,6 +43,7 @@ lint: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --ignore-missing-imports benchmarks
 	$(BIN)/lint-imports
 
 check: lint

@@ -261,7 +261,8 @@ def main_path(repo: Path) -> dict[str, int]:
     )
     if done.returncode != 0:
         sys.exit(f"The main command failed:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+    counted: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+    return counted
 
 
 def _print_sizes(modules: Mapping[str, Module], shown: int | None) -> None:

@@ -51,7 +51,8 @@ class Record:
     stats: list[float]
 
     def median(self, field: str) -> float:
-        return median(getattr(usage, field) for usage in self.usages)
+        values: list[float] = [getattr(usage, field) for usage in self.usages]
+        return median(values)
 
 
 SCRIPTS = {

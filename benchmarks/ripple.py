@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 PACKAGE = "jaccard_eval"
 USAGE = 2  # exit code
@@ -71,11 +72,12 @@ class Workshop:
         """Run a piece of Python that uses the package."""
         return self._process("-c", code)
 
-    def document(self, *arguments: object) -> dict:
+    def document(self, *arguments: object) -> dict[str, Any]:
         """Evaluate the sample and return the JSON document."""
         path = self.root / "result.json"
         self.run("evaluate", self.gt, self.pred, "-o", path, *arguments)
-        return json.loads(path.read_text(encoding="utf-8"))
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return document
 
     def _process(self, *arguments: object, expect: int = 0) -> str:
         done = subprocess.run(
@@ -240,7 +242,7 @@ OPTION = Addition(
 
 def format_of_the_guide(root: Path) -> str:
     guide = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    blocks: list[str] = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
     (text,) = (block for block in blocks if '"boxlist"' in block)
     return text
 
