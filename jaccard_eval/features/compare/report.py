@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.result import Resamples
@@ -40,14 +41,14 @@ from jaccard_eval.report.model import (
 )
 from jaccard_eval.report.numbers import DECIMALS, delta_text, metric_text, side_text, threshold_text
 from jaccard_eval.report.sections import findings_section
-from jaccard_eval.text import pluralise
+from jaccard_eval.text import SHOWN_PATH_LENGTH, pluralise
 
 # GitHub refuses comments of more than 65,536 characters; these bounds keep a summary of any data set well below.
 SHOWN_CLASSES = 10  # of the movers of one contender
 SHOWN_SLICES = 20
 SHOWN_IMAGES = 5  # with the most changes
 SHOWN_CHANGES = 10  # of one contender
-MAX_CELL = 60  # characters of a path or name in the tables of a summary
+MAX_CELL = 60  # characters of a path or name in the tables of a summary on a screen
 MAIN_METRIC = "AP"
 MARKER = "jaccard-eval"
 SHOWN_OTHERS = 3  # verdicts of the headline besides the best one; more are counted
@@ -63,20 +64,25 @@ _PLACE = ("pred", "change", "image", "class", "row", "x", "y", "width", "height"
 _STATE = {"class": "predicted", "score": "score", "iou": "iou", "duplicates": "duplicates"}  # column: field
 
 
+Shorten = Callable[[str], str]  # how a path or a name is shown in a cell
+
+
 def build_report(result: ComparisonResult, options: ReportOptions) -> Report:
     """Return the report for people; `options.per_class` lists every class that moved."""
     baseline = result.baseline
+    # Files have whole names, up to the length at which messages cut them as well.
+    short = partial(_short, limit=SHOWN_PATH_LENGTH if options.is_file else MAX_CELL)
     paths = [("ground truth", result.gt), (f"{baseline.name} (baseline)", baseline.path)]
     paths += [(versus.contender.name, versus.contender.path) for versus in result.others]
     sections = [Section("Inputs", (KeyValues(tuple(paths)),)), _summary(result)]
     if any(versus.slices for versus in result.others):
-        sections.append(_slices(result))
+        sections.append(_slices(result, short))
     for versus in result.others:
-        sections += _movers(versus, baseline.name, result.bootstrap, options)
+        sections += _movers(versus, baseline.name, result.bootstrap, options, short)
     sections.append(_counts(result))
     for versus in result.others:
         if versus.changes:
-            sections += [_images(versus), _changes(versus, baseline.name)]
+            sections += [_images(versus, short), _changes(versus, baseline.name, short)]
     sections += findings_section(result.findings)
     title = f"jaccard-eval {result.version}, comparison, protocol {result.protocol}"
     return Report(title, tuple(sections), result.signature, MARKER, _headline(result))
@@ -207,20 +213,22 @@ def _metric_row(deltas: Sequence[Delta], bootstrap: Resamples | None) -> tuple[C
     return (*cells, deltas[0].n)
 
 
-def _slices(result: ComparisonResult) -> Section:
+def _slices(result: ComparisonResult, short: Shorten) -> Section:
     slices = list(zip(*(versus.slices for versus in result.others), strict=True))
     drawn = result.bootstrap if len(result.others) == 1 else None  # with several, intervals would not fit
     values = _heads(result.baseline.name, [versus.contender.name for versus in result.others], drawn)
     heads = (Column("slice", "name"), Column("metric", "word"), *values, *columns("count", "gt", "images"))
     rows = tuple(
-        (_short(parts[0].name), *_metric_row(deltas, drawn), parts[0].images)
+        (short(parts[0].name), *_metric_row(deltas, drawn), parts[0].images)
         for parts in slices[:SHOWN_SLICES]
         for deltas in zip(*(part.deltas for part in parts), strict=True)
     )
     return Section("Slices", (Table(heads, rows), *_more(slices, SHOWN_SLICES)))
 
 
-def _movers(versus: Versus, baseline: str, bootstrap: Resamples | None, options: ReportOptions) -> list[Section]:
+def _movers(
+    versus: Versus, baseline: str, bootstrap: Resamples | None, options: ReportOptions, short: Shorten
+) -> list[Section]:
     moved, name = versus.movers(MAIN_METRIC), versus.contender.name
     lists = [("moved", moved, None if options.per_class else SHOWN_CLASSES)]
     if options.chooses_classes:
@@ -231,7 +239,7 @@ def _movers(versus: Versus, baseline: str, bootstrap: Resamples | None, options:
     heads = (Column("class", "name"), *_heads(baseline, [name], bootstrap), Column("gt", "count"))
     sections = []
     for verb, deltas, limit in lists:
-        rows = tuple((_short(delta.class_name or ""), *_metric_row([delta], bootstrap)[1:]) for delta in deltas[:limit])
+        rows = tuple((short(delta.class_name or ""), *_metric_row([delta], bootstrap)[1:]) for delta in deltas[:limit])
         notes = (*_more(deltas, limit, "--per-class lists all"), Note("Ordered by difference x sqrt(gt)."))
         title = f"Classes that {verb} most, {MAIN_METRIC} of {name}"
         sections += [Section(title, (Table(heads, rows), *notes))] if rows else []
@@ -251,23 +259,23 @@ def _counts(result: ComparisonResult) -> Section:
     return Section("Box by box", (Table((Column("ground-truth boxes"), *columns("count", *titles)), rows), Note(how)))
 
 
-def _images(versus: Versus) -> Section:
+def _images(versus: Versus, short: Shorten) -> Section:
     counted = Counter(change.image for change in versus.changes)
     order = sorted(counted, key=lambda image: (-counted[image], image))
     kinds = [kind for kind, count in versus.counts().items() if count]
     of_kind = Counter((change.image, change.kind) for change in versus.changes)
     heads = (Column("image", "path"), *columns("count", *map(str, kinds)))
-    rows: Rows = tuple((_short(image), *(of_kind[image, kind] for kind in kinds)) for image in order[:SHOWN_IMAGES])
+    rows: Rows = tuple((short(image), *(of_kind[image, kind] for kind in kinds)) for image in order[:SHOWN_IMAGES])
     title = f"Images with the most changes, {versus.contender.name}"
     return Section(title, (Table(heads, rows), *_more(order, SHOWN_IMAGES)))
 
 
-def _changes(versus: Versus, baseline: str) -> Section:
+def _changes(versus: Versus, baseline: str, short: Shorten) -> Section:
     rows = []
     for change in _notable(versus.changes, SHOWN_CHANGES):
         box = " ".join(map(side_text, change.xywh))
-        states = (_state_text(state, change.class_name) for state in (change.before, change.after))
-        rows.append((str(change.kind), _short(change.image), _short(change.class_name), box, *states))
+        states = (_state_text(state, change.class_name, short) for state in (change.before, change.after))
+        rows.append((str(change.kind), short(change.image), short(change.class_name), box, *states))
     name = versus.contender.name
     heads = (Column("change", "word"), Column("image", "path"), Column("class", "name"), Column("box", "word"))
     table = Table((*heads, *columns("word", f"IoU in {baseline}", f"IoU in {name}")), tuple(rows))
@@ -295,11 +303,11 @@ def _weight(change: Change) -> float:
     return max((state.score for state in (before, after) if state.predicted), default=0.0)
 
 
-def _state_text(state: BoxState, own: str) -> str:
+def _state_text(state: BoxState, own: str, short: Shorten) -> str:
     """Return what lies at a box, below the head "IoU": "missed", "0.81", "cat 0.70", "0.81, 2 duplicates"."""
     if not state.predicted:
         return "missed"
-    other = "" if state.predicted == own else f"{_short(state.predicted)} "
+    other = "" if state.predicted == own else f"{short(state.predicted)} "
     twice = f", {pluralise(state.duplicates, 'duplicate')}" if state.duplicates else ""
     return f"{other}{metric_text(state.iou, 2)}{twice}"
 
@@ -309,6 +317,6 @@ def _more(rows: Sequence[object], limit: int | None, where: str = "-o compare.js
     return (Note(f"and {hidden:,} more; {where}"),) if hidden > 0 else ()
 
 
-def _short(text: str) -> str:
+def _short(text: str, *, limit: int) -> str:
     # The end of a path distinguishes it from its neighbours.
-    return text if len(text) <= MAX_CELL else f"…{text[1 - MAX_CELL :]}"
+    return text if len(text) <= limit else f"…{text[1 - limit :]}"

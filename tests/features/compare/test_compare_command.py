@@ -63,6 +63,27 @@ def test_the_markdown_can_be_found_again_and_fits_into_a_comment(tmp_path: Path)
     assert len(text) < COMMENT_LIMIT
 
 
+def test_names_are_whole_in_files_and_shortened_on_a_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    image, label = f"{'folder/' * 20}a.jpg", "class " * 20 + "end"
+    gt = {
+        "images": [{"id": 1, "file_name": image}],
+        "annotations": [{"id": 1, "iscrowd": 0, "area": 100, **box(1, 1, [0, 0, 10, 10])}],
+        "categories": [{"id": 1, "name": label}],
+    }
+    found, moved = ([box(1, 1, [left, 0, 10, 10], score=0.9)] for left in (0, 2))
+    paths = [write_json(tmp_path / f"{name}.json", one) for name, one in (("gt", gt), ("a", found), ("b", moved))]
+    reports = [tmp_path / name for name in ("report.md", "report.txt")]
+    assert run(*paths, "-o", reports[0], "-o", reports[1], "-o", "-", "--bootstrap", "0") == 0
+    for report in reports:
+        text = report.read_text(encoding="utf-8")
+        # In the tables of classes, images and changes.
+        assert (text.count(image), text.count(label)) == (2, 2)
+        assert "…" not in text
+    screen = capsys.readouterr().out
+    assert image not in screen
+    assert f"…{image[-59:]}" in screen
+
+
 def test_several_predictions_share_one_document(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*three, three[1], "--json", "--bootstrap", "0") == 0
     document = json.loads(capsys.readouterr().out)
