@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ FINGERPRINT_DIGITS = 16
 BESIDE_METRICS = ("score", "bootstrap", "slices")
 # Hexadecimal digits of the digest in a short signature.
 RULES_DIGITS = 8
+_LONG_NUMBER = re.compile(r"(?<=[\[:])\d+\.\d{9,}(?=[:\]])")
 # Of the form for people: hexadecimal digits of a digest, and characters of a list of names.
 ABRIDGED_DIGITS, ABRIDGED_LIST = 8, 60
 
@@ -214,15 +216,22 @@ def abridged_signature(text: str, usual: Sequence[str] = ()) -> str:
     --------
     >>> abridged_signature("voc2012|iou=0.375|ap=area|max_dets=none|gt=sha256:3f7aefea73ab1429|v=0.1.0")
     'voc2012|iou=0.375|gt=3f7aefea|v=0.1.0'
+    >>> abridged_signature("coco|areas=<32[0:1023.9999999999999]|v=0.1.0")
+    'coco|areas=<32[0:1024]|v=0.1.0'
     """
     name, *parts = text.split("|")
     if name in PROTOCOLS:
         usual = signature(PROTOCOLS[name], selection=(), gt="", pred="", version="").split("|")
     shown = (
-        f"{key}{equals}{_abridged(value)}"
+        f"{key}{equals}{_abridged(_rounded(value) if key == 'areas' else value)}"
         for key, equals, value in (part.partition("=") for part in parts if part not in usual)
     )
     return "|".join([name, *shown])
+
+
+def _rounded(areas: str) -> str:
+    # Ranges are closed at both ends, so that an open one ends at the number before.
+    return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.12g}", areas)
 
 
 def _abridged(value: str) -> str:
