@@ -42,9 +42,9 @@ def draw_page(report: Report, options: ReportOptions) -> str:
     page = _Page(options.encoding, options.width, options.color)
     if options.quiet and report.headline is not None:
         return f"{page.headline(report.headline)}\n"
-    lines = [page.painted(report.title, "bold")]
+    lines = page.title(report.title)
     for section in report.sections:
-        lines += ["", page.painted(section.title, "bold")]
+        lines += ["", *page.title(section.title)]
         for block in section.in_text(verbose=options.verbose):
             lines += page.block(block)
     if report.signature or report.headline:
@@ -102,6 +102,12 @@ class _Page:
     def painted(self, text: str, look: Look | Literal["bold"]) -> str:
         """Return text, made inert, in its look."""
         return painted(self.inert(text), look) if self.color else self.inert(text)
+
+    def title(self, title: str) -> list[str]:
+        """Return a title, broken at blanks where a terminal is narrower."""
+        text = self.inert(title)
+        lines = [text] if self.width is None else broken(text, max(self.width, LEAST["text"]), " ")
+        return [self.painted(line, "bold") for line in lines]
 
     def headline(self, headline: Headline) -> str:
         """Return the spans of a headline in their looks."""

@@ -66,6 +66,16 @@ def test_a_screen_has_a_short_signature_unless_details_are_asked_for() -> None:
     assert long.endswith("|gt=sha256:0123456789abcdef|v=1")
 
 
+def test_titles_break_at_blanks_where_a_terminal_is_narrower() -> None:
+    report = Report("jaccard-eval 0.2.0", (Section("Worst images (score >= 0.4734, IoU >= 0.50)", ()),))
+    narrow, whole = (draw_page(report, ReportOptions(width=width)).splitlines() for width in (40, None))
+    assert narrow[2:] == ["Worst images (score >= 0.4734, IoU >=", "0.50)"]
+    assert whole[2:] == ["Worst images (score >= 0.4734, IoU >= 0.50)"]
+    colored = draw_page(report, ReportOptions(width=40, color=True)).splitlines()
+    # Each line begins and ends its own look.
+    assert [line.count("\x1b[") for line in colored[2:]] == [2, 2]
+
+
 @pytest.mark.parametrize("width", [1, 40, 80, 200, 100_000, None])
 def test_numbers_stay_whole_at_any_width(width: int | None) -> None:
     text = "\n".join(lines_of(make_result(classes=class_values("x" * 100)), width=width))
