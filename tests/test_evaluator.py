@@ -5,10 +5,12 @@ import importlib
 import io
 import json
 import pickle
+import sys
 import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -195,6 +197,57 @@ def test_joined_batches_are_those_that_were_not(monkeypatch: pytest.MonkeyPatch)
     expected = fed(Evaluator(), sample_images(), 1).state()
     monkeypatch.setattr(streaming, "JOINED_BYTES", 1000)
     assert fed(Evaluator(), sample_images(), 1).state() == expected
+
+
+def test_joined_batches_of_float32_take_half_the_memory_and_change_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    images: list[Image] = []
+    for key in range(8):
+        corners = np.cumsum(rng.uniform(1, 9, (500, 4)), axis=1).astype(np.float32)
+        labels = rng.integers(0, 80, 500)
+        pred = {"boxes": corners, "labels": labels, "scores": rng.uniform(size=500).astype(np.float32)}
+        images.append((key, pred, {"boxes": corners[:9], "labels": labels[:9]}))
+    expected = fed(Evaluator(), images)
+    monkeypatch.setattr(streaming, "JOINED_BYTES", 1)
+    joined = fed(Evaluator(), images, 1)
+    per_detection = sum(part.nbytes for part in joined._parts["pred"]) / 4000
+    assert 21 <= per_detection < 21.1
+    assert joined.state() == expected.state()
+    assert joined.compute(score=0.5, errors=True).to_dict() == expected.compute(score=0.5, errors=True).to_dict()
+    fed(joined, [images[0], ("other", {**images[0][1], "labels": images[0][1]["labels"] + 2**40}, images[0][2])])
+    assert len(joined) == 9
+    assert Evaluator.from_state(joined.state()).state() == joined.state()
+
+
+def test_tensors_on_a_gpu_are_copied_once_for_each_type_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    copies: list[str] = []
+
+    class OnGpu(Tensor):
+        device = SimpleNamespace(type="cuda")
+
+        @property
+        def dtype(self) -> Any:
+            return self.values.dtype
+
+        @property
+        def shape(self) -> Any:
+            return self.values.shape
+
+        def reshape(self, *shape: int) -> "OnGpu":
+            return OnGpu(self.values.reshape(*shape))
+
+        def cpu(self) -> Tensor:
+            copies.append(str(self.dtype))
+            return super().cpu()
+
+    library = ModuleType("gpu_library")
+    library.cat = lambda tensors: OnGpu(np.concatenate([tensor.values for tensor in tensors]))  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "gpu_library", library)
+    monkeypatch.setattr(OnGpu, "__module__", "gpu_library.tensors")
+    evaluator = fed(Evaluator(NAMES), sample_images(lambda values: OnGpu(np.array(values))), batch=1000)
+    assert evaluator.state() == fed(Evaluator(NAMES), sample_images()).state()
+    # Boxes, scores and areas; labels and flags. Without the batch it would be seven an image.
+    assert sorted(copies) == ["float64", "float64", "int64", "int64"]
 
 
 def test_compute_can_be_called_at_any_time_and_reset_forgets() -> None:

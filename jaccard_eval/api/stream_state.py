@@ -22,7 +22,7 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, Readin
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
-from jaccard_eval.reading.image_boxes import FILLERS, ImageBoxes, IntArray
+from jaccard_eval.reading.image_boxes import FILLERS, ImageBoxes, IntArray, narrowed
 from jaccard_eval.reading.npz import Archive, unpack_archive
 from jaccard_eval.runs import saved_protocol
 from jaccard_eval.text import quoted_value
@@ -54,7 +54,7 @@ class StreamState:
 
 def pack(state: StreamState) -> bytes:
     """Return the bytes of a state."""
-    arrays: dict[str, AnyArray] = {} if (state.seen == 1).all() else {"seen": _narrowed(state.seen)}
+    arrays: dict[str, AnyArray] = {} if (state.seen == 1).all() else {"seen": narrowed(state.seen)}
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "version": state.version,
@@ -64,10 +64,10 @@ def pack(state: StreamState) -> bytes:
     }
     for side, boxes in (("pred", state.pred), ("target", state.target)):
         document[side], columns = _boxes_parts(boxes)
-        arrays |= {f"{side}.{name}": _narrowed(column) for name, column in columns.items()}
+        arrays |= {f"{side}.{name}": narrowed(column) for name, column in columns.items()}
     if state.gt is not None:
         document["gt"], columns = _dataset_parts(state.gt)
-        arrays |= {f"gt.{name}": _narrowed(column) for name, column in columns.items()}
+        arrays |= {f"gt.{name}": narrowed(column) for name, column in columns.items()}
     text = json.dumps(document, sort_keys=True, ensure_ascii=True)
     arrays[DOCUMENT] = np.frombuffer(text.encode(), dtype=np.uint8)
     file = io.BytesIO()
@@ -307,20 +307,6 @@ def _dataset(document: _DatasetDocument, archive: Archive) -> Dataset:
 
 
 _KINDS: dict[str, Any] = {"FloatArray": np.float64, "RowArray": np.int32, "BoolArray": np.bool_}
-
-
-def _narrowed(array: AnyArray) -> AnyArray:
-    """Return numbers in the smallest type that holds them all: half of the bytes where a network gave float32."""
-    if array.dtype.kind in "iu":
-        least = np.min_scalar_type(int(array.max(initial=0))) if array.min(initial=0) >= 0 else array.dtype
-        return array.astype(least)
-    if array.dtype == np.float64:
-        with np.errstate(over="ignore", under="ignore"):
-            narrow = array.astype(np.float32)
-        # By their bits: equal numbers can be two zeros.
-        if np.array_equal(narrow.astype(np.float64).view(np.uint64), array.view(np.uint64)):
-            return narrow
-    return array
 
 
 def _numbers(archive: Archive, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:

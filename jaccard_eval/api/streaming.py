@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Boxes = Mapping[str, Any]  # of arrays
 
-JOINED_BYTES = 64 * 2**20  # batches are joined when they hold so much: thousands of small arrays take twice their size
+JOINED_BYTES = 64 * 2**20  # batches are joined and narrowed when they hold so much
 PATH, FORMAT = "<list>", "arrays by image"  # as `evaluate` calls dicts by image
 SIDES = {"pred": "preds", "gt": "targets"}  # the parameter of `update` that brings each
 
@@ -327,6 +327,7 @@ class Evaluator:
             self._seen[at] += int(seen[row])
         if self._waiting > JOINED_BYTES:
             self._join()
+            self._parts = {side: [part.narrowed() for part in parts] for side, parts in self._parts.items()}
 
     def _require_alike(self, new: Mapping[str, ImageBoxes]) -> None:
         """Refuse an encoding, or a kind of labels, other than that of the images so far."""
@@ -369,8 +370,8 @@ class Evaluator:
             gt=self._gt,
             keys=tuple(self._keys[row] for row in order),
             seen=self._counted()[rows],
-            pred=self._joined("pred").take(rows),
-            target=self._joined("gt").take(rows),
+            pred=self._joined("pred").take(rows).widened(),
+            target=self._joined("gt").take(rows).widened(),
         )
 
     def _compared(self, other: Evaluator) -> Iterator[tuple[str, Any, Any]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -89,7 +91,7 @@ class ImageBoxes:
         encodings = {str(record.get("encoding", "xyxy")) for record in dicts}
         if len(encodings) > 1:
             raise UsageError(f"{records.path}: boxes have more than one encoding: {', '.join(sorted(encodings))}")
-        arrays = [_arrays(record, records, at) for at, record in enumerate(dicts)]
+        arrays = [_arrays(record, records, at) for at, record in enumerate(_on_host(dicts))]
         sizes = np.array([len(record["boxes"]) for record in arrays], dtype=np.int64)
         # Images without boxes have columns of no type, which decide nothing.
         filled = [record for record in arrays if len(record["boxes"])]
@@ -154,6 +156,21 @@ class ImageBoxes:
             is_widened=self.is_widened,
         )
 
+    def narrowed(self) -> ImageBoxes:
+        """Return the boxes in the smallest types that hold their numbers: half of the memory for those of networks."""
+        columns = {name: narrowed(column) for name, column in self.columns.items()}
+        return replace(self, coords=narrowed(self.coords), labels=narrowed(self.labels), columns=columns)
+
+    def widened(self) -> ImageBoxes:
+        """Return the boxes in the types that are computed with."""
+        wide = {"f": np.float64, "i": np.int64, "u": np.int64}
+        columns = {
+            name: column.astype(wide.get(column.dtype.kind, column.dtype), copy=False)
+            for name, column in self.columns.items()
+        }
+        labels = self.labels.astype(wide.get(self.labels.dtype.kind, self.labels.dtype), copy=False)
+        return replace(self, coords=self.coords.astype(np.float64, copy=False), labels=labels, columns=columns)
+
     def equals(self, other: ImageBoxes) -> bool:
         """Whether all boxes are the same, in the same order; NaN equals NaN."""
         if not np.array_equal(self.sizes, other.sizes):
@@ -208,6 +225,50 @@ class ImageBoxes:
                 **columns,
             )
         )
+
+
+def narrowed(array: AnyArray) -> AnyArray:
+    """Return numbers in the smallest type that holds them all, to the bit."""
+    if array.dtype.kind in "iu" and array.size and array.min() >= 0:
+        least = np.min_scalar_type(int(array.max()))
+        # NumPy joins unsigned numbers of 64 bits with others as floats.
+        return array if least.itemsize == array.dtype.itemsize else array.astype(least)
+    if array.dtype == np.float64:
+        with np.errstate(over="ignore", under="ignore"):
+            narrow = array.astype(np.float32)
+        # By their bits: equal numbers can be two zeros.
+        if np.array_equal(narrow.astype(np.float64).view(np.uint64), array.view(np.uint64)):
+            return narrow
+    return array
+
+
+def _on_host(dicts: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the dicts with tensors on a GPU copied to the host, all of a type at once: each copy waits for the GPU."""
+    if not dicts or _library_of(dicts[0].get("boxes")) is None:
+        return dicts
+    copied: list[dict[str, Any]] = [dict(record) for record in dicts]
+    alike: dict[tuple[Any, ...], list[tuple[int, str, Any]]] = {}
+    for at, record in enumerate(dicts):
+        for name in ("boxes", "labels", *FILLERS):
+            values: Any = record.get(name)
+            library = _library_of(values)
+            if library is not None:
+                kind = library, str(values.dtype), str(values.device)
+                alike.setdefault(kind, []).append((at, name, values.detach()))
+    for (library, *_), tensors in alike.items():
+        joined = to_array(library.cat([tensor.reshape(-1) for _, _, tensor in tensors]))
+        ends = np.cumsum([math.prod(tensor.shape) for _, _, tensor in tensors])
+        for (at, name, tensor), flat in zip(tensors, np.split(joined, ends[:-1]), strict=True):
+            copied[at][name] = flat.reshape(tuple(tensor.shape))
+    return copied
+
+
+def _library_of(values: Any) -> Any:
+    """Return the library of a tensor on a GPU that can join such; None for all else."""
+    if not hasattr(values, "detach") or getattr(getattr(values, "device", None), "type", "cpu") == "cpu":
+        return None
+    library = sys.modules.get(type(values).__module__.partition(".")[0])
+    return library if hasattr(library, "cat") else None
 
 
 def _arrays(record: Mapping[str, Any], records: Records, at: int) -> dict[str, AnyArray]:
