@@ -24,6 +24,22 @@ def test_descending_order_keeps_rows_of_equal_scores_in_order(scores: np.ndarray
     assert order.descending_order(scores).tolist() == by_score
 
 
+near = [0.5, np.nextafter(0.5, 1), np.nextafter(0.5, 0), 0.5 + 2**-40]  # alike in all bits that fit
+odd = [-1.0, -0.0, 0.0, 5e-324, -5e-324, 1e308, np.inf, -np.inf, np.nan, -np.nan]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3) | st.just(2**31 - 1), st.sampled_from(near + odd)), max_size=40),
+    st.sampled_from([1, 3000]),
+)
+def test_class_and_score_order_is_that_of_two_stable_sorts(rows: list[tuple[int, float]], times: int) -> None:
+    label = np.array([label for label, _ in rows] * times, dtype=np.int64)
+    score = np.array([score for _, score in rows] * times, dtype=np.float64)
+    by_score = np.argsort(-score, kind="stable")
+    expected = by_score[np.argsort(label[by_score], kind="stable")]
+    assert np.array_equal(order.class_and_score_order(label, score), expected)
+
+
 @given(small_keys)
 def test_group_ranks_count_earlier_rows_of_the_same_key(keys: order.IntArray) -> None:
     listed = keys.tolist()
