@@ -1,0 +1,94 @@
+"""What holds for every page, whatever command wrote it: room, contrast and names, paper, no script."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LARGE = ("many",)  # 1,203 classes take axe a minute
+
+
+def test_a_page_is_not_wider_than_the_window(name: str, opened: Any) -> None:
+    with opened(name) as page:
+        for width in (360, 800, 1600):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_axe_finds_nothing_in_light_and_dark(name: str, opened: Any) -> None:
+    import axe_playwright_python
+
+    if name in LARGE:
+        pytest.skip("too large for axe")
+    # By evaluation: the policy of the page keeps any script out that is added to it.
+    with opened(name) as page:
+        page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
+        # What is folded is looked at as well.
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        # Schemes differ in colours alone.
+        for scheme, rules in (("light", "{}"), ("dark", "{runOnly: ['color-contrast', 'link-in-text-block']}")):
+            page.emulate_media(color_scheme=scheme)
+            found = page.evaluate(f"axe.run(document, {rules})")
+            assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]] == []
+            assert found["passes"]
+
+
+def test_on_paper_there_are_all_rows_and_nothing_to_operate(name: str, opened: Any) -> None:
+    with opened(name) as page:
+        rows = page.locator("tbody tr").count()
+        page.emulate_media(media="print")
+        for control in ("input[type=range]", "input[type=search]", "dialog", ".no-print"):
+            for i in range(page.locator(control).count()):
+                assert not page.locator(control).nth(i).is_visible(), control
+        hidden = (
+            "[...document.querySelectorAll('tbody tr')].filter(row => getComputedStyle(row).display == 'none').length"
+        )
+        assert page.evaluate(hidden) == 0
+        assert page.locator("tbody tr").count() == rows
+        # A table that scrolls on screen does not on paper.
+        clipped = "all => all.filter(e => e.scrollHeight > e.clientHeight + 1).length"
+        assert page.locator(".scroll").evaluate_all(clipped) == 0
+        assert page.pdf().startswith(b"%PDF")
+
+
+def test_without_script_all_tables_and_drawings_are_there(name: str, opened: Any) -> None:
+    def content(page: Any) -> dict[str, Any]:
+        return {
+            "tables": page.locator("table").all_inner_texts(),
+            "charts": [len(one.inner_html()) for one in page.locator("figure.chart svg").all()],
+        }
+
+    with opened(name) as page, opened(name, java_script_enabled=False) as still:
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        for summary in still.locator("summary").all():
+            summary.click()
+        assert content(still) == content(page)
+        # A script shows a tab of them at once.
+        assert still.locator(".shots > li:visible").count() >= page.locator(".shots > li:visible").count()
+        # What only a script can operate is not there to be tried.
+        for control in still.locator("button:visible, input:visible").all():
+            assert control.is_disabled() or control.get_attribute("type") == "checkbox", control.inner_html()
+
+
+@pytest.mark.parametrize("name", ["gates", "comparison", "explanation"])
+def test_a_keyboard_reaches_all_that_can_be_operated(name: str, opened: Any) -> None:
+    focusable = "a[href], button, input:not([disabled]), summary, [tabindex='0']"
+    with opened(name) as page:
+        shown = [one for one in page.locator(focusable).all() if one.is_visible()]
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        reached = 1
+        while page.evaluate("document.activeElement !== document.body") and reached <= 2 * len(shown) + 2:
+            page.keyboard.press("Tab")
+            reached += 1
+        assert reached >= len(shown)
+
+
+def test_headings_descend_without_gaps_and_sections_have_names(name: str, opened: Any) -> None:
+    with opened(name) as page:
+        levels = [int(tag[1]) for tag in page.locator("h1, h2, h3, h4").evaluate_all("all => all.map(e => e.tagName)")]
+        assert levels.count(1) == 1
+        assert all(level <= before + 1 for before, level in pairwise(levels))
+        links = page.locator("nav a").evaluate_all("all => all.map(a => a.getAttribute('href').slice(1))")
+        assert [page.locator(f"[id='{target}']").count() for target in links] == [1] * len(links)
