@@ -4,36 +4,20 @@ Another chromium is named by ``JACCARD_EVAL_CHROMIUM``. Without one, or without 
 """
 
 import importlib.util
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from command_line import box, run_here, write_json
+from browser_pages import PAGES
+from command_line import run_here
 
 CHROMIUM = Path(os.environ.get("JACCARD_EVAL_CHROMIUM", "/usr/bin/chromium"))
 # Nothing of its own goes out: the tests look at every request of a page.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
 PACKAGES = ("playwright", "jinja2", "axe_playwright_python")
-HOSTILE = (
-    "</script><script>window.pwned=1</script>",
-    '"><img src=x onerror="window.pwned=1">',
-    "{{7*7}}{% raw %}",
-    "javascript:window.pwned=1",
-    "' onclick='window.pwned=1",
-    "<svg onload=window.pwned=1>",
-    "\u202edesrever & <b>bold</b>",
-    "__proto__",
-    "constructor",
-)
-SAMPLE = Path(__file__).parents[2] / "sample_data"
-PAIR = (SAMPLE / "coco" / "gt.json", SAMPLE / "coco" / "better.json")
-SAVED = Path(__file__).parents[1] / "golden" / "0.1"
-
 Opening = Callable[..., AbstractContextManager[Any]]
 
 
@@ -101,89 +85,6 @@ def opened(browser: Any, page_of: Callable[[str], Path]) -> Opening:
         assert [one for one in noise if not one.startswith("request: data:")] == fetched
 
     return opening
-
-
-def of_sample(*options: object) -> Callable[..., list[object]]:
-    return lambda folder, request: ["evaluate", *PAIR, "--images", SAMPLE / "yolo" / "images" / "val", *options]
-
-
-def of_padilla(folder: Path, request: pytest.FixtureRequest) -> list[object]:
-    data = request.getfixturevalue("shared_data") / "padilla-review" / "data" / "database"
-    sides = data / "gts" / "pascalvoc_format", data / "dets" / "coco_format"
-    return ["evaluate", *sides, "--images", data / "images", "--protocol", "voc2012"]
-
-
-def of_many_classes(folder: Path, request: pytest.FixtureRequest) -> list[object]:
-    """1,203 classes, as LVIS has; a tenth of them with objects, and every third of these is found."""
-    drawn = np.random.default_rng(7)
-    names = [f"class {i}" if i % 9 else f"a class with a longer name, {i}" for i in range(1_203)]
-    truth = [
-        box(1 + i % 40, 1 + int(drawn.integers(1_203)), [float(x) for x in drawn.integers(5, 200, 4)])
-        for i in range(600)
-    ]
-    found = [dict(one, score=round(float(drawn.random()), 3)) for one in truth if drawn.random() < 0.7]
-    return [*write_coco(folder / "many", names, [f"{i:03}.jpg" for i in range(40)], truth, found)]
-
-
-def of_hostile_names(folder: Path, request: pytest.FixtureRequest) -> list[object]:
-    images = [f"{name.replace('/', '')}.jpg" for name in HOSTILE]
-    boxes = [box(1 + i, 1 + i, [10, 10, 40 + i, 30]) for i in range(len(HOSTILE))]
-    # The last class is predicted as the first one, so that every part of the page has a name to show.
-    found = [dict(one, score=0.9 - i / 20) for i, one in enumerate(boxes)]
-    found[-1]["category_id"] = 1
-    inner = folder / "<img src=x onerror=window.pwned=1>"
-    return [*write_coco(inner, HOSTILE, images, boxes, found), "--slice", f"{HOSTILE[0].replace('=', '')}=*"]
-
-
-def write_coco(folder: Path, names: Any, images: Any, truth: list[Any], found: list[Any]) -> tuple[Path, Path]:
-    folder.mkdir()
-    gt = {
-        "images": [{"id": i, "file_name": name, "width": 640, "height": 480} for i, name in enumerate(images, start=1)],
-        "annotations": [
-            {"id": i, "area": one["bbox"][2] * one["bbox"][3], "iscrowd": 0, **one}
-            for i, one in enumerate(truth, start=1)
-        ],
-        "categories": [{"id": i, "name": name} for i, name in enumerate(names, start=1)],
-    }
-    return write_json(folder / "gt.json", gt), write_json(folder / "pred.json", found)
-
-
-def of_one_score(folder: Path, request: pytest.FixtureRequest) -> list[object]:
-    found = [dict(one, score=1.0) for one in json.loads(PAIR[1].read_text())]
-    return ["evaluate", PAIR[0], write_json(folder / "one-score-pred.json", found)]
-
-
-def of_no_predictions(folder: Path, request: pytest.FixtureRequest) -> list[object]:
-    return ["evaluate", PAIR[0], write_json(folder / "no-predictions.json", [])]
-
-
-def of_saved_result(folder: Path, request: pytest.FixtureRequest) -> list[object]:
-    return ["report", SAVED / "results" / "errors.json"]
-
-
-# Name -> the words of the command that writes it.
-PAGES: dict[str, Callable[[Path, pytest.FixtureRequest], list[object]]] = {
-    "sample": of_sample(),
-    "gates": of_sample(
-        *("--fail-under", "AP=0.9", "--fail-under", "AP50=0.5", "--bootstrap", "50"),
-        *("--slice", "first=street_0[1-6]*", "--worst-images", "3", "--per-class"),
-    ),
-    "padilla": of_padilla,
-    "many": of_many_classes,
-    "hostile": of_hostile_names,
-    "one-score": of_one_score,
-    "nothing": of_no_predictions,
-    "comparison": lambda *_: ["compare", PAIR[0], SAMPLE / "coco" / "worse.json", PAIR[1], "--bootstrap", "50"],
-    "pixels": lambda *_: [
-        *("pixels", SAVED / "inputs" / "maps" / "gt", SAVED / "inputs" / "maps" / "pred"),
-        *("--classes", "sky,road,car", "--ignore", "9"),
-    ],
-    "gate": lambda *_: ["gate", SAVED / "runs" / "better.json", "--fail-under", "AP=0.9", "--fail-under", "AP50=0.5"],
-    "inspection": lambda *_: ["inspect", *PAIR],
-    "explanation": lambda *_: ["explain", *PAIR, "--boxes", "10"],
-    "saved": of_saved_result,
-}
-EVALUATIONS = ("sample", "gates", "padilla", "many", "hostile", "one-score", "nothing", "saved")
 
 
 @pytest.fixture(params=PAGES)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from conftest import HOSTILE
+from browser_pages import HOSTILE
 
 PAYLOAD = "<script>window.pwned=1</script><img src=x onerror=window.pwned=1><b id=planted>x</b>"
 

@@ -14,13 +14,6 @@ from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.outputs.html import render
 
-sync_api = pytest.importorskip("playwright.sync_api")
-pytest.importorskip("jinja2")
-
-CHROMIUM = Path("/usr/bin/chromium")
-
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(not CHROMIUM.exists(), reason="no chromium")]
-
 # Move the slider as a user does, and read all that follows it.
 MOVE = """score => {
   const slider = document.getElementById("slider");
@@ -40,14 +33,6 @@ READ = """() => {
   };
 }"""
 READ_ALL = f"scores => scores.map(score => {{ ({MOVE})(score); return ({READ})(); }})"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
-        yield launched
-        launched.close()
 
 
 class Opened:

@@ -12,13 +12,7 @@ from jaccard_eval.features.images.gallery import build_gallery
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.html import render
 
-sync_api = pytest.importorskip("playwright.sync_api")
-pytest.importorskip("jinja2")
-
-CHROMIUM = Path("/usr/bin/chromium")
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "yolo"
-
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(not CHROMIUM.exists(), reason="no chromium")]
 
 
 @pytest.fixture(scope="module")
@@ -27,19 +21,17 @@ def result() -> EvaluationResult:
 
 
 @pytest.fixture(scope="module")
-def page(result: EvaluationResult, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def page(result: EvaluationResult, browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(render(result, ReportOptions()), encoding="utf-8")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
-        opened = browser.new_page(viewport={"width": 1280, "height": 900})
-        messages: list[str] = []
-        opened.on("console", lambda message: messages.append(message.text))
-        opened.on("pageerror", lambda error: messages.append(str(error)))
-        opened.goto(path.as_uri())
-        yield opened
-        assert messages == []
-        browser.close()
+    opened = browser.new_page(viewport={"width": 1280, "height": 900})
+    messages: list[str] = []
+    opened.on("console", lambda message: messages.append(message.text))
+    opened.on("pageerror", lambda error: messages.append(str(error)))
+    opened.goto(path.as_uri())
+    yield opened
+    assert messages == []
+    opened.close()
 
 
 def captions(page: Any) -> dict[str, str]:
