@@ -29,7 +29,7 @@ def draw_image(image: GalleryImage, gallery: Gallery, classes: Mapping[str, int]
         data = base64.b64encode(image.thumbnail).decode()
         # Stretched where the file has another shape than the boxes are of: they fit all the same.
         picture = f'<image {sides} preserveAspectRatio="none" href="data:image/{kind};base64,{data}"/>'
-    boxes = "".join(_box(box, gallery, classes, 1 if max(width, height) < 2000 else 0) for box in drawn_boxes(image))
+    boxes = "".join(_box(box, gallery, classes, 1 if max(width, height) < 1000 else 0) for box in drawn_boxes(image))
     paper = "" if picture else f'<rect class="paper" {sides}/>'
     return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{title}">{paper}{picture}{boxes}</svg>'
 

@@ -116,7 +116,7 @@ def test_no_images_are_asked_for(tmp_path: Path) -> None:
     args = (str(SAMPLE / "data.yaml"), str(SAMPLE / "worse"))
     assert 'id="images"' not in page_of(*args, "--gallery", "0", tmp_path=tmp_path)
     two = page_of(*args, "--gallery", "2", tmp_path=tmp_path)
-    assert len(captions_of(two)) in (2, 3, 4)
+    assert len(captions_of(two)) == 2
 
 
 def test_images_without_files_are_noted_and_drawn_on_a_canvas(
@@ -158,7 +158,7 @@ def test_a_page_of_real_photos_has_less_than_a_megabyte(tmp_path: Path) -> None:
     args = [str(PADILLA / "gts" / "pascalvoc_format"), str(PADILLA / "dets" / "abs_xywh")]
     args += ["--pred-names", str(PADILLA / "voc.names"), "--images", str(PADILLA / "images")]
     page = page_of(*args, tmp_path=tmp_path)
-    assert len(elements(page, "image")) >= 24
+    assert len(elements(page, "image")) == 24
     assert 300_000 < len(page.encode()) < 1_000_000
 
 
@@ -173,7 +173,7 @@ def test_a_saved_run_shows_its_images_and_a_document_has_none_to_show(
     saved = (tmp_path / "saved.html").read_text()
     direct = Path(files[2]).read_text()
     shown = {image.get("href") for image in elements(saved, "image")}
-    assert len(elements(saved, "image")) >= 5
+    assert len(elements(saved, "image")) == 5
     # Smaller thumbnails may be made of more images; here there are as many.
     assert shown <= {image.get("href") for image in elements(direct, "image")}
     assert run.run(["report", files[0], *images, "-o", f"{tmp_path}/worst/"]) == 0

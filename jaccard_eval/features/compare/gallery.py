@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -47,18 +46,17 @@ def gallery_sections(result: ComparisonResult, options: ReportOptions) -> list[S
 
 
 def build_gallery(result: ComparisonResult, versus: Versus, n: int) -> Gallery:
-    """Return the `n` images with the most changes, and those where most objects are lost and found."""
+    """Return the `n` images with the most changes, and in which of them most objects are lost and found."""
     first, second = result.results[:2]
     metrics = detection_metrics(first)
     row_of = {name: row for row, name in enumerate(metrics.image_names)}
-    few = math.ceil(n / 2)
-    tabs = {
-        "Changed": _most_changed(versus, tuple(ChangeKind), n),
-        "Lost": _most_changed(versus, (ChangeKind.LOST,), few),
-        "Found": _most_changed(versus, (ChangeKind.FOUND,), few),
-    }
-    names = list(dict.fromkeys(name for listed in tabs.values() for name in listed))
+    names = _most_changed(versus, tuple(ChangeKind))[:n]
     place = {name: row for row, name in enumerate(names)}
+    tabs = {
+        "Changed": names,
+        "Lost": [name for name in _most_changed(versus, (ChangeKind.LOST,)) if name in place],
+        "Found": [name for name in _most_changed(versus, (ChangeKind.FOUND,)) if name in place],
+    }
     parts = _parts(result, versus, (first, second))
     images = gallery_images(first, metrics, [row_of[name] for name in names], parts, thumbnails=True)
     sides = result.baseline.name, versus.contender.name
@@ -96,11 +94,11 @@ def _parts(result: ComparisonResult, versus: Versus, results: tuple[EvaluationRe
     return parts
 
 
-def _most_changed(versus: Versus, kinds: Sequence[ChangeKind], n: int) -> list[str]:
+def _most_changed(versus: Versus, kinds: Sequence[ChangeKind]) -> list[str]:
     changes = [change for change in versus.changes if change.kind in kinds]
     weighty = Counter(change.image for change in changes if change.kind is not ChangeKind.MOVED)
     counted = Counter(change.image for change in changes)
-    return sorted(counted, key=lambda name: (-weighty[name], -counted[name], name))[:n]
+    return sorted(counted, key=lambda name: (-weighty[name], -counted[name], name))
 
 
 def _caption(image: GalleryImage, sides: tuple[str, str]) -> str:

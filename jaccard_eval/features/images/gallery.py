@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.result import EvaluationResult, ImageSource, Measured
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.images.compute import BoxOutcomes, box_outcomes, count_images
@@ -21,7 +21,7 @@ from jaccard_eval.text import pluralise
 DEFAULT_IMAGES = 24
 MOST_IMAGES = 200
 # Of up to so many images, the longer side in pixels and the quality of thumbnails: the page stays small.
-THUMBNAILS = ((36, 360, 60), (72, 320, 50), (144, 280, 45), (2 * MOST_IMAGES, 240, 40))
+THUMBNAILS = ((24, 360, 60), (48, 340, 50), (100, 300, 45), (MOST_IMAGES, 260, 40))
 PLAIN_SIDE = 640  # pixels of a canvas for boxes in fractions of an image whose size nobody knows
 
 
@@ -46,7 +46,7 @@ class Shown(Protocol):
 
 
 def build_gallery(result: EvaluationResult, n: int) -> Gallery | None:
-    """Return the `n` images with the highest cost, those with the surest false positives and with the largest misses.
+    """Return `n` images: those with the highest cost, the surest false positives and the largest misses.
 
     Boxes are judged at IoU .5, or else the lowest threshold, and show at first at the score that was asked for, else
     at the best F1. None where the result has no boxes, as that of a document alone.
@@ -59,16 +59,23 @@ def build_gallery(result: EvaluationResult, n: int) -> Gallery | None:
     shown = outcomes.take(np.flatnonzero(outcomes.counts_at(counted.score) & ~outcomes.is_ignored))
     false = shown.take(np.flatnonzero(~shown.is_object & ~shown.is_hit))
     missed = shown.take(np.flatnonzero(shown.is_object))
-    area = missed.xywh[:, 2] * missed.xywh[:, 3]
-    few = math.ceil(n / 2)
-    chosen = {
-        "Worst": counted.order[:n].tolist(),
-        "False positives": _first_images(false.image, false.score, few),
-        "Misses": _first_images(missed.image, area, few),
-    }
-    rows = list(dict.fromkeys(row for listed in chosen.values() for row in listed))
+    by_score = _first_images(false.image, false.score)
+    by_area = _first_images(missed.image, missed.xywh[:, 2] * missed.xywh[:, 3])
+    # An eighth of the places is for each of these, where the worst images do not have them anyway.
+    others = {*by_score[: n // 8], *by_area[: n // 8]}
+    worst: list[int] = []
+    for row in counted.order[:n].tolist():
+        if len({*worst, row} | others) > n:
+            break
+        worst.append(row)
+    rows = list(dict.fromkeys([*worst, *by_score[: n // 8], *by_area[: n // 8]]))
     place = {row: i for i, row in enumerate(rows)}
-    tabs = tuple(GalleryTab(title, tuple(place[row] for row in listed)) for title, listed in chosen.items() if listed)
+    listed = {"Worst": worst, "False positives": by_score, "Misses": by_area}
+    tabs = tuple(
+        GalleryTab(title, tuple(place[row] for row in chosen if row in place))
+        for title, chosen in listed.items()
+        if not place.keys().isdisjoint(chosen)
+    )
     images = gallery_images(result, metrics, rows, [(outcomes, {})], thumbnails=True)
     return Gallery(
         images=images,
@@ -206,6 +213,6 @@ def gallery_boxes(
     return made
 
 
-def _first_images(image: IntArray, weight: Any, n: int) -> list[int]:
-    """Return the first `n` images in the order of their weightiest box."""
-    return list(dict.fromkeys(image[descending_order(weight)].tolist()))[:n]
+def _first_images(image: IntArray, weight: FloatArray) -> list[int]:
+    """Return images in the order of their weightiest box."""
+    return list(dict.fromkeys(image[descending_order(weight)].tolist()))

@@ -97,9 +97,20 @@ def test_other_tabs_start_with_the_surest_false_positive_and_the_largest_miss() 
     found = [det("dog 80 80 9 9", 0.6, "a"), det("dog 80 80 9 9", 0.9, "c"), det("dog 50 50 9 9", 0.5, "c")]
     gallery = gallery_of(evaluate(truth, found, score=0.5), 2)
     tabs = {tab.title: [gallery.images[row].name for row in tab.rows] for tab in gallery.tabs}
-    # b costs 2, a 1 + .6, c .9; half as many are listed in the other tabs.
-    assert tabs == {"Worst": ["b", "a"], "False positives": ["c"], "Misses": ["b"]}
-    assert [image.name for image in gallery.images] == ["b", "a", "c"]
+    # b costs 2, a 1 + .6, c .9. Both of a are in the two tabs that it belongs to.
+    assert tabs == {"Worst": ["b", "a"], "False positives": ["a"], "Misses": ["b", "a"]}
+
+
+def test_an_eighth_of_the_images_is_for_the_surest_false_positive_and_for_the_largest_miss() -> None:
+    truth = [gt(f"dog {20 * k} 0 9 9", f"bad{i}") for i in range(9) for k in range(3)] + [gt("dog 0 0 90 90", "large")]
+    found = [det("dog 80 80 9 9", 0.9, "sure"), det("dog 80 80 9 9", 0.6, "bad3")]
+    gallery = gallery_of(evaluate(truth, found, score=0.5, images=["sure"]), 8)
+    tabs = {tab.title: [gallery.images[row].name for row in tab.rows] for tab in gallery.tabs}
+    # Of the nine that cost 3 and more, the first six leave room for the two; bad3 costs most.
+    assert tabs["Worst"] == ["bad3", "bad0", "bad1", "bad2", "bad4", "bad5"]
+    assert tabs["False positives"] == ["sure", "bad3"]
+    assert tabs["Misses"][0] == "large"
+    assert [image.name for image in gallery.images] == [*tabs["Worst"], "sure", "large"]
 
 
 def test_no_gallery_of_none_and_of_a_result_without_boxes() -> None:
