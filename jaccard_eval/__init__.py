@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         gate,
         inspect,
         load,
+        nms,
         pixels,
         sensitivity,
         verify,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.explain.result import ExplanationResult
     from jaccard_eval.features.gates.rules import Gates, Rule
     from jaccard_eval.features.inspect.result import Inspection
-    from jaccard_eval.features.nms.compute import nms, soft_nms, weighted_nms
+    from jaccard_eval.features.nms.compute import soft_nms, weighted_nms
     from jaccard_eval.features.pixels.compute import ConfusionCounts, pixel_metrics
     from jaccard_eval.features.pixels.result import PixelsResult
     from jaccard_eval.features.scale.identities import displaced_iou, exchange_rate, jaccard_from_error, smallest_side
@@ -120,7 +121,7 @@ _HOMES = {
     "load": "api.library",
     "load_result": "runs",
     "log_metrics": "api.loggers",
-    "nms": "features.nms.compute",
+    "nms": "api.library",
     "pixel_metrics": "features.pixels.compute",
     "pixels": "api.library",
     "scale": "similarity.encoding",

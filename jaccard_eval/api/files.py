@@ -16,6 +16,8 @@ from jaccard_eval.options import SideOptions, require_lists
 from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.data.verdict import GateResult
     from jaccard_eval.evaluation import Source
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from jaccard_eval.features.pixels.result import PixelsResult
     from jaccard_eval.features.verify.result import Verification
     from jaccard_eval.options import ReadOptions
+
+    Maps = str | os.PathLike[str] | npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike]
 
 # The features are imported where they are used: most callers use one verb, and each brings modules of its own.
 
@@ -198,8 +202,8 @@ def convert(
 
 
 def pixels(
-    gt: str | os.PathLike[str],
-    pred: str | os.PathLike[str],
+    gt: Maps,
+    pred: Maps,
     *,
     classes: Sequence[str] | None = None,
     colors: str | os.PathLike[str] | None = None,
@@ -214,8 +218,9 @@ def pixels(
 
     Parameters
     ----------
-    gt, pred : path
-        A PNG or .npy file, or a folder of them.
+    gt, pred : path, or arrays
+        A PNG or .npy file, or a folder of them; or arrays of integers, (height, width), of NumPy, PyTorch or others: a
+        list of them, a dict by name, or one.
     classes : sequence of str, optional
         Names by value; any other value is then an error. If None, those of `colors`, else every value is a class.
     colors : path, optional
@@ -238,14 +243,26 @@ def pixels(
     DataError
         With every file that cannot be read, has no counterpart or another size, or holds unknown values.
     UsageError
-        When an option names what does not exist.
+        When an option names what does not exist, or an input is neither a path nor arrays.
+
+    Examples
+    --------
+    >>> from jaccard_eval import pixels
+    >>> gt, pred = [[0, 0], [1, 1]], [[0, 1], [1, 1]]
+    >>> result = pixels([gt], [pred], classes=["road", "car"])
+    >>> result["IoU[class=road]"], round(result["mIoU"], 4)
+    (0.5, 0.5833)
     """
     from jaccard_eval.engine.threads import map_in_order
     from jaccard_eval.features.pixels.counting import count_label_maps, pixels_result
     from jaccard_eval.features.pixels.result import PixelProtocol
     from jaccard_eval.features.pixels.worst import WorstMaps
+    from jaccard_eval.reading.labelmaps.arrays import maps_from
     from jaccard_eval.reading.labelmaps.colors import read_color_table
 
+    sides = maps_from(gt), maps_from(pred)
+    if list_file is not None and not all(isinstance(side, Path) for side in sides):
+        raise UsageError("list_file names files; choose among arrays by passing those to compare")
     table = None if colors is None else read_color_table(Path(colors))
     rules = PixelProtocol(
         classes=tuple(classes) if classes is not None else table.names if table is not None else None,
@@ -256,8 +273,7 @@ def pixels(
         drop_background=drop_background,
     )
     maps = count_label_maps(
-        Path(gt),
-        Path(pred),
+        *sides,
         rules,
         colors=table,
         list_file=None if list_file is None else Path(list_file),

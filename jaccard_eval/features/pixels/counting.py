@@ -18,6 +18,7 @@ from jaccard_eval.features.pixels.compute import NO_CLASS, ConfusionCounts, pixe
 from jaccard_eval.features.pixels.result import MapsSummary, PixelProtocol, PixelsResult
 from jaccard_eval.findings import DataError, Example, Finding, FindingLog, Severity, Where
 from jaccard_eval.progress import tracked
+from jaccard_eval.reading.labelmaps.arrays import ArrayMaps
 from jaccard_eval.reading.labelmaps.colors import ColorTable, color_text
 from jaccard_eval.reading.labelmaps.images import EncodedImage, LabelImage
 from jaccard_eval.reading.labelmaps.pairs import MapPair, pair_maps
@@ -408,8 +409,8 @@ Run = Callable[[Callable[[MapPair], PairCount], Iterable[MapPair]], Iterable[Pai
 
 
 def count_label_maps(
-    gt: Path,
-    pred: Path,
+    gt: Path | ArrayMaps,
+    pred: Path | ArrayMaps,
     protocol: PixelProtocol,
     *,
     colors: ColorTable | None = None,

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.reading import files
+from jaccard_eval.reading.labelmaps.arrays import ARRAYS_FIX, ArrayMap
 from jaccard_eval.reading.npz import read_header
 from jaccard_eval.text import quoted_value
 
@@ -84,20 +85,16 @@ class EncodedImage:
     A file that is neither PNG nor a NumPy array, or claims an absurd size, is a DataError.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | ArrayMap) -> None:
         self.where = Where(str(path))
-        with files.open_regular(path) as file, files.unchanging(path, file):
-            size = os.fstat(file.fileno()).st_size
-            if size > MAX_BYTES:
-                raise _too_large(self.where, f"has {size:,} bytes")
-            self._data = file.read()
+        self._data = path.encoded() if isinstance(path, ArrayMap) else _read(path, self.where)
         if self._data.startswith(_PNG):
             header = _read_png_header(self._data, self.where)
             self.shape = header.height, header.width
         elif self._data.startswith(_NPY):
-            self.shape = _npy_shape(self._data, self.where)
+            self.shape = _npy_shape(self._data, self.where, ARRAYS_FIX if isinstance(path, ArrayMap) else _SAVE)
         else:
-            raise _foreign(path, self._data)
+            raise _foreign(Path(str(path)), self._data)
         height, width = self.shape
         if height * width > MAX_PIXELS or max(self.shape) > MAX_SIDE:
             raise _too_large(self.where, f"its header claims a size of {width} x {height} pixels")
@@ -125,6 +122,14 @@ class EncodedImage:
         return LabelImage(self.shape, lambda top, bottom: values[top:bottom])
 
 
+def _read(path: Path, where: Where) -> bytes:
+    with files.open_regular(path) as file, files.unchanging(path, file):
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_BYTES:
+            raise _too_large(where, f"has {size:,} bytes")
+        return file.read()
+
+
 def _foreign(path: Path, data: bytes) -> DataError:
     where = Where(str(path))
     if data.startswith(_JPEG):
@@ -140,20 +145,20 @@ def _too_large(where: Where, claim: str) -> DataError:
     return DataError.single("image-too-large", where, claim, fix=fix)
 
 
-def _npy_shape(data: bytes, where: Where) -> tuple[int, int]:
+def _npy_shape(data: bytes, where: Where, advice: str) -> tuple[int, int]:
     """Return height and width."""
     try:
         shape, dtype = read_header(io.BytesIO(data))
     except (ValueError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError) as error:
         detail = f"its header cannot be read: {' '.join(str(error).split())}"
-        raise DataError.single("image-unreadable", where, detail, fix=_SAVE) from None
+        raise DataError.single("image-unreadable", where, detail, fix=advice) from None
     if dtype.kind not in "biu":
         detail = f"holds {quoted_value(dtype)} values; a label map holds integers"
-        advice = "Take the argmax over classes of scores; round labels. " if dtype.kind == "f" else ""
-        raise DataError.single("map-type", where, detail, fix=f"{advice}{_SAVE}")
+        how = "Take the argmax over classes of scores; round labels. " if dtype.kind == "f" else ""
+        raise DataError.single("map-type", where, detail, fix=f"{how}{advice}")
     if len(shape) != 2:
         detail = f"has the shape {quoted_value(shape)}; a label map has (height, width)"
-        raise DataError.single("map-shape", where, detail, fix=_SAVE)
+        raise DataError.single("map-shape", where, detail, fix=advice)
     return shape[0], shape[1]
 
 

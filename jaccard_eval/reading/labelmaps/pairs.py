@@ -15,6 +15,7 @@ from jaccard_eval.data.imagekeys import NOWHERE, ImageMatch, match_by, path_ends
 from jaccard_eval.findings import FindingLog, Severity, Where, as_settings
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_readable
+from jaccard_eval.reading.labelmaps.arrays import ArrayMap, ArrayMaps
 from jaccard_eval.reading.labelmaps.images import SUFFIXES
 from jaccard_eval.text import pluralise, quoted_value
 
@@ -24,8 +25,8 @@ class MapPair:
     """One label map of the ground truth and the one predicted for it."""
 
     name: str
-    gt: Path
-    pred: Path
+    gt: Path | ArrayMap
+    pred: Path | ArrayMap
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +38,11 @@ class MapSide:
     names: tuple[str, ...]  # paths below the root, with slashes, sorted
     others: int = 0  # files below the root whose suffix is not that of a label map
     is_file: bool = False  # whether the side is a single file
+    arrays: ArrayMaps | None = None  # in place of files
 
-    def path(self, row: int) -> Path:
-        """Return the path of a map."""
-        return self.root / self.names[row]
+    def path(self, row: int) -> Path | ArrayMap:
+        """Return the path of a map, or the map."""
+        return self.root / self.names[row] if self.arrays is None else self.arrays.map(self.names[row])
 
     @property
     def table(self) -> ImageTable:
@@ -73,8 +75,12 @@ def _index(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     return rows
 
 
-def list_side(role: str, path: Path, findings: FindingLog) -> MapSide:
-    """Return the label maps of a folder and below it, or the one in a file."""
+def list_side(role: str, path: Path | ArrayMaps, findings: FindingLog) -> MapSide:
+    """Return the label maps of a folder and below it, the one in a file, or those in memory."""
+    if isinstance(path, ArrayMaps):
+        if not path.maps:
+            findings.error("map-none", Where(str(path)), "there is no label map", fix="Pass one array per image.")
+        return MapSide(role, Path(str(path)), tuple(sorted(path.maps)), arrays=path)
     require_readable(path)
     if not path.is_dir():
         return MapSide(role, path.parent, (path.name,), is_file=True)
@@ -162,7 +168,9 @@ class Pairing:
     ignored: tuple[Mapping[str, int], Mapping[str, int]]  # of ground truth and predictions, by reason
 
 
-def pair_maps(gt_path: Path, pred_path: Path, list_file: Path | None, findings: FindingLog) -> Pairing:
+def pair_maps(
+    gt_path: Path | ArrayMaps, pred_path: Path | ArrayMaps, list_file: Path | None, findings: FindingLog
+) -> Pairing:
     """Find the pairs of label maps.
 
     Two files are a pair whatever their names. Of folders, every map needs its counterpart; with a list, every entry.
