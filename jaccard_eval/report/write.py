@@ -100,6 +100,9 @@ def write_outputs(documents: Sequence[tuple[Output, str | bytes | Mapping[str, b
 
 
 def _plan(path: Path, *, makes_folders: bool) -> Output:
+    if isinstance(path, FolderPath):
+        fix = "name a file, such as report.html. Folders of images are written by evaluate, explain and report."
+        raise UsageError(f"output {quoted_value(f'{path}/')} is a folder; {fix}")
     with explained(path):
         mode = path.stat().st_mode if path.exists() else stat.S_IFREG
     if stat.S_ISDIR(mode):

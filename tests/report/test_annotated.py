@@ -240,4 +240,6 @@ def test_a_file_in_the_place_of_the_folder_and_a_folder_of_no_images_are_refused
     assert "it is not a folder" in capsys.readouterr().err
     assert run.run(["inspect", *PAIR, "-q", "-o", str(tmp_path)]) == ExitCode.ENVIRONMENT
     assert "it is a directory" in capsys.readouterr().err
+    assert run.run(["inspect", *PAIR, "-q", "-o", f"{tmp_path}/new/"]) == ExitCode.USAGE
+    assert "is a folder; name a file" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

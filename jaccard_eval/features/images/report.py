@@ -23,7 +23,7 @@ def images_section(images: WorstImages) -> Section:
     return Section(f"Worst images ({at})", (Table((*heads, Column("cost", "ratio")), rows), *notes))
 
 
-COST = "Cost: misses plus the scores of false positives"
+COST = "Ordered by cost: misses plus the scores of false positives"
 
 
 def gallery_section(gallery: Gallery, about: str = COST) -> Section:
