@@ -2,13 +2,16 @@
 
 import copy
 import importlib
+import inspect
 import io
 import json
 import pickle
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -21,10 +24,22 @@ from hypothesis import strategies as st
 from pycocotools.coco import COCO  # type: ignore[import-untyped]
 from pycocotools.cocoeval import COCOeval  # type: ignore[import-untyped]
 
-from jaccard_eval import BoxTable, DataError, Evaluator, ReadOptions, UsageError, evaluate, gate, load
+from jaccard_eval import (
+    BoxTable,
+    DataError,
+    Evaluator,
+    JaccardEvalWarning,
+    ReadOptions,
+    UsageError,
+    evaluate,
+    gate,
+    load,
+)
 from jaccard_eval.api import streaming
 from jaccard_eval.api.stream_state import DOCUMENT
+from jaccard_eval.data.protocol import ProtocolOptions
 from jaccard_eval.findings import Severity
+from jaccard_eval.options import EvaluateOptions, SideOptions
 
 COCO_FILES = Path(__file__).parents[1] / "sample_data" / "coco"
 GT, BETTER = (json.loads((COCO_FILES / f"{name}.json").read_text()) for name in ("gt", "better"))
@@ -180,6 +195,18 @@ def test_any_split_over_ranks_and_any_order_of_batches_give_the_same_bytes(
     ]
 
 
+@given(scenes())
+@settings(max_examples=40)
+def test_any_scene_gives_the_document_of_the_same_dicts_in_one_list(scene: list[Image]) -> None:
+    ordered = sorted(scene, key=lambda image: image[0])
+    preds, targets = ([{**image[side], "image_id": image[0]} for image in ordered] for side in (1, 2))
+    # With names, as predictions whose classes are those of no object stop a list, and no training.
+    names = ("a", "b", "c")
+    options = ReadOptions(names=names)
+    expected = evaluate(targets, preds, score="best-f1", gt_options=options, pred_options=options)
+    assert fed(Evaluator(names), scene).compute(score="best-f1").to_dict() == expected.to_dict()
+
+
 @given(scenes(), st.sampled_from(["coco", "voc2007"]))
 @settings(max_examples=30)
 def test_pickle_copy_and_state_are_one(scene: list[Image], protocol: str) -> None:
@@ -268,6 +295,28 @@ def test_compute_can_be_called_at_any_time_and_reset_forgets() -> None:
 def test_gates_judge_what_a_loop_measured() -> None:
     result = fed(Evaluator(), [(1, box(), target())]).compute()
     assert [verdict.failed for verdict in gate(result, ["AP50>=0.99", "AP50<=0.5"])] == [False, True]
+
+
+def test_what_may_change_a_number_is_a_warning_in_the_name_of_the_caller() -> None:
+    evaluator = fed(Evaluator(), [(1, box(label=1), target(label=1)), (2, box(label=7), target(label=1))])
+    with pytest.warns(JaccardEvalWarning, match="class-unknown") as issued:
+        evaluator.compute()
+    assert {warning.filename for warning in issued} == {__file__}
+
+
+def test_rules_and_parts_are_those_of_evaluate() -> None:
+    rules, parts, own = (set(inspect.signature(verb).parameters) for verb in (Evaluator, Evaluator.compute, evaluate))
+    assert rules - {"classes", "gt"} == {item.name for item in fields(ProtocolOptions)} & own
+    common = {item.name for item in fields(SideOptions)}
+    assert parts - {"self"} == {item.name for item in fields(EvaluateOptions)} - common
+
+
+def test_difficult_objects_are_what_the_rules_make_of_them() -> None:
+    # Two objects, one of them difficult and not found: all that counts is found, or one of two.
+    both = {"boxes": [[0, 0, 10, 10], [50, 50, 60, 60]], "labels": [1, 1], "difficult": [False, True]}
+    for rules, expected in (({"protocol": "voc2012"}, 1), ({}, 51 / 101), ({"difficult": "ignore"}, 1)):
+        result = fed(Evaluator(**rules), [(1, box(), both)]).compute()
+        assert result["AP50"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_padding_of_a_sampler_counts_once_with_a_note() -> None:
@@ -596,3 +645,46 @@ def test_the_recipe_for_several_gpus_gives_rank_0_the_whole() -> None:
     gathered = [names["gather"](rank, Group(number, sent)) for number, rank in enumerate(ranks)]
     assert gathered[1:] == [None, None, None]
     assert gathered[0].compute().to_dict() == fed(Evaluator(NAMES), images).compute().to_dict()
+
+
+RANK = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import torch, torch.distributed as dist
+from jaccard_eval import Evaluator, MeanAveragePrecision
+
+rank, folder = int(sys.argv[1]), sys.argv[2]
+dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
+RECIPE
+evaluator, metric = Evaluator(), MeanAveragePrecision(strict=True)
+boxes = torch.tensor([[0.0, 0.0, 10.0, 10.0]])
+for image in [[1, 2], [3, 1]][rank]:  # the sampler pads the second rank
+    score = torch.tensor([image / 4])
+    pred = {"boxes": boxes + 20 * (image == 2), "labels": torch.tensor([1]), "scores": score}
+    target = {"boxes": boxes, "labels": torch.tensor([1]), "image_id": torch.tensor([image])}
+    evaluator.update([image], [pred], [target])
+    metric.update([pred], [target])
+everything = gather(evaluator, dist)
+print(rank, everything and (len(everything), everything.compute()["AP50"]), float(metric.compute()["map_50"]))
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.slow
+def test_two_processes_of_torch_meet_over_the_recipe(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "training-loop.md").read_text(encoding="utf-8")
+    [recipe] = [block for block in page.split("```") if "dist.all_gather_object" in block]
+    program = tmp_path / "rank.py"
+    program.write_text(RANK.replace("RECIPE", recipe.removeprefix("python\n")))
+    ranks = [
+        subprocess.Popen([sys.executable, program, str(rank), tmp_path], stdout=subprocess.PIPE, text=True)
+        for rank in range(2)
+    ]
+    first, second = (rank.communicate(timeout=120)[0].split(maxsplit=1)[1].rsplit(maxsplit=1) for rank in ranks)
+    # Three objects; by score: found, not found, found. Precision 1 up to recall 1/3, then 2/3 up to 2/3, then nothing.
+    expected = (34 * 1 + 33 * 2 / 3) / 101
+    assert first[0].startswith("(3, ")
+    assert float(first[0].removeprefix("(3, ").removesuffix(")")) == pytest.approx(expected, abs=1e-12)
+    assert second[0] == "None"
+    assert float(first[1]) == float(second[1]) == pytest.approx(expected, abs=1e-6)
