@@ -56,9 +56,8 @@ def match_any_class(metrics: DetectionMetrics, threshold: int, gt: BoxTable, pre
     n_images = len(metrics.image_names)
     table = match_boxes(gt, numbered, rules, n_images=n_images, n_labels=n)
     # Under a protocol that knows no classes, all boxes are of the one class that there is a name for.
-    gt_label, label = (
-        boxes.label.astype(np.int64) * (not protocol.class_agnostic) for boxes in (gt, kept.take(table.source))
-    )
+    labels = (gt.label, kept.label[table.source])
+    gt_label, label = (column.astype(np.int64) * (not protocol.class_agnostic) for column in labels)
     hit, counts = Ranking.of(table, n_images).outcomes(0)
     found = hit[table.candidate]
     matched_label = np.full(len(table), n)

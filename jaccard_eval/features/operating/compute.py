@@ -33,7 +33,10 @@ def operating_steps(
         return np.asarray(cells[:, ::-1].cumsum(axis=1)[:, ::-1])
 
     wrong = counts & ~hit
-    cells, cell = np.unique(any_class.cell, return_inverse=True)
+    # A table of all cells finds those that occur faster than sorting the detections.
+    cells = np.flatnonzero(np.bincount(any_class.cell))
+    place_of = np.zeros((n + 1) ** 2, dtype=np.int64)
+    place_of[cells] = np.arange(len(cells))
     return OperatingSteps(
         iou=any_class.iou,
         scores=scores,
@@ -43,7 +46,7 @@ def operating_steps(
         tp=count(ranking.label[hit], last[hit], n),
         fp=count(ranking.label[wrong], last[wrong], n),
         cells=cells,
-        confused=count(cell, last_steps(any_class.score, scores), len(cells)),
+        confused=count(place_of[any_class.cell], last_steps(any_class.score, scores), len(cells)),
     )
 
 
@@ -53,24 +56,22 @@ def score_steps(score: FloatArray, start: float, *, given: bool) -> tuple[FloatA
     They are the hundredths from 0 to 1. Where scores lie outside of these, or many of them between a few of these, they
     are quantiles of the scores. A start that was found, not given, becomes the shortest number that keeps what it does.
     """
-    distinct = np.unique(score)
     # Not .01 * k, which is 0.07000000000000001 for 7.
     steps = np.arange(N_STOPS) / (N_STOPS - 1)
-    if len(distinct) and (distinct[0] < 0 or distinct[-1] > 1 or _are_squeezed(distinct, steps)):
-        # Of the distinct ones: a score that half of the detections share would take half of the stops.
-        places = np.linspace(0, len(distinct) - 1, N_STOPS).round().astype(np.int64)
-        steps = np.array([shortest_between(distinct[i - 1] if i else -math.inf, distinct[i]) for i in places])
+    outside = len(score) > 0 and (score.min() < 0 or score.max() > 1)
+    if outside or np.count_nonzero(np.bincount(last_steps(score, steps).clip(0))) <= FEW_STOPS:
+        distinct = np.unique(score)
+        if outside or len(distinct) >= N_STOPS:
+            # Of the distinct ones: a score that half of the detections share would take half of the stops.
+            places = np.linspace(0, len(distinct) - 1, N_STOPS).round().astype(np.int64)
+            lower = np.append(-np.inf, distinct)[places]
+            steps = np.array(list(map(shortest_between, lower.tolist(), distinct[places].tolist())))
     if not given:
-        below = distinct[: np.searchsorted(distinct, start)]
-        start = shortest_between(float(below[-1]) if len(below) else -math.inf, start)
+        start = shortest_between(float(score.max(where=score < start, initial=-np.inf)), start)
     place = int(np.searchsorted(steps, start))
     if place == len(steps) or steps[place] != start:
         steps = np.insert(steps, place, start)
     return steps, place
-
-
-def _are_squeezed(distinct: FloatArray, steps: FloatArray) -> bool:
-    return len(distinct) >= N_STOPS and len(np.unique(last_steps(distinct, steps))) <= FEW_STOPS
 
 
 def shortest_between(below: float, score: float) -> float:

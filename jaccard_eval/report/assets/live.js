@@ -71,7 +71,7 @@ if (live) {
   const followers = all("[data-live]").map(element => {
     const key = element.closest("tr")?.dataset.key;
     return [element, element.dataset.live, key ? keys.indexOf(+key) + 1 || -1 : 0];
-  }).filter(([, , row]) => row >= 0);
+  }).filter(([element, , row]) => row >= 0 || element.classList.add("dim"));
   const lines = all(".matrix tbody tr").map(line => all("td", line));
   let step = start, shares = false;
 

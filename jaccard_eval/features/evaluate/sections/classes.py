@@ -6,9 +6,9 @@ import math
 
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.features.evaluate.report import class_metrics
-from jaccard_eval.features.operating.page import POINT_COLUMNS, point_cells, steps_of
+from jaccard_eval.features.operating.page import MOST_LIVE, POINT_COLUMNS, point_cells, score_text, steps_of
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Cell, Column, Drawn, Section, Table, columns
+from jaccard_eval.report.model import Cell, Column, Drawn, Note, Section, Table, columns
 
 PLACE = 60
 
@@ -35,4 +35,11 @@ def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Sec
         rows.append((row.name, value.value, drawn, *(other.value for other in others), row.gt, row.pred, *points[k]))
     keys = tuple(str(k) for k, _ in worst)
     table = Table((*heads, *(POINT_COLUMNS if steps else ())), tuple(rows), keys=keys)
-    return [Section("Classes", (table,), key="classes")]
+    notes = []
+    if steps is not None and len(steps.names) > MOST_LIVE:
+        text = (
+            f"Precision to FN of {MOST_LIVE} classes, the most confused and those with the most objects, follow the score;"
+            f" those of the others stay at {score_text(steps.score)}."
+        )
+        notes.append(Note(text))
+    return [Section("Classes", (*notes, table), key="classes")]
