@@ -61,6 +61,7 @@ RUN = (
     "docs/command-line.md",
     "docs/noise.md",
     "docs/progress.md",
+    "docs/report.md",
     "docs/reproducibility.md",
     "docs/training-loop.md",
     "docs/explanation/*.md",

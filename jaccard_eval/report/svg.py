@@ -122,7 +122,9 @@ def _series(chart: Chart, series: Series, look: str, x: _Scale, y: _Scale) -> st
         return f'<g class="dots {look}"{key}>{dots}</g>'
     name = f"<title>{_safe(series.name)}</title>" if series.look == "faint" and series.name else ""
     end = f">{name}</path>" if name else "/>"
-    drawn = _path(points, steps=series.look == "steps", whole=series.look == "faint")
+    # Steps that are finer than a hundredth of the axis are seen as a ragged line: drawn as a plain one they are not.
+    coarse = any(after[0] - before[0] > 1.01 * WIDTH / 100 for before, after in itertools.pairwise(points))
+    drawn = _path(points, steps=series.look == "steps" and coarse, whole=series.look == "faint")
     return f'<path class="line {look}"{key} d="{drawn}"{end}'
 
 

@@ -8,7 +8,7 @@ from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Column, Note, Rows, Section, Table
-from jaccard_eval.report.numbers import metric_text, threshold_text
+from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.text import pluralise
 
 PLACE = 10
@@ -55,4 +55,4 @@ def _best_f1(result: EvaluationResult) -> Rows:
     if result.errors is None or math.isnan(result.errors.pooled.best_f1):
         return ()
     pooled = result.errors.pooled
-    return ((f"best F1, at score {threshold_text(pooled.best_score)}", pooled.best_f1, ""),)
+    return ((f"best F1, at score {pooled.best_score:.4g}", pooled.best_f1, ""),)
