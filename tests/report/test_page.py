@@ -169,7 +169,7 @@ def test_what_was_read_and_by_which_rules_stands_at_the_end_of_every_page() -> N
     )
 
     class Result:
-        reported_by = "of_tests"
+        reported_by = "verify.report"
         findings = (Finding(Severity.NOTE, "b", 1, (Example(Where("p"), "d"),)),)
 
     with pytest.MonkeyPatch.context() as patch:
