@@ -38,8 +38,8 @@ def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Sec
     notes = []
     if steps is not None and len(steps.names) > MOST_LIVE:
         text = (
-            f"Precision to FN of {MOST_LIVE} classes, the most confused and those with the most objects, follow the score;"
-            f" those of the others stay at {score_text(steps.score)}."
+            f"Precision to FN of {MOST_LIVE} classes, the most confused and those with the most objects, follow the"
+            f" score; those of the others stay at {score_text(steps.score)}."
         )
         notes.append(Note(text))
     return [Section("Classes", (*notes, table), key="classes")]
