@@ -73,8 +73,9 @@ def pack(state: StreamState) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for name in sorted(arrays):
-            # Of a fixed date, so that equal states are equal bytes.
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as entry:
+            entry_info = zipfile.ZipInfo(f"{name}.npy")
+            entry_info.create_system = 3  # with its fixed date: equal states are equal bytes on every system
+            with archive.open(entry_info, "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, np.ascontiguousarray(arrays[name]), allow_pickle=False)
     return file.getvalue()
 
