@@ -3,6 +3,7 @@
 #   make demo      evaluate the sample
 #   make check     lint, types, import contracts, fast tests: before each commit
 #   make test      lint, types, import contracts, all tests with their coverage
+#   make browser   the pages in chromium, where there is one
 #   make oldest    fast tests with the oldest versions that pyproject.toml allows
 #   make plain     fast tests without the optional packages and without the compiled core
 #   make torch     tests next to torchmetrics, with a small build of torch
@@ -23,11 +24,11 @@ BUILT := pyproject.toml setup.py jaccard_eval/native/core.cpp  # what an install
 # messages cut long paths.
 RUN := scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT &&
 PARALLEL := pytest -n auto --dist loadfile --basetemp="$$scratch"
-FAST := $(PARALLEL) -m 'not slow'
+FAST := $(PARALLEL) -m 'not slow and not browser'
 
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: help demo lint check test full oldest plain torch fuzz clean
+.PHONY: help demo lint check test full browser oldest plain torch fuzz clean
 .DEFAULT_GOAL := help
 
 help:
@@ -49,10 +50,13 @@ lint: $(VENV)/.installed-for-tests
 check: lint
 	$(RUN) $(BIN)/$(FAST)
 
-test: lint full
+test: lint full browser
 
 full: $(VENV)/.installed-for-tests
-	$(RUN) $(BIN)/$(PARALLEL) --cov=jaccard_eval --cov-report= --cov-fail-under=95
+	$(RUN) $(BIN)/$(PARALLEL) -m 'not browser' --cov=jaccard_eval --cov-report= --cov-fail-under=95
+
+browser: $(VENV)/.installed-for-tests
+	$(RUN) $(BIN)/$(PARALLEL) -rs tests/browser
 
 # Old packages warn of what the newest of those below them deprecate.
 oldest: $(VENVS)/oldest/.installed

@@ -225,7 +225,7 @@ def test_github_with_the_action_evaluates_and_hands_over_outputs(project: Projec
     assert runner.exit_code == 0, runner.log
     value = json.loads((project.folder / "jaccard-eval-reports/result.json").read_text())["metrics"]["AP"]
     assert f"AP is {value}, gates passed" in runner.log
-    names = ["badge.json", "junit.xml", "metrics.txt", "plot.svg", "result.json", "summary.md"]
+    names = ["badge.json", "junit.xml", "metrics.txt", "plot.svg", "report.html", "result.json", "summary.md"]
     assert runner.uploaded == {"evaluation": names}
     assert runner.summary.startswith("## ✅ jaccard-eval, evaluation: 2 passed")
 
@@ -239,7 +239,7 @@ def test_github_with_the_action_turns_red_with_an_annotation_per_broken_rule(pro
         "error"
     ) == 1  # AP .3463 < .6, and persons' AP50 .8421 > .8
     assert "gates failed" in runner.log
-    assert "plot.svg" in runner.uploaded["evaluation"]
+    assert {"plot.svg", "report.html"} <= {*runner.uploaded["evaluation"]}
 
 
 def use_action(project: Project, *, then: str = ":", **given: str) -> GitHub:
@@ -261,6 +261,7 @@ def test_the_action_has_all_metrics_as_outputs_and_uploads_nothing_unasked(proje
     assert metrics["AP90"] != metrics["AP50"]
     assert runner.uploaded == {}
     assert not project.has("jaccard-eval-reports/plot.svg")
+    assert not project.has("jaccard-eval-reports/report.html")
 
 
 def test_the_action_lists_the_metrics_of_coco(project: Project) -> None:
@@ -391,7 +392,7 @@ class Team:
         self.checkout(broken=broken)
         runner = GitHub(self.project, branch=branch, cache=self.cache, sha=str(self.runs))
         runner.run(github_steps(MAIN_ON_GITHUB))
-        assert runner.uploaded == {"evaluation": ["junit.xml", "plot.svg", "report.md", "result.json"]}
+        assert runner.uploaded == {"evaluation": ["junit.xml", "report.html", "report.md", "result.json"]}
         return runner.exit_code, runner.log
 
     def on_gitlab(self, branch: str, *, broken: bool = False) -> tuple[int, str]:
@@ -412,7 +413,7 @@ class Team:
             self.cache.folder /= "x"
             self.cache.save("main", cache["key"], self.project.folder / path)
         artifacts = job["artifacts"]
-        assert self.project.has(*artifacts["reports"].values(), "reports/plot.svg", "reports/report.md")
+        assert self.project.has(*artifacts["reports"].values(), "reports/report.html", "reports/report.md")
         assert artifacts["paths"] == ["reports"]
         return done.returncode, done.stdout + done.stderr
 
