@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, freeze
 from jaccard_eval.errors import UsageError
 from jaccard_eval.text import quoted_value
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 # Few digits: a fraction of "1e999999" would be a number of a million.
 _SIDE = re.compile(r"[1-9]\d{0,5}", re.ASCII)
@@ -33,6 +36,8 @@ class Resizing:
     @classmethod
     def parse(cls, text: str) -> Resizing:
         """Read "letterbox:640", "stretch:640x512" or "scale:1/2"; raise a UsageError for anything else."""
+        from fractions import Fraction  # slow to load, and seldom needed
+
         kind, _, rest = text.strip().partition(":")
         sides, number = rest.split("x"), _KINDS.get(kind)
         if number is not None and len(sides) <= 2 and all(number.fullmatch(side) for side in sides):

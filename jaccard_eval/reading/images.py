@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import struct
 import warnings
@@ -187,9 +186,11 @@ def orientation_of(image: Image.Image) -> int | None:
 @contextlib.contextmanager
 def silent_pillow() -> Iterator[None]:
     """Let Pillow open images of any size, in silence: a satellite image is not an attack, and whoever decodes looks."""
+    # The limit is a global of Pillow's: other users of Pillow in this process must find it as it was.
+    import logging  # slow to load, and most evaluations open no image
+
     from PIL import Image
 
-    # The limit is a global of Pillow's: other users of Pillow in this process must find it as it was.
     limit, silence, logger = Image.MAX_IMAGE_PIXELS, logging.NullHandler(), logging.getLogger("PIL")
     Image.MAX_IMAGE_PIXELS = None
     logger.addHandler(silence)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 
 import numpy as np
 
@@ -34,6 +33,8 @@ def plausible_resizings(gt: FloatArray, pred: FloatArray, *, sized: bool) -> Ite
     gt_ends, pred_ends = (np.quantile(xywh[:, :2] + xywh[:, 2:], BULK, axis=0) for xywh in (gt, pred))
     if not (gt_ends > 0).all() or not (pred_ends > 0).all() or not np.isfinite(pred_ends).all():
         return
+    from fractions import Fraction  # slow to load, and seldom needed
+
     ratio = float(np.median(pred_ends / gt_ends))
     for numerator, denominator in FACTORS:
         factor = Fraction(numerator, denominator)
