@@ -20,13 +20,33 @@ class ExitCode(enum.IntEnum):
 
 
 class JaccardEvalError(Exception):
-    """Base of all errors that the project raises on purpose; ``exit_code`` is what a process ends with."""
+    """Base of all errors that the project raises on purpose; ``exit_code`` is what a process ends with.
+
+    Examples
+    --------
+    >>> from jaccard_eval import JaccardEvalError, load
+    >>> try:
+    ...     load("no/such/file.json")
+    ... except JaccardEvalError as error:
+    ...     print(int(error.exit_code))
+    3
+    """
 
     exit_code = ExitCode.INTERNAL
 
 
 class UsageError(JaccardEvalError):
-    """The call is wrong: an option, a class or a metric that does not exist (exit code 2)."""
+    """The call is wrong: an option, a class or a metric that does not exist (exit code 2).
+
+    Examples
+    --------
+    >>> from jaccard_eval import UsageError, get_protocol
+    >>> try:
+    ...     get_protocol("cocoo")
+    ... except UsageError as error:
+    ...     print("coco" in str(error))
+    True
+    """
 
     exit_code = ExitCode.USAGE
 

@@ -117,6 +117,13 @@ def load(
         With every problem of the input, each with its place.
     UsageError
         When loaded data is to be predictions and has no scores, or the source is none of these.
+
+    Examples
+    --------
+    >>> from jaccard_eval import load
+    >>> results = [{"image_id": 1, "category_id": 3, "bbox": [0, 0, 10, 10], "score": 0.9}]
+    >>> load(results, role="pred").boxes.score.tolist()
+    [0.9]
     """
     if isinstance(source, Dataset | BoxTable):
         dataset = _wrap(source, role) if isinstance(source, BoxTable) else source

@@ -274,7 +274,17 @@ class FindingLog:
 
 
 class DataError(JaccardEvalError):
-    """The data cannot be used (exit code 3); ``findings`` holds every problem found, warnings included."""
+    """The data cannot be used (exit code 3); ``findings`` holds every problem found, warnings included.
+
+    Examples
+    --------
+    >>> from jaccard_eval import DataError, load
+    >>> try:
+    ...     load("no/such/file.json")
+    ... except DataError as error:
+    ...     print(error.findings[0].code)
+    file-missing
+    """
 
     exit_code = ExitCode.DATA
 

@@ -43,6 +43,16 @@ class Bootstrap:
     group_by : str, optional
         "folder", or the path of a CSV file with the rows ``image,group``: groups of images are drawn as a whole, as the
         frames of a video have to be.
+
+    Examples
+    --------
+    >>> from jaccard_eval import Bootstrap, BoxTable, evaluate
+    >>> boxes = [[0, 0, 10, 10], [0, 0, 20, 20]]
+    >>> gt = BoxTable.from_arrays([0, 1], [0, 0], boxes)
+    >>> pred = BoxTable.from_arrays([0, 1], [0, 0], boxes, score=[0.9, 0.8])
+    >>> low, high = evaluate(gt, pred, bootstrap=Bootstrap(n_resamples=20)).metrics["AP"].interval
+    >>> round(low, 4), round(high, 4)
+    (1.0, 1.0)
     """
 
     n_resamples: int = 1000
@@ -72,6 +82,15 @@ class Slice:
         Names of images, or globs of names, in which ``*`` also matches slashes.
     exact : bool
         Whether the patterns are names and nothing else, as those of a file are.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, Slice, evaluate
+    >>> gt = BoxTable.from_arrays(["night/a.jpg", "day/b.jpg"], [0, 0], [[0, 0, 10, 10], [0, 0, 10, 10]])
+    >>> pred = BoxTable.from_arrays(["day/b.jpg"], [0], [[0, 0, 10, 10]], score=[0.9])
+    >>> [part] = evaluate(gt, pred, slices=[Slice(name="night", patterns=("night/*",))]).slices
+    >>> part.images, part.values["AP"].value
+    (1, 0.0)
     """
 
     name: str
@@ -108,6 +127,14 @@ class ReadOptions:
         "stretch:640x512" or a factor, "scale:0.5". They are mapped back when both sides meet.
     drop_inverted : bool
         Drop boxes of negative width or height, such as corners in the wrong order.
+
+    Examples
+    --------
+    >>> from jaccard_eval import ReadOptions, load
+    >>> table = {"image": ["a.jpg"], "class": [1], "x": [5.0], "y": [5.0], "width": [10.0], "height": [10.0]}
+    >>> import pandas as pd
+    >>> load(pd.DataFrame(table), options=ReadOptions(box="cxcywh", names=("dog", "cat"))).boxes.xywh.tolist()
+    [[0.0, 0.0, 10.0, 10.0]]
     """
 
     role: str = "gt"

@@ -60,6 +60,7 @@ def read_commands(text: str) -> Iterator[Command]:
 RUN = (
     "docs/command-line.md",
     "docs/noise.md",
+    "docs/notebook.md",
     "docs/progress.md",
     "docs/report.md",
     "docs/reproducibility.md",

@@ -290,6 +290,15 @@ def inspect(
         When nothing can be read.
     UsageError
         When an option names what does not exist.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, inspect
+    >>> gt = BoxTable.from_arrays([0, 0], ["dog", "cat"], [[0, 0, 10, 10], [20, 20, 40, 40]])
+    >>> pred = BoxTable.from_arrays([0], ["dog"], [[0, 0, 10, 10]], score=[0.9])
+    >>> found = inspect(gt, pred)
+    >>> found.pairing.objects, found.pairing.located
+    (2, 1)
     """
     keywords = locals()
     from jaccard_eval.features.inspect.compute import inspect_sides

@@ -90,7 +90,7 @@ def gate(
 
 
 def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str | os.PathLike[str]) -> Verification:
-    """Run a saved evaluation again, with its own rules and options, however doubtful; report what differs.
+    r"""Run a saved evaluation again, with its own rules and options, however doubtful; report what differs.
 
     Parameters
     ----------
@@ -103,6 +103,21 @@ def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str
     ------
     DataError
         When the result or an input cannot be used.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from jaccard_eval import evaluate, verify
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     folder = pathlib.Path(name)
+    ...     gt, pred, saved = folder / "gt.csv", folder / "pred.csv", folder / "result.json"
+    ...     _ = gt.write_text("image,class,xmin,ymin,xmax,ymax\na,dog,0,0,10,10\n")
+    ...     _ = pred.write_text("image,class,xmin,ymin,xmax,ymax,score\na,dog,0,0,10,10,0.9\n")
+    ...     evaluate(gt, pred).save(saved)
+    ...     _ = pred.write_text("image,class,xmin,ymin,xmax,ymax,score\na,dog,0,0,10,9,0.9\n")
+    ...     found = verify(saved, gt, pred)
+    >>> found.equal
+    False
     """
     from jaccard_eval.features.verify.compute import compare_again
     from jaccard_eval.runs import invalid_document, is_saved_run, load_run, read_saved

@@ -83,6 +83,13 @@ class BoxTable:
         What the boxes are the bounds of, where more than boxes is measured.
     image_names, class_names : tuple of str, optional
         What the rows of images and classes are called, where arrays came with names; a `Dataset` has its own.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable
+    >>> boxes = BoxTable.from_arrays(["a.jpg"], ["dog"], [[0, 0, 10, 20]], score=[0.9])
+    >>> boxes.xywh.tolist(), boxes.area.tolist(), boxes.class_names
+    ([[0.0, 0.0, 10.0, 20.0]], [200.0], ('dog',))
     """
 
     image: RowArray

@@ -108,6 +108,13 @@ class Dataset:
         Warnings and notes of the loader.
     image_folder : path-like, optional
         Where the images lie, where they were named or found.
+
+    Examples
+    --------
+    >>> from jaccard_eval import load
+    >>> dataset = load([{"boxes": [[0, 0, 10, 10]], "labels": ["dog"], "image_id": "a.jpg"}])
+    >>> dataset.labels.names, dataset.images.name(0), len(dataset.boxes)
+    (('dog',), 'a.jpg', 1)
     """
 
     path: str

@@ -25,7 +25,14 @@ MAX_RECALL_POINTS = 100_001  # a curve of them per class, area and threshold has
 
 @dataclass(frozen=True, slots=True)
 class AreaRange:
-    """Boxes whose area in px² lies in [low, high], both ends included."""
+    """Boxes whose area in px² lies in [low, high], both ends included.
+
+    Examples
+    --------
+    >>> from jaccard_eval import AreaRange
+    >>> AreaRange("small", 0, 32**2).high
+    1024
+    """
 
     name: str
     low: float
@@ -79,6 +86,13 @@ class Protocol:
         What is compared, and how: "bbox", or another of `jaccard_eval.similarity.KINDS`.
     sources : tuple of (field, text)
         Where each rule comes from.
+
+    Examples
+    --------
+    >>> from jaccard_eval import get_protocol
+    >>> strict = get_protocol("coco").with_options(iou_thresholds=(0.75,), max_dets=(10,))
+    >>> strict.name, strict.iou_thresholds
+    ('coco', (0.75,))
     """
 
     name: str
@@ -168,6 +182,12 @@ def get_protocol(name: str) -> Protocol:
     ------
     UsageError
         When there is no such protocol.
+
+    Examples
+    --------
+    >>> from jaccard_eval import get_protocol
+    >>> get_protocol("voc2007").recall_points
+    11
     """
     if name not in PROTOCOLS:
         known = ", ".join(PROTOCOLS)

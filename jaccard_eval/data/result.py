@@ -335,6 +335,17 @@ class EvaluationResult(WithParts):
     parts : tuple of Part
         Analyses in addition to the metrics; the properties `errors`, `worst_images`, `slices`, `bootstrap`, `gates`
         and `operating_points` name them.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, evaluate
+    >>> gt = BoxTable.from_arrays([0, 0], ["dog", "cat"], [[0, 0, 10, 10], [20, 20, 40, 40]])
+    >>> pred = BoxTable.from_arrays([0], ["dog"], [[0, 0, 10, 10]], score=[0.9])
+    >>> result = evaluate(gt, pred, score=0.5)
+    >>> round(result["AP50[class=dog]"], 4), result["precision"], result["recall"]
+    (1.0, 1.0, 0.5)
+    >>> result.to_frame()[["class", "gt", "pred"]].to_dict("records")
+    [{'class': 'cat', 'gt': 1, 'pred': 0}, {'class': 'dog', 'gt': 1, 'pred': 1}]
     """
 
     protocol: Protocol

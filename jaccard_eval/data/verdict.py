@@ -125,6 +125,15 @@ class GateVerdict:
         How far chance moves it, where images were resampled.
     ties : (float, float), optional
         The lowest and the highest value over all orders of equal scores, where the status depends on that order.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, evaluate, gate
+    >>> gt = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]])
+    >>> pred = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.9])
+    >>> [verdict] = gate(evaluate(gt, pred), ["AP50>=0.75"])
+    >>> verdict.check, verdict.limit, round(verdict.margin, 4), str(verdict.status)
+    ('min', 0.75, 0.25, 'pass')
     """
 
     rule: str
@@ -176,7 +185,17 @@ class GateVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class GateResult(Result, Sequence[GateVerdict]):
-    """The verdicts on a result: a sequence of them, in the order of the rules; `passed` unless one has failed."""
+    """The verdicts on a result: a sequence of them, in the order of the rules; `passed` unless one has failed.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, evaluate, gate
+    >>> gt = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]])
+    >>> pred = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.9])
+    >>> answer = gate(evaluate(gt, pred), ["AP50>=0.5", "AP50<=0.4"])
+    >>> answer.passed, len(answer), [verdict.metric for verdict in answer.failed]
+    (False, 2, ['AP50'])
+    """
 
     version: str
     # What was judged and what it was compared with, as the user named them, and the signature of the former. Results

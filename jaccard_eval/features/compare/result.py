@@ -209,6 +209,15 @@ class ComparisonResult(Result):
         Of the baseline, where differences have intervals.
     results : tuple of EvaluationResult
         What was compared, the baseline first, for curves and images; empty where that is not at hand.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, compare
+    >>> gt = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]])
+    >>> pred = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.9])
+    >>> result = compare(gt, pred, pred)
+    >>> [(delta.metric, delta.delta) for delta in result.others[0].summary][:2]
+    [('AP', 0.0), ('AP50', 0.0)]
     """
 
     version: str

@@ -96,6 +96,14 @@ class ErrorReport:
     classes : tuple of ClassErrors
     any_class : AnyClassMatches, optional
         What the confusion matrix is counted from, at any score; documents do without.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, evaluate
+    >>> gt = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [20, 20, 40, 40]])
+    >>> pred = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.9])
+    >>> {kind.name: kind.count for kind in evaluate(gt, pred, errors=True).errors.types if kind.count}
+    {'missed': 1}
     """
 
     iou: float

@@ -79,6 +79,15 @@ class ExplanationResult(Result):
         From this protocol to the other one, one rule after another; the last value is that of the other protocol.
     measured, boxes, images : optional
         The match table, the boxes that were matched and where the images lie, to show the boxes on these.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, explain
+    >>> gt = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]])
+    >>> pred = BoxTable.from_arrays([0], [0], [[0, 0, 10, 4]], score=[0.9])
+    >>> result = explain(gt, pred, "AP50")
+    >>> result.metric.value, [fix.kind for fix in result.fixes]
+    (0.0, ['localisation'])
     """
 
     version: str

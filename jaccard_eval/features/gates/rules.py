@@ -79,6 +79,12 @@ class Rule:
     ------
     UsageError
         With everything that is wrong with it.
+
+    Examples
+    --------
+    >>> from jaccard_eval import Rule
+    >>> Rule(metric="AP50[class=dog]", min=0.5).id
+    'AP50[class=dog] min'
     """
 
     metric: str
@@ -163,6 +169,13 @@ class Gates:
     ------
     UsageError
         When there are no rules, or two have one id, or with anything else that is wrong.
+
+    Examples
+    --------
+    >>> from jaccard_eval import Gates, Rule
+    >>> gates = Gates(rules=(Rule(metric="AP50", min=0.5), Rule(metric="AP", max_drop=0.01)), missing_baseline="pass")
+    >>> [rule.needs_baseline for rule in gates.rules]
+    [False, True]
     """
 
     rules: tuple[Rule, ...]

@@ -138,6 +138,13 @@ class Inspection(Result):
         None where there are no two sides, or they do not correspond.
     findings : tuple of Finding
         Errors included: an inspection shows what it can.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, inspect
+    >>> found = inspect(BoxTable.from_arrays([0, 0], ["dog", "cat"], [[0, 0, 10, 10], [20, 20, 40, 40]]))
+    >>> found.gt.boxes.total, found.gt.boxes.width.max
+    (2, 20.0)
     """
 
     version: str

@@ -38,6 +38,14 @@ class ConfusionCounts:
         Class, or value of the map, of each side; pairs are distinct and ascend. `NO_CLASS` for pixels of no class.
     pixels : ndarray of int64, shape (n,)
         How many pixels have this pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from jaccard_eval import ConfusionCounts
+    >>> counts = ConfusionCounts.from_maps(np.array([[0, 1]]), np.array([[1, 1]]))
+    >>> list(zip(counts.gt.tolist(), counts.pred.tolist(), counts.pixels.tolist()))
+    [(0, 1, 1), (1, 1, 1)]
     """
 
     gt: IntArray

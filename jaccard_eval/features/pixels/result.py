@@ -159,6 +159,13 @@ class PixelsResult(WithParts):
         Warnings and notes.
     parts : tuple of Part
         Verdicts of quality gates, where there were any; the property `gates` names it.
+
+    Examples
+    --------
+    >>> from jaccard_eval import pixels
+    >>> result = pixels([[[0, 0], [1, 1]]], [[[0, 1], [1, 1]]], classes=["road", "car"])
+    >>> result["IoU[class=road]"], result.confusion[0]
+    (0.5, ('road', 'road', 1))
     """
 
     kind: ClassVar[str] = PIXELS

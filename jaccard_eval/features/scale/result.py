@@ -41,6 +41,14 @@ class ScaleOptions:
         How often the jitter is drawn.
     seed : int
         Of the jitter.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, ScaleOptions, sensitivity
+    >>> gt = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]])
+    >>> pred = BoxTable.from_arrays([0], [0], [[1, 1, 11, 11]], score=[0.9])
+    >>> [row.size for row in sensitivity(gt, pred, scale=ScaleOptions(edges=(20.0,))).losses]
+    ['all', '<20', '>=20']
     """
 
     bins: int = 4

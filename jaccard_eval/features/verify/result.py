@@ -28,7 +28,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Verification(Result):
-    """A saved result and a run of the same evaluation.
+    r"""A saved result and a run of the same evaluation.
 
     Parameters
     ----------
@@ -45,6 +45,20 @@ class Verification(Result):
         make a result unequal.
     findings : tuple of Finding
         What differs, as an error; another version, as a warning.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from jaccard_eval import evaluate, verify
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     folder = pathlib.Path(name)
+    ...     gt, pred, saved = folder / "gt.csv", folder / "pred.csv", folder / "result.json"
+    ...     _ = gt.write_text("image,class,xmin,ymin,xmax,ymax\na,dog,0,0,10,10\n")
+    ...     _ = pred.write_text("image,class,xmin,ymin,xmax,ymax,score\na,dog,0,0,10,10,0.9\n")
+    ...     evaluate(gt, pred).save(saved)
+    ...     found = verify(saved, gt, pred)
+    >>> found.equal, found.differences
+    (True, ())
     """
 
     path: str
