@@ -332,6 +332,18 @@ def test_padding_of_a_sampler_counts_once_with_a_note() -> None:
     assert note.count == 2  # four sightings of two images
 
 
+def test_an_evaluator_merged_with_itself_has_the_same_images() -> None:
+    evaluator = fed(Evaluator(NAMES), sample_images())
+    merged = evaluator.merge(evaluator, evaluator)
+    assert merged.compute().metrics == evaluator.compute().metrics
+    [note] = [finding for finding in merged.compute().findings if finding.code == "image-repeated"]
+    assert note.count == 2 * len(evaluator)
+    images = sample_images()
+    images[7] = (images[7][0], images[6][1], images[7][2])
+    with pytest.raises(DataError, match=f"preds: image '{images[7][0]}': was added before"):
+        evaluator.merge(fed(Evaluator(NAMES), images))
+
+
 def test_a_merge_changes_nobody() -> None:
     one, two = (fed(Evaluator(), [(key, box(), target())]) for key in (1, 2))
     before = one.state(), two.state()

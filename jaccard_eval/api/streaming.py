@@ -289,26 +289,21 @@ class Evaluator:
         """Add images that are checked; compare those that are here already."""
         new = {"pred": pred, "gt": target}
         self._require_alike(new)
+        # Of each new image its row in the batch; of each one that came before, its rows there and in what has it.
         first: dict[Key, int] = {}
-        again: list[tuple[int, int]] = []  # a row of the batch, and that of the same image among all
+        known: list[tuple[int, int]] = []
+        within: list[tuple[int, int]] = []
         for row, key in enumerate(keys):
             if key in self._at:
-                known = {side: self._image(side, self._at[key]) for side in SIDES}
-                again.append((row, self._at[key]))
+                known.append((row, self._at[key]))
             elif key in first:
-                known = {side: boxes.take(np.array([first[key]])) for side, boxes in new.items()}
-                again.append((row, len(self._keys) + list(first).index(key)))
+                within.append((row, first[key]))
             else:
                 first[key] = row
-                continue
-            for side, boxes in new.items():
-                if not known[side].equals(boxes.take(np.array([row]))):
-                    raise DataError.single(
-                        "image-conflict",
-                        Where(SIDES[side], record=f"image {quoted_value(key)}"),
-                        "was added before with other boxes",
-                        fix="Give every image a key of its own, and run each once, or call reset() between epochs.",
-                    )
+        if known:
+            self._require_equal(keys, new, known, {side: self._joined(side) for side in SIDES})
+        if within:
+            self._require_equal(keys, new, within, new)
         # From here on nothing fails: an error leaves the evaluator as it was.
         if first:
             fresh = np.fromiter(first.values(), dtype=np.int64, count=len(first))
@@ -323,8 +318,8 @@ class Evaluator:
                 if boxes.encoding is not None:
                     self._encodings[side] = boxes.encoding
                 self._waiting += part.nbytes
-        for row, at in again:
-            self._seen[at] += int(seen[row])
+        for row in [row for row, _ in (*known, *within)]:
+            self._seen[self._at[keys[row]]] += int(seen[row])
         if self._waiting > JOINED_BYTES:
             self._join()
             self._parts = {side: [part.narrowed() for part in parts] for side, parts in self._parts.items()}
@@ -342,9 +337,28 @@ class Evaluator:
         """Return whether labels are names, of all boxes so far and of new ones."""
         return self._kinds | {boxes.has_names for boxes in new.values() if len(boxes.coords)}
 
-    def _image(self, side: str, at: int) -> ImageBoxes:
-        part = int(np.searchsorted(self._starts, at, "right")) - 1
-        return self._parts[side][part].take(np.array([at - self._starts[part]]))
+    def _require_equal(
+        self,
+        keys: Sequence[Key],
+        new: Mapping[str, ImageBoxes],
+        again: Sequence[tuple[int, int]],
+        known: Mapping[str, ImageBoxes],
+    ) -> None:
+        """Refuse images that came before with other boxes: all in one look, one by one where they differ."""
+        rows, places = np.array(again, dtype=np.int64).T
+        for side, boxes in new.items():
+            if known[side].take(places).equals(boxes.take(rows)):
+                continue
+            pairs = (
+                (row, known[side].take(places[i : i + 1]), boxes.take(rows[i : i + 1])) for i, row in enumerate(rows)
+            )
+            row = next(row for row, before, now in pairs if not before.equals(now))
+            raise DataError.single(
+                "image-conflict",
+                Where(SIDES[side], record=f"image {quoted_value(keys[row])}"),
+                "was added before with other boxes",
+                fix="Give every image a key of its own, and run each once, or call reset() between epochs.",
+            )
 
     def _join(self) -> None:
         if len(self._starts) > 1:
