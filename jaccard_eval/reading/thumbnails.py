@@ -15,7 +15,6 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.reading import files
-from jaccard_eval.reading.images import DECODING_FAILURES, ImageFolder, orientation_of, silent_pillow
 from jaccard_eval.text import example_keys, pluralise
 
 if TYPE_CHECKING:
@@ -49,6 +48,8 @@ class ImageFiles:
     @cached_property
     def _paths(self) -> tuple[Path | None, ...]:
         """The file of each image: that of the first folder that has one of its name."""
+        from jaccard_eval.reading.images import ImageFolder  # most evaluations show no image
+
         paths: list[Path | None] = [None] * len(self._names)
         for given in self._folders:
             try:
@@ -103,6 +104,8 @@ class ImageFiles:
 
     def _decoded(self, path: Path, row: int, side: int | None) -> tuple[Image.Image, tuple[int, int]]:
         from PIL import Image
+
+        from jaccard_eval.reading.images import DECODING_FAILURES, orientation_of, silent_pillow
 
         where = Where(str(path))
         with silent_pillow(), files.open_regular(path) as file:
