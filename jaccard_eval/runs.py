@@ -21,7 +21,7 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.document import DIGEST, SCHEMA, Part, Rows, document_digest
 from jaccard_eval.data.from_document import from_document, in_order
-from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.protocol import PROTOCOLS, Protocol
 from jaccard_eval.data.result import (
     Correspondence,
     EvaluationResult,
@@ -34,6 +34,7 @@ from jaccard_eval.data.result_base import Result
 from jaccard_eval.data.saved_values import Fault, find_faults, find_run_faults
 from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.errors.compute import report_errors
 from jaccard_eval.features.gates.lookup import SavedAnswers, SavedValues
 from jaccard_eval.features.images.compute import count_images
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
@@ -168,7 +169,10 @@ def _load_result(path: Path) -> Result:
     given: dict[str, Any] = {}
     if kind is EvaluationResult:
         try:
-            given["protocol"] = saved_protocol(document["protocol"])
+            rules = saved_protocol(document["protocol"])
+            # Documents have the rules, not where they come from.
+            named = PROTOCOLS.get(rules.name, rules)
+            given["protocol"] = rules.with_options(sources=named.sources)
         except UsageError as error:
             raise invalid_document(path, f"cannot be read back: {error}") from None
         given |= {"measured": None, "boxes": None}  # the former follows
@@ -221,10 +225,14 @@ def _with_values(result: EvaluationResult, path: Path, document: Mapping[str, An
         return result
     run = _load_run(path)
     result, images = replace(result, measured=run.measured, boxes=run.boxes), result.worst_images
-    if images is None or not isinstance(run.measured, DetectionMetrics):
+    if run.boxes is None or not isinstance(run.measured, DetectionMetrics):
         return result
-    # Its document lists a few, the match table has all.
-    return result.with_part(count_images(run.measured, images.score, images.n))
+    # Its document lists a few images, and errors at one score: the match table has all.
+    if images is not None:
+        result = result.with_part(count_images(run.measured, images.score, images.n))
+    if result.errors is not None:
+        result = result.with_part(report_errors(run.measured, *run.boxes, result.errors.confusion.score))
+    return result
 
 
 def is_saved_run(source: object) -> bool:

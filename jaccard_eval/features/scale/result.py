@@ -186,6 +186,11 @@ class SensitivityResult(Result):
     survivors: tuple[SurvivorRow, ...]
     findings: tuple[Finding, ...] = field(default=())
 
+    def __post_init__(self) -> None:
+        sizes = {row.size for row in self.losses}
+        if ALL not in sizes or any(row.size not in sizes for row in self.placement if row.size is not None):
+            raise UsageError("sizes and placement do not belong together")
+
     @property
     def metrics(self) -> dict[str, float]:
         """Numbers over all sizes by name: AP, what it loses to what, AP within k px, and the ceilings; NaN: undefined.
