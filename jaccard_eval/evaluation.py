@@ -70,16 +70,23 @@ class Input:
     def attempt(self, role: str) -> tuple[Dataset | None, tuple[Finding, ...]]:
         """Read it as ground truth ("gt") or predictions ("pred"); None with the errors where that cannot be done."""
         try:
-            found = load(self.source, role=role, format_name=self.format_name, options=self.options)
-            return (found if self.store is None or role == "gt" else _stored(found, self.store)), ()
+            if self.store is not None and role == "pred":
+                return _load_stored(self, self.store), ()
+            return load(self.source, role=role, format_name=self.format_name, options=self.options), ()
         except DataError as error:
             return None, error.findings
 
 
-def _stored(pred: Dataset, store: DiskEngine) -> Dataset:
-    from jaccard_eval.reading.stored import keep_on_disk  # most evaluations go without
+def _load_stored(given: Input, store: DiskEngine) -> Dataset:
+    """Read predictions whose boxes are kept on the disk."""
+    # Most evaluations go without.
+    from jaccard_eval.formats import read_stored
+    from jaccard_eval.reading.stored import keep_on_disk
 
-    return keep_on_disk(pred, store)
+    if isinstance(given.source, str | os.PathLike):
+        options = replace(given.options or ReadOptions(), role="pred")
+        return read_stored(Path(given.source), options, given.format_name, store)
+    return keep_on_disk(load(given.source, role="pred", format_name=given.format_name, options=given.options), store)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -175,13 +175,19 @@ def issue_warnings(
             warnings.warn(JaccardEvalWarning(finding, message), stacklevel=stacklevel + 1)
 
 
+# What the findings of one group have in common: severity, code, file and field.
+Group = tuple[Severity, str, str, str]
+
+
 class FindingLog:
     """Collects findings while an input is read; one group per severity, code, file and field."""
 
     def __init__(self) -> None:
         # The first finding of each group, and what grows: how many there are, and some examples.
-        self._groups: dict[tuple[Severity, str, str, str], tuple[Finding, list[Example]]] = {}
-        self._counts: dict[tuple[Severity, str, str, str], int] = {}
+        self._groups: dict[Group, tuple[Finding, list[Example]]] = {}
+        self._counts: dict[Group, int] = {}
+        # Summaries that name the count, which may still grow.
+        self._summaries: dict[Group, Callable[[int], str]] = {}
 
     def error(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
         """Record a problem that makes the data unusable."""
@@ -209,12 +215,36 @@ class FindingLog:
         describe: Callable[[int], tuple[Where, str]],
         *,
         fix: str = "",
-        summary: str = "",
+        summary: str | Callable[[int], str] = "",
     ) -> None:
-        """Record one finding about many rows; only the first few are described."""
+        """Record one finding about many rows; only the first few are described.
+
+        A summary that is made from the count is right for rows that are read in parts, too; see `merge`.
+        """
         if len(rows):
             examples = [Example(*describe(int(row))) for row in islice(rows, MAX_EXAMPLES)]
-            self._add(severity, code, examples, fix, summary, count=len(rows))
+            text = summary if isinstance(summary, str) else summary(len(rows))
+            key = self._add(severity, code, examples, fix, text, count=len(rows))
+            if not isinstance(summary, str):
+                self._summaries[key] = summary
+
+    def merge(self, part: FindingLog) -> None:
+        """Take over what was found in another part of one input: counts add up, what is about all of it stays one."""
+        for key, (first, examples) in part._groups.items():
+            is_of_rows = any(example.where.record or example.where.line for example in examples)
+            if key in self._groups and not is_of_rows:
+                continue
+            self._add(
+                first.severity,
+                first.code,
+                examples,
+                first.fix,
+                first.summary,
+                table=first.table,
+                count=part._counts[key],
+            )
+            if key in part._summaries:
+                self._summaries[key] = part._summaries[key]
 
     def extend(self, findings: Iterable[Finding]) -> None:
         """Take over findings made elsewhere."""
@@ -233,7 +263,12 @@ class FindingLog:
         """All findings so far: errors, then warnings, then notes, each in the order of arrival."""
         rank = list(Severity)
         return tuple(
-            replace(first, count=self._counts[key], examples=tuple(examples))
+            replace(
+                first,
+                count=self._counts[key],
+                examples=tuple(examples),
+                summary=self._summaries[key](self._counts[key]) if key in self._summaries else first.summary,
+            )
             for key, (first, examples) in sorted(self._groups.items(), key=lambda group: rank.index(group[0][0]))
         )
 
@@ -261,7 +296,7 @@ class FindingLog:
         *,
         table: Rows = (),
         count: int = 1,
-    ) -> None:
+    ) -> Group:
         where = examples[0].where
         field_name = (where.field or "").partition("[")[0]  # bbox[0] and bbox[3] are of one kind
         key = (severity, code, where.path, field_name)
@@ -271,6 +306,7 @@ class FindingLog:
         kept = self._groups[key][1]
         kept.extend(examples[: MAX_EXAMPLES - len(kept)])
         self._counts[key] = self._counts.get(key, 0) + count
+        return key
 
 
 class DataError(JaccardEvalError):
@@ -530,6 +566,7 @@ CODES = frozenset(
         "objects-type",
         "option-configured",
         "origin-unused",
+        "parts-differ",
         "other-files",
         "outline",
         "outline-encoding",

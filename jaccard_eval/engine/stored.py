@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -131,6 +131,18 @@ def write_boxes(file: BinaryIO, boxes: BoxTable) -> None:
     file.write(np.int64(len(boxes)).tobytes())
     for name, dtype, _ in COLUMNS:
         file.write(np.ascontiguousarray(columns[name], dtype=dtype).data if len(boxes) else b"")
+
+
+def store_boxes(tables: Iterable[BoxTable], store: Store) -> tuple[Path, ...]:
+    """Write predictions in their order, in files that fit into memory."""
+    folder = store.folder()
+    files: list[Path] = []
+    for table in tables:
+        for first in range(0, len(table), store.part_rows):
+            files.append(folder / f"boxes-{len(files):05}")
+            with files[-1].open("wb") as file:
+                write_boxes(file, _rows(table, slice(first, first + store.part_rows)))
+    return tuple(files)
 
 
 def read_boxes(path: Path) -> BoxTable:

@@ -26,6 +26,7 @@ from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.data.dataset import Dataset
+    from jaccard_eval.engine.stored import Store
     from jaccard_eval.reading.draft import Draft
     from jaccard_eval.reading.peek import Likeness, Peek
 
@@ -190,6 +191,25 @@ def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None
             draft.findings.note("input-found", Where(str(path)), detail)
         format_module(name).read(found, draft, options)
         return draft.build()
+
+
+def read_stored(path: Path, options: ReadOptions, format_name: str | None, store: Store) -> Dataset:
+    """Read predictions and keep their boxes in a store: in parts where the format can, else whole."""
+    from jaccard_eval.reading.draft import Draft
+    from jaccard_eval.reading.files import refusals_explained
+    from jaccard_eval.reading.stored import keep_on_disk, read_parts
+
+    with refusals_explained(path):
+        found, name = (path, format_name) if format_name else find_input(path)
+        module = format_module(name)
+        if not hasattr(module, "read_parts"):
+            return keep_on_disk(read_dataset(path, options, format_name), store)
+        with Stage(f"reading {path}"):
+            draft = Draft(str(found), name, options)
+            if found != path:
+                detail = f"read {found} ({name}), the only file with boxes in the folder"
+                draft.findings.note("input-found", Where(str(path)), detail)
+            return read_parts(module.read_parts(found, draft, options, store.part_rows), draft, store)
 
 
 def read_object(source: object, options: ReadOptions) -> Dataset | None:

@@ -7,6 +7,7 @@ as it was. A folder of files is one table; of one that has splits, one is read. 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
@@ -42,6 +43,13 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.reading.tabular.arrow_files import read_tables  # not needed to look for a format
 
     read_tables(path, PARQUET_SUFFIXES, draft)
+
+
+def read_parts(path: Path, draft: Draft, options: ReadOptions, rows: int) -> Iterator[Draft]:
+    """Yield drafts of about so many rows each."""
+    from jaccard_eval.reading.tabular.arrow_files import read_tables_in_parts
+
+    return read_tables_in_parts(path, PARQUET_SUFFIXES, draft, rows)
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -165,18 +166,19 @@ def check_sizes(raw: RawBoxes, xywh: FloatArray, options: ReadOptions, findings:
     fix = "Check the order of the coordinates (--gt-box, --pred-box: xywh, xyxy, cxcywh, xxyy or yxyx)."
     # Detectors emit a few such boxes, which match nothing in pycocotools; of many the four numbers are something else.
     by_share = Severity.ERROR if len(negative) > MOST_INVERTED * len(xywh) else Severity.WARNING
-    severity, told = raw.negative_size or by_share, ""
+    severity = raw.negative_size or by_share
+    told: str | Callable[[int], str] = ""
     if options.drop_inverted:
         # Many may be a wrong reading, which the option must not hide.
         severity = Severity.NOTE if by_share is Severity.WARNING else Severity.WARNING
         boxes = pluralise(len(negative), "box has", "boxes have")
         told = f"{boxes} a negative width or height: ignored, of {len(xywh):,}"
     elif severity is Severity.WARNING:
-        told = summary(len(negative), "a negative")
+        told = partial(summary, what="a negative")
     if not options.drop_inverted and by_share is Severity.WARNING:
         fix += f" Rerun with --{options.role}-drop-inverted to ignore them."
     findings.add_rows(severity, "box-negative", negative, describe, fix=fix, summary=told)
-    findings.add_rows(Severity.WARNING, "box-empty", empty, describe, summary=summary(len(empty), "zero"))
+    findings.add_rows(Severity.WARNING, "box-empty", empty, describe, summary=partial(summary, what="zero"))
 
 
 def check_areas(area: FloatArray, place: Callable[[int], Where], findings: FindingLog) -> None:
@@ -187,9 +189,8 @@ def check_areas(area: FloatArray, place: Callable[[int], Where], findings: Findi
         "area-negative",
         negative,
         lambda row: (replace(place(row), field="area"), f"is {area[row]:g}"),
-        summary=(
-            f"area is negative in {pluralise(len(negative), 'record')}: no size range holds such boxes,"
-            " so they are ignored"
+        summary=lambda n: (
+            f"area is negative in {pluralise(n, 'record')}: no size range holds such boxes, so they are ignored"
         ),
         fix="Write the area in square pixels, or remove it.",
     )

@@ -14,7 +14,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import CORNER_ORDER, FLAGS, BoolArray, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_case
-from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where
+from jaccard_eval.findings import DataError, Example, FindingLog, Group, Severity, Where
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 REACH = (0, 1, -1, 2, -2)  # units in the last place around the nearest number that are tried
@@ -141,10 +141,10 @@ LOSSLESS_FIX = "Choose a format that can hold it, or drop it with --lossy."
 class LossErrors(FindingLog):
     """Findings of a writer that must not lose anything: its warnings are errors."""
 
-    def _add(self, severity: Severity, code: str, examples: list[Example], fix: str, *rest: Any, **more: Any) -> None:
+    def _add(self, severity: Severity, code: str, examples: list[Example], fix: str, *rest: Any, **more: Any) -> Group:
         if severity is Severity.WARNING:
             severity, fix = Severity.ERROR, fix or LOSSLESS_FIX
-        super()._add(severity, code, examples, fix, *rest, **more)
+        return super()._add(severity, code, examples, fix, *rest, **more)
 
 
 def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: Collection[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -106,9 +107,16 @@ class Content:
 def read_content(path: Path, findings: FindingLog, named: frozenset[str] = frozenset()) -> Content:
     """Read a file, whatever its suffix: Parquet, Arrow or an Arrow stream by its first bytes."""
     require("pyarrow", extra=EXTRA)  # modules of it that are loaded already would do their part without the rest
+    with _damage_named(path), files.open_regular(path) as file, files.unchanging(path, file):
+        return _read(path, file, findings, Content(named=named))
+
+
+@contextlib.contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    """Raise a DataError that names a file which cannot be read."""
     try:
-        with files.open_regular(path) as file, files.unchanging(path, file):
-            return _read(path, file, findings, Content(named=named))
+        yield
+        return
     except MemoryError:
         # A damaged file of a few bytes may ask for terabytes; a large one is just too large for the machine.
         if path.stat().st_size > files.UNPACKED_FLOOR:
@@ -121,12 +129,7 @@ def read_content(path: Path, findings: FindingLog, named: frozenset[str] = froze
 
 
 def _read(path: Path, file: BinaryIO, findings: FindingLog, content: Content) -> Content:
-    start = file.read(files.SNIFF_BYTES)
-    if not (is_parquet(start) or is_arrow(start)):
-        files.read_bytes(path)  # which knows what else is passed by mistake
-        detail = "is neither Parquet nor Arrow by its first bytes"
-        raise DataError.single("wrong-content", Where(str(path)), detail, fix="Check the path, or name the format.")
-    file.seek(0)
+    start = _start_of(file, path)
     budget = _Budget(max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * os.fstat(file.fileno()).st_size))
     first_row = 0
     for table in _parquet(file, content, budget) if is_parquet(start) else _arrow(file, start, content, budget):
@@ -136,6 +139,17 @@ def _read(path: Path, file: BinaryIO, findings: FindingLog, content: Content) ->
         budget.spend(table.nbytes)
         first_row += table.num_rows
     return content
+
+
+def _start_of(file: BinaryIO, path: Path) -> bytes:
+    """Return the first bytes, which are those of Parquet or Arrow."""
+    start = file.read(files.SNIFF_BYTES)
+    if not (is_parquet(start) or is_arrow(start)):
+        files.read_bytes(path)  # which knows what else is passed by mistake
+        detail = "is neither Parquet nor Arrow by its first bytes"
+        raise DataError.single("wrong-content", Where(str(path)), detail, fix="Check the path, or name the format.")
+    file.seek(0)
+    return start
 
 
 @dataclass(slots=True)
@@ -154,8 +168,11 @@ class _Budget:
             raise ValueError("it unpacks to far more than its size allows; write it without compression")
 
 
-def _parquet(file: BinaryIO, content: Content, budget: _Budget) -> Iterator[Any]:
-    """Yield the row groups, with indices of a dictionary for texts: one text for a million rows is then one text."""
+def _parquet(file: BinaryIO, content: Content, budget: _Budget, rows: int | None = None) -> Iterator[Any]:
+    """Yield the row groups, or so many rows, with indices of a dictionary for texts.
+
+    One text for a million rows is then one text.
+    """
     parquet = require("pyarrow.parquet", extra=EXTRA)
     # Opened for its description first, which decides which columns are read, and how.
     opened = parquet.ParquetFile(file)
@@ -179,6 +196,10 @@ def _parquet(file: BinaryIO, content: Content, budget: _Budget) -> Iterator[Any]
     # A file without rows has columns all the same, which messages name.
     if not groups:
         yield opened.read(columns=sorted(paths))
+    if rows is not None and groups:
+        pieces = opened.iter_batches(rows, columns=sorted(paths))
+        yield from (arrow.Table.from_batches([piece]) for piece in pieces)
+        return
     for group in range(len(groups)):
         yield opened.read_row_group(group, columns=sorted(paths))
 
@@ -281,6 +302,66 @@ def read_tables(path: Path, suffixes: Collection[str], draft: Draft) -> None:
         add_table(table, draft)
 
 
+def read_tables_in_parts(path: Path, suffixes: Collection[str], draft: Draft, rows: int) -> Iterator[Draft]:
+    """Yield a draft with the boxes of about so many rows each; `draft` has what is found before that."""
+    files_of_input = find_parts(path, suffixes, draft)
+    named = frozenset(read_naming(draft.options.columns).values())
+    require("pyarrow", extra=EXTRA)
+    heads = [Content(batches=[_head(part)]) for part in files_of_input]
+    said = [read_remarks(_metadata(part.path)) for part in files_of_input]
+    remarks = said[0] if all(other == said[0] for other in said) else {}
+    _check_alike(files_of_input, heads, draft)
+    draft.findings.raise_errors()
+    for part in tracked(files_of_input, "files"):
+        for content in _contents(part, draft, named, rows):
+            own = Draft(draft.path, draft.format_name, draft.options)
+            own.details = list(draft.details)
+            table = _merged([part], [_with_path_columns(part, content)], own, remarks)
+            own.findings.raise_errors()
+            if table is not None:
+                add_table(table, own)
+            yield own
+
+
+def _contents(part: Part, draft: Draft, named: frozenset[str], rows: int) -> Iterator[Content]:
+    """Yield the rows of a file, so many at a time; a DataError names the file where it is damaged, or changes."""
+    first_row = 0
+    with _damage_named(part.path), files.open_regular(part.path) as file, files.unchanging(part.path, file):
+        start = _start_of(file, part.path)
+        budget = _Budget(max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * os.fstat(file.fileno()).st_size))
+        content = Content(named=named)
+        for table in (
+            _parquet(file, content, budget, rows) if is_parquet(start) else _arrow(file, start, content, budget)
+        ):
+            for offset in range(0, max(table.num_rows, 1), rows):
+                piece = table.slice(offset, rows)
+                piece.validate(full=True)
+                most = budget.left // ROW_BYTES
+                batch = flatten(piece, first_row, str(part.path), draft.findings, most=most)
+                yield Content([batch], content.unread, content.metadata, named)
+                first_row += piece.num_rows
+
+
+def _head(part: Part) -> Batch:
+    """Return the columns of a file, without rows."""
+    none = np.zeros(0, dtype=np.int64)
+    return Batch(dict.fromkeys(_schema(part.path).names), none, none, none.astype(np.bool_))
+
+
+def _metadata(path: Path) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = _schema(path).metadata or {}
+    return found
+
+
+def _schema(path: Path) -> Any:
+    with _damage_named(path), files.open_regular(path) as file:
+        start = _start_of(file, path)
+        if is_parquet(start):
+            return require("pyarrow.parquet", extra=EXTRA).read_schema(file)
+        ipc = require("pyarrow.ipc", extra=EXTRA)
+        return (ipc.open_file if start.startswith(ARROW_MAGIC) else ipc.open_stream)(file).schema
+
+
 def _read_part(part: Part, draft: Draft) -> Content:
     """Read a file, and give it the columns from its path."""
     try:
@@ -288,6 +369,10 @@ def _read_part(part: Part, draft: Draft) -> Content:
     except DataError as error:
         draft.findings.extend(error.findings)
         return Content()
+    return _with_path_columns(part, content)
+
+
+def _with_path_columns(part: Part, content: Content) -> Content:
     for at, batch in enumerate(content.batches):
         columns = dict(batch.columns)
         for name, value in part.columns.items():
@@ -300,8 +385,10 @@ def _read_part(part: Part, draft: Draft) -> Content:
     return content
 
 
-def _merged(parts: list[Part], contents: list[Content], draft: Draft) -> Table | None:
-    """Return one table of all batches."""
+def _merged(
+    parts: list[Part], contents: list[Content], draft: Draft, remarks: Mapping[str, Any] | None = None
+) -> Table | None:
+    """Return one table of all batches; `remarks` are those on which all files agree, these ones unless given."""
     batches = [batch for content in contents for batch in content.batches]
     _check_alike(parts, contents, draft)
     try:
@@ -326,8 +413,9 @@ def _merged(parts: list[Part], contents: list[Content], draft: Draft) -> Table |
 
     cells: dict[str, Column] = {name: ArrowColumn(merged.column(name)) for name in merged.column_names}
     unread = [name for content in contents for name in content.unread if name not in cells]
-    said = [read_remarks(content.metadata) for content in contents]
-    remarks = said[0] if all(other == said[0] for other in said) else {}  # on which all files agree
+    if remarks is None:
+        said = [read_remarks(content.metadata) for content in contents]
+        remarks = said[0] if all(other == said[0] for other in said) else {}
     # What was not read has a name that messages may repeat, and no cells.
     cells |= {name: Column(()) for name in unread}
     return Table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -37,14 +38,13 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
     row_codes[cells.used] = images.keys.codes
     sizes = _image_sizes(table, cells, images.keys.codes, len(keys), draft)
     if not table.listed:
-        n_without = len(cells.without_box)
         draft.findings.add_rows(
             Severity.NOTE,
             "csv-row-no-box",
             cells.without_box,
             lambda row: (table.where(row), "all box cells are empty"),
-            summary=pluralise(
-                n_without,
+            summary=lambda n: pluralise(
+                n,
                 "row names an image but has no box; counted as an image without objects",
                 "rows name an image but have no box; counted as images without objects",
             ),
@@ -83,7 +83,7 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
             else None,
         )
     )
-    _warn_alike_images(names, draft)
+    warn_alike_images(names, draft)
     _note_reading(table, columns, cells, draft)
 
 
@@ -159,8 +159,8 @@ def _image_sizes(table: Table, cells: BoxCells, codes: RowIndices, n_images: int
         "image-size-conflict",
         cells.used[other],
         lambda row: (table.where(row), "width and height differ from an earlier row of the same image"),
-        summary=(
-            f"{pluralise(len(other), 'row gives', 'rows give')} another size of the same image; the first size is used"
+        summary=lambda n: (
+            f"{pluralise(n, 'row gives', 'rows give')} another size of the same image; the first size is used"
         ),
     )
     return sizes
@@ -233,7 +233,7 @@ def _set_classes(classes: Named, draft: Draft) -> Keys:
     return classes.keys
 
 
-def _warn_alike_images(images: list[str], draft: Draft) -> None:
+def warn_alike_images(images: Iterable[str], draft: Draft) -> None:
     """Warn of image names that are one number written in several ways, as spreadsheets make of 001."""
     spellings: defaultdict[int, list[str]] = defaultdict(list)
     for name in images:

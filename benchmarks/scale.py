@@ -1,0 +1,101 @@
+"""Compare the engines on generated Parquet: processor time, peak memory, and whether results are the same bytes.
+
+100 detections and 7.3 objects an image of 80 classes; three in ten detections lie near an object. The folder is removed
+afterwards. ``python benchmarks/scale.py --detections 4000000 10000000 --engines memory disk``
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+CLASSES = 80
+DETECTIONS, OBJECTS = 100, 7.3  # of an image
+SHARD_IMAGES = 10_000
+MB = 1e6
+
+
+def main() -> None:
+    """Make each scene, evaluate it by each engine in turn and print what it took."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--detections", type=int, nargs="+", default=[1_000_000, 4_000_000])
+    parser.add_argument("--engines", nargs="+", default=["memory", "disk"])
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--workers", default="1")
+    parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()))
+    options = parser.parse_args()
+    print(f"{'detections':>12}  {'engine':<8}{'CPU s':>8}{'wall s':>8}{'peak MB':>9}  document")
+    for n in options.detections:
+        with tempfile.TemporaryDirectory(prefix="scale-", dir=options.dir) as name:
+            folder = Path(name)
+            make_scene(folder, n // DETECTIONS)
+            for _ in range(options.rounds):
+                for engine in options.engines:
+                    print(f"{n:>12,}  {engine:<8}{measure(folder, engine, options.workers)}", flush=True)
+
+
+def make_scene(folder: Path, n_images: int) -> None:
+    """Write ``gt.parquet`` and a folder of predictions, shard by shard."""
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
+    (folder / "pred").mkdir()
+    truth = []
+    for shard, first in enumerate(range(0, n_images, SHARD_IMAGES)):
+        rng = np.random.default_rng(shard)
+        images = min(SHARD_IMAGES, n_images - first)
+        m, n = int(images * OBJECTS), images * DETECTIONS
+        image, label = np.sort(rng.integers(0, images, m)), rng.integers(0, CLASSES, m)
+        boxes = np.concatenate((rng.uniform(0, 400, (m, 2)), np.exp(rng.uniform(2, 5.5, (m, 2)))), axis=1)
+        truth.append(_table(image + first, label, boxes))
+        near = rng.integers(0, m, n)
+        is_near = rng.random(n) < 0.3
+        pred_boxes = np.where(
+            is_near[:, None],
+            boxes[near] + rng.normal(0, 4, (n, 4)),
+            np.concatenate((rng.uniform(0, 400, (n, 2)), np.exp(rng.uniform(2, 5.5, (n, 2)))), axis=1),
+        )
+        pred_boxes[:, 2:] = np.maximum(pred_boxes[:, 2:], 1)
+        pred_image = np.where(is_near, image[near], rng.integers(0, images, n))
+        pred_label = np.where(is_near, label[near], rng.integers(0, CLASSES, n))
+        order = np.argsort(pred_image, kind="stable")
+        score = np.where(is_near, rng.beta(3, 2, n), rng.beta(1, 6, n)).round(5)
+        columns = _table(pred_image[order] + first, pred_label[order], pred_boxes[order]) | {"score": score[order]}
+        parquet.write_table(arrow.table(columns), folder / "pred" / f"{shard:05}.parquet", row_group_size=500_000)
+    whole = {name: np.concatenate([part[name] for part in truth]) for name in truth[0]}
+    parquet.write_table(arrow.table(whole), folder / "gt.parquet")
+
+
+def _table(image: np.ndarray, label: np.ndarray, boxes: np.ndarray) -> dict[str, np.ndarray]:
+    named = {"image_id": image, "category_id": label + 1}
+    return named | dict(zip(("x", "y", "width", "height"), boxes.T, strict=True))
+
+
+def measure(folder: Path, engine: str, workers: str) -> str:
+    """Return processor seconds, wall seconds, peak megabytes and a digest of the document of one run."""
+    output = folder / f"{engine}.json"
+    scratch = folder / "scratch"
+    scratch.mkdir(exist_ok=True)
+    options = ["--no-errors", "--allow", "image-mismatch", "--scratch", str(scratch), "-q", "-o", str(output)]
+    command = [sys.executable, "-m", "jaccard_eval", "gt.parquet", "pred", "--engine", engine, "--workers", workers]
+    start = time.perf_counter()
+    process = subprocess.Popen([*command, *options], cwd=folder, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - start
+    if status:
+        raise SystemExit(f"{engine}: exit code {os.waitstatus_to_exitcode(status)}")
+    digest = hashlib.sha256(output.read_bytes()).hexdigest()[:12]
+    cpu = usage.ru_utime + usage.ru_stime
+    return f"{cpu:8.1f}{wall:8.1f}{usage.ru_maxrss * 1024 / MB:9.0f}  {digest}"
+
+
+if __name__ == "__main__":
+    main()
