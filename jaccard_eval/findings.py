@@ -219,7 +219,7 @@ class FindingLog:
     ) -> None:
         """Record one finding about many rows; only the first few are described.
 
-        A summary that is made from the count is right for rows that are read in parts, too; see `merge`.
+        A summary that is made from the count is right for rows that are read in parts, too.
         """
         if len(rows):
             examples = [Example(*describe(int(row))) for row in islice(rows, MAX_EXAMPLES)]
@@ -227,24 +227,6 @@ class FindingLog:
             key = self._add(severity, code, examples, fix, text, count=len(rows))
             if not isinstance(summary, str):
                 self._summaries[key] = summary
-
-    def merge(self, part: FindingLog) -> None:
-        """Take over what was found in another part of one input: counts add up, what is about all of it stays one."""
-        for key, (first, examples) in part._groups.items():
-            is_of_rows = any(example.where.record or example.where.line for example in examples)
-            if key in self._groups and not is_of_rows:
-                continue
-            self._add(
-                first.severity,
-                first.code,
-                examples,
-                first.fix,
-                first.summary,
-                table=first.table,
-                count=part._counts[key],
-            )
-            if key in part._summaries:
-                self._summaries[key] = part._summaries[key]
 
     def extend(self, findings: Iterable[Finding]) -> None:
         """Take over findings made elsewhere."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.engine.memory import release_memory
 from jaccard_eval.engine.reduced import BUCKET_ROWS, ReducedCurves, Runs, Truth
 from jaccard_eval.engine.runs import Run, write_run
 from jaccard_eval.engine.scratch import make_scratch, remove_scratch
@@ -94,6 +95,7 @@ class DiskEngine:
             for run, n in map_in_order(match_part, range(len(pred.files)), workers=self.workers):
                 runs.append(run)
                 stage.advance(n)
+                release_memory(n)
         return ReducedCurves(
             Runs(
                 protocol=protocol,

@@ -18,6 +18,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.engine.buckets import SAMPLES, Bucket, Chain, plan_buckets
+from jaccard_eval.engine.memory import release_memory
 from jaccard_eval.engine.reducers import (
     BestF1,
     Cell,
@@ -322,6 +323,7 @@ class ReducedCurves:
             for chain, reduced in zip(chains, map_in_order(reduce, chains, workers=self._runs.workers), strict=True):
                 found.append(reduced)
                 stage.advance(sum(map(len, chain)))
+                release_memory(sum(map(len, chain)))
         return found
 
     def _load(self, bucket: Bucket) -> Ranking:
@@ -405,7 +407,7 @@ class ReducedCurves:
             for label, (start, stop) in enumerate(pairwise(bounds)):
                 if stop > start:
                     rows = slice(start, stop)
-                    best[label].add_rows(ranking.score[rows], hits[:, rows], counts[:, rows])
+                    best[label].count_rows(ranking.score[rows], hits[:, rows], counts[:, rows])
         for of_label in best:
             of_label.flush()
         return {

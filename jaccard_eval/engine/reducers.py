@@ -152,7 +152,7 @@ class BestF1:
         self._waiting: tuple[FloatArray, IntArray, IntArray] | None = None
         self.found: list[tuple[float, int, int] | None] = [None] * n_thresholds
 
-    def add_rows(self, score: FloatArray, hits: BoolArray, counts: BoolArray) -> None:
+    def count_rows(self, score: FloatArray, hits: BoolArray, counts: BoolArray) -> None:
         """Add detections (n,), with whether each hits and counts (T, n)."""
         first = np.flatnonzero(starts_of_runs(score))
         summed = [np.add.reduceat(flags, first, axis=1, dtype=np.int64) for flags in (hits, counts)]

@@ -11,9 +11,10 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, key_order
 from jaccard_eval.data.signature import HashSum, RowHasher
+from jaccard_eval.engine.memory import ENOUGH, release_memory
 from jaccard_eval.engine.stored import Store, StoredBoxes, as_table, store_boxes
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import DataError, FindingLog, Severity, Where
+from jaccard_eval.findings import MAX_EXAMPLES, DataError, FindingLog, Severity, Where
 from jaccard_eval.progress import staged
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.rawboxes import MOST_INVERTED
@@ -42,6 +43,7 @@ def read_parts(drafts: Iterable[Draft], whole: Draft, store: Store) -> Dataset:
     What is the same in all parts is that of the first; a part that is read in another way is a DataError. `whole` has
     what the format found before it read any part.
     """
+    release_memory(ENOUGH)  # what reading the other side took
     parts = _Parts(whole)
     files = store_boxes((parts.stored(draft) for draft in drafts), store)
     dataset = parts.dataset()
@@ -53,6 +55,27 @@ def read_parts(drafts: Iterable[Draft], whole: Draft, store: Store) -> Dataset:
         return replace(table, image=images[table.image], label=labels[table.label])
 
     return replace(dataset, boxes=StoredBoxes(files, store).mapped(renumbered))
+
+
+class _MergedLog(FindingLog):
+    """Findings of all parts of one input."""
+
+    def merge(self, part: FindingLog) -> None:
+        """Take over what was found in another part of one input: counts add up, what is about all of it stays one."""
+        for key, (first, examples) in part._groups.items():
+            is_of_rows = any(example.where.record or example.where.line for example in examples)
+            # Rows are one finding whichever file they are in: where it is read whole, the first row names the file.
+            alike = (known for known in self._groups if is_of_rows and (*known[:2], known[3]) == (*key[:2], key[3]))
+            group = next(alike, key)
+            if group not in self._groups:
+                self._groups[group] = first, []
+            elif not is_of_rows:
+                continue
+            kept = self._groups[group][1]
+            kept.extend(examples[: MAX_EXAMPLES - len(kept)])
+            self._counts[group] = self._counts.get(group, 0) + part._counts[key]
+            if key in part._summaries:
+                self._summaries[group] = part._summaries[key]
 
 
 class _Keys:
@@ -82,7 +105,7 @@ class _Parts:
 
     def __init__(self, whole: Draft) -> None:
         self._whole = whole
-        self._findings = FindingLog()
+        self._findings = _MergedLog()
         self._findings.merge(whole.findings)
         self._ignored: Counter[str] = Counter(whole.ignored)
         self._first: Dataset | None = None
@@ -109,6 +132,7 @@ class _Parts:
                 self._names[key] = (name, size)
         for key, name in zip(part.labels.keys, part.labels.names, strict=True):
             self._class_names.setdefault(key, name)
+        release_memory(len(boxes))
         images, labels = self.images.add(part.images.keys), self.labels.add(part.labels.keys)
         source = boxes.source + self._n_rows
         self._n_rows += int(boxes.source.max(initial=-1)) + 1

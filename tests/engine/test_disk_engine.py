@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jaccard_eval import Slice, evaluate
+from jaccard_eval import ReadOptions, Slice, evaluate
 from jaccard_eval.engine import disk
 from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError
 
 N_IMAGES = 12
 NAMES = ["cat", "dog", "fox"]
@@ -77,7 +78,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-@settings(deadline=None, max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 10**6),
     n=st.sampled_from([3, 60, 300]),
@@ -128,7 +129,7 @@ def test_scratch_is_removed_with_the_result_and_after_a_failure(tmp_path: Path) 
 )
 def test_what_needs_all_matches_is_refused_with_a_way_that_works(tmp_path: Path, options: dict[str, Any]) -> None:
     gt, pred = write_scene(tmp_path, 1, 60, 4)
-    with pytest.raises(UsageError, match="Pass --engine memory"):
+    with pytest.raises(UsageError, match='Pass engine="memory"'):
         evaluate(gt, pred, engine="disk", **options)
     assert evaluate(gt, pred, engine="memory", **options).metrics
 
@@ -149,3 +150,69 @@ def test_matches_are_refused_with_a_way_that_works(tmp_path: Path, attribute: st
 def test_a_memory_limit_that_cannot_be_kept_is_refused(limit: Any, ending: str) -> None:
     with pytest.raises(UsageError, match=ending):
         evaluate("gt.json", "pred.json", memory_limit=limit)
+
+
+def write_parquet(folder: Path, seed: int, n: int) -> tuple[Path, Path]:
+    """The scene of the COCO files as tables: predictions in a folder of uneven files, images in any order."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    gt, pred = write_scene(folder, seed, n, 2)
+    rng = np.random.default_rng(seed)
+    preds = folder / "preds"
+    preds.mkdir()
+    rows = [json.loads(pred.read_text())[i] for i in rng.permutation(n)]
+    for place, part in enumerate(np.array_split(np.arange(n), 3)):
+        columns = {name: [rows[i][name] for i in part] for name in ("image_id", "category_id", "score")}
+        columns |= dict(zip(("x", "y", "width", "height"), np.array([rows[i]["bbox"] for i in part]).T, strict=True))
+        # A box of no height is a warning with a count.
+        columns["height"][:: 7 + place] = 0
+        parquet.write_table(arrow.table(columns), preds / f"{place}.parquet", row_group_size=20)
+    return gt, preds
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("rows", [9, 1000])
+def test_tables_that_are_read_in_parts_give_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, rows: int
+) -> None:
+    gt, preds = write_parquet(tmp_path, seed, 90)
+    memory = evaluate(gt, preds, engine="memory")
+    monkeypatch.setattr(disk, "PART_ROWS", rows)
+    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    assert document(evaluate(gt, preds, engine="disk")) == document(memory)
+    assert "box-empty" in {finding.code for finding in memory.findings}
+
+
+def test_a_part_that_is_cut_off_is_an_error_with_its_name(tmp_path: Path) -> None:
+    gt, preds = write_parquet(tmp_path, 1, 60)
+    whole = (preds / "1.parquet").read_bytes()
+    (preds / "1.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"1\.parquet: cannot be read"):
+        evaluate(gt, preds, engine="disk", scratch=tmp_path)
+    assert not list(tmp_path.glob("jaccard-eval-scratch-*"))
+
+
+def test_parts_of_unequal_columns_are_an_error_with_the_name_of_one(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    gt, preds = write_parquet(tmp_path, 1, 60)
+    table = parquet.read_table(preds / "2.parquet").drop_columns(["score"])
+    parquet.write_table(arrow.table(table), preds / "2.parquet")
+    with pytest.raises(DataError, match=r"2\.parquet: no column 'score'"):
+        evaluate(gt, preds, engine="disk")
+
+
+def test_parts_in_other_units_are_an_error_that_names_the_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    gt, preds = write_parquet(tmp_path, 1, 60)
+    table = parquet.read_table(preds / "2.parquet").to_pydict()
+    for name in ("x", "y", "width", "height"):
+        table[name] = [value / 1000 + 0.001 for value in table[name]]
+    parquet.write_table(arrow.table(table), preds / "2.parquet")
+    monkeypatch.setattr(disk, "PART_ROWS", 20)
+    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    with pytest.raises(DataError, match="units of one part are read as"):
+        evaluate(gt, preds, engine="disk")
+    options = ReadOptions(role="pred", units="px")
+    memory, on_disk = (evaluate(gt, preds, engine=name, pred_options=options) for name in ("memory", "disk"))
+    assert document(on_disk) == document(memory)

@@ -79,7 +79,7 @@ def assert_equal_metrics(disk: DetectionMetrics, memory: DetectionMetrics) -> No
 
 
 @pytest.mark.parametrize("kind", RULES)
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 10**6),
     n=st.sampled_from([1, 40, 400]),

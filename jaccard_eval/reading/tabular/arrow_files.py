@@ -114,9 +114,9 @@ def read_content(path: Path, findings: FindingLog, named: frozenset[str] = froze
 @contextlib.contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
     """Raise a DataError that names a file which cannot be read."""
+    reason = ""
     try:
         yield
-        return
     except MemoryError:
         # A damaged file of a few bytes may ask for terabytes; a large one is just too large for the machine.
         if path.stat().st_size > files.UNPACKED_FLOOR:
@@ -124,8 +124,9 @@ def _damage_named(path: Path) -> Iterator[None]:
         reason = "it needs more memory than there is"
     except (arrow.ArrowException, OSError, ValueError, LookupError, ArithmeticError, NotImplementedError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
-    fix = "Copy or export the file again."
-    raise DataError.single("arrow-damaged", Where(str(path)), f"cannot be read: {reason}", fix=fix)
+    if reason:
+        fix = "Copy or export the file again."
+        raise DataError.single("arrow-damaged", Where(str(path)), f"cannot be read: {reason}", fix=fix)
 
 
 def _read(path: Path, file: BinaryIO, findings: FindingLog, content: Content) -> Content:
