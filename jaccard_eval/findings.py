@@ -175,8 +175,7 @@ def issue_warnings(
             warnings.warn(JaccardEvalWarning(finding, message), stacklevel=stacklevel + 1)
 
 
-# What the findings of one group have in common: severity, code, file and field.
-Group = tuple[Severity, str, str, str]
+Group = tuple[Severity, str, str, str]  # severity, code, file and field, which findings of a group share
 
 
 class FindingLog:
@@ -186,8 +185,7 @@ class FindingLog:
         # The first finding of each group, and what grows: how many there are, and some examples.
         self._groups: dict[Group, tuple[Finding, list[Example]]] = {}
         self._counts: dict[Group, int] = {}
-        # Summaries that name the count, which may still grow.
-        self._summaries: dict[Group, Callable[[int], str]] = {}
+        self._summaries: dict[Group, Callable[[int], str]] = {}  # of a count, which grows where parts are merged
 
     def error(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
         """Record a problem that makes the data unusable."""
@@ -217,16 +215,11 @@ class FindingLog:
         fix: str = "",
         summary: str | Callable[[int], str] = "",
     ) -> None:
-        """Record one finding about many rows; only the first few are described.
-
-        A summary that is made from the count is right for rows that are read in parts, too.
-        """
+        """Record one finding about many rows; only the first few are described."""
         if len(rows):
             examples = [Example(*describe(int(row))) for row in islice(rows, MAX_EXAMPLES)]
-            text = summary if isinstance(summary, str) else summary(len(rows))
-            key = self._add(severity, code, examples, fix, text, count=len(rows))
-            if not isinstance(summary, str):
-                self._summaries[key] = summary
+            make = summary if callable(summary) else lambda _: summary
+            self._summaries[self._add(severity, code, examples, fix, make(len(rows)), count=len(rows))] = make
 
     def extend(self, findings: Iterable[Finding]) -> None:
         """Take over findings made elsewhere."""
@@ -245,12 +238,7 @@ class FindingLog:
         """All findings so far: errors, then warnings, then notes, each in the order of arrival."""
         rank = list(Severity)
         return tuple(
-            replace(
-                first,
-                count=self._counts[key],
-                examples=tuple(examples),
-                summary=self._summaries[key](self._counts[key]) if key in self._summaries else first.summary,
-            )
+            replace(first, count=self._counts[key], examples=tuple(examples))
             for key, (first, examples) in sorted(self._groups.items(), key=lambda group: rank.index(group[0][0]))
         )
 

@@ -8,7 +8,6 @@ import sys
 from functools import cache
 from typing import Any
 
-
 ENOUGH = 150_000  # rows worked on, from which there is something to return
 _rows = [0]  # worked on since the last time
 

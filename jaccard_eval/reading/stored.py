@@ -14,7 +14,7 @@ from jaccard_eval.data.signature import HashSum, RowHasher
 from jaccard_eval.engine.memory import ENOUGH, release_memory
 from jaccard_eval.engine.stored import Store, StoredBoxes, as_table, store_boxes
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import MAX_EXAMPLES, DataError, FindingLog, Severity, Where
+from jaccard_eval.findings import MAX_EXAMPLES, DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.progress import staged
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.rawboxes import MOST_INVERTED
@@ -76,6 +76,13 @@ class _MergedLog(FindingLog):
             self._counts[group] = self._counts.get(group, 0) + part._counts[key]
             if key in part._summaries:
                 self._summaries[group] = part._summaries[key]
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return the findings, with what their summaries count in all parts."""
+        for group, summary in self._summaries.items():
+            first, examples = self._groups[group]
+            self._groups[group] = replace(first, summary=summary(self._counts[group])), examples
+        return super().findings()
 
 
 class _Keys:
