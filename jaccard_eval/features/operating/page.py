@@ -13,6 +13,7 @@ from jaccard_eval.features.operating.compute import operating_steps
 from jaccard_eval.features.operating.packing import pack, per_step
 from jaccard_eval.features.operating.result import OperatingSteps, StepCounts
 from jaccard_eval.matching.order import IntArray, descending_order
+from jaccard_eval.metrics.any_class import match_any_class
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report.model import Cell, Column, Live, Section, Table
 from jaccard_eval.report.numbers import threshold_text
@@ -26,11 +27,13 @@ MOST_CONFUSED = 30  # that a larger one has
 def with_steps(result: EvaluationResult) -> EvaluationResult:
     """Return the result with its counts at every step; as it is without a match table or an analysis of errors."""
     metrics, errors = result.measured, result.errors
-    if errors is None or errors.any_class is None or not isinstance(metrics, DetectionMetrics):
+    if errors is None or result.boxes is None or not isinstance(metrics, DetectionMetrics):
         return result
+    # An analysis that was read back from a document has no matches of its own.
+    any_class = errors.any_class or match_any_class(metrics, metrics.protocol.judged_threshold, *result.boxes)
     given = isinstance(result.options.get("score"), int | float)
     # The score that the confusion matrix of documents is at.
-    steps = operating_steps(metrics, errors.any_class, errors.confusion.score, given=given)
+    steps = operating_steps(metrics, any_class, errors.confusion.score, given=given)
     return result.with_part(Rows(PART, (steps,)))
 
 

@@ -144,7 +144,7 @@ curves?.charts.forEach((chart, place) => {
     line.setAttribute("d", `M${left + recall * width} ${top}v${height}m-5 ${-height * value / high}h10`);
     svg.append(line);
     const score = chart.reached && value && (row || !chart.keys.length) ? `, score ${live.scores[reached(row, at)]}` : "";
-    write(told, `${row ? names[picked] : "Mean"}: recall ${recall.toFixed(3)}, precision ${value.toFixed(4)}${score}`);
+    write(told, `${row ? names[picked] : chart.keys.length ? "Mean" : names[0]}: recall ${recall.toFixed(3)}, precision ${value.toFixed(4)}${score}`);
   };
   on(svg, "pointermove", ({ clientX }) => {
     const box = svg.getBoundingClientRect(), x = (clientX - box.left) / box.width * svg.viewBox.baseVal.width;

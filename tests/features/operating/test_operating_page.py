@@ -1,6 +1,7 @@
 """What a page shows of the operating point, and what its script is given."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 from pictures import det, evaluate, gt
@@ -72,6 +73,12 @@ def test_without_errors_or_a_match_table_no_section_needs_the_score() -> None:
     page = sections(evaluate(truth, found))
     assert "score" not in page
     assert page["classes"].blocks[0].columns[-1].title == "pred"
+
+
+def test_an_analysis_without_its_matches_counts_the_same() -> None:
+    result = many_classes(12)
+    again = result.with_part(replace(result.errors, any_class=None))
+    assert live_data(steps_of(with_steps(again))) == live_data(steps_of(with_steps(result)))
 
 
 def test_nothing_to_count_is_no_error() -> None:
