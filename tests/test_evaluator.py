@@ -555,6 +555,22 @@ def test_a_state_of_another_schema_or_of_anything_else_is_refused() -> None:
         Evaluator.from_state("state")  # type: ignore[arg-type]
 
 
+def test_the_findings_page_shows_the_messages_of_an_evaluator() -> None:
+    narrow = {**box(), "boxes": np.array([[0, 0, 10, 10]], dtype=np.float32)}
+    evaluator = fed(Evaluator(), [(key, narrow, target()) for key in (1001, 1004, 1001, 1004)])
+    shown = [str(finding) for finding in evaluator.compute().findings if finding.severity is Severity.NOTE]
+    for call in (
+        lambda: fed(Evaluator(), [(7, box(), target()), (7, box(5), target())]),
+        lambda: Evaluator.from_state(rewritten(evaluator.state(), lambda content: content | {"schema": 2})),
+    ):
+        with pytest.raises(DataError) as error:
+            call()
+        shown.append(str(error.value))
+    assert len(shown) == 4
+    page = (Path(__file__).parents[1] / "docs" / "findings.md").read_text(encoding="utf-8")
+    assert [message for message in shown if message not in page] == []
+
+
 def rewritten(state: bytes, change: Callable[[dict[str, Any]], Any] = dict, **arrays: Any) -> bytes:
     with np.load(io.BytesIO(state)) as archive:
         content = dict(archive)
