@@ -30,7 +30,8 @@ def to_frame(data: Result | Part | NamedCurves | Dataset | BoxTable | Mapping[st
         undefined; with a bootstrap, also the bounds of each, ``AP_low`` and ``AP_high``; ``result.worst_images`` gives
         one row per image, as images.csv has them, ``result.errors`` one per type of error, and ``result.curves`` one
         per value: ``class``, ``area``, ``max_dets``, ``iou``, ``recall``, ``precision``, ``score``. Other results give
-        the rows of their CSV report: a comparison one per box that changed, gates one per verdict. Boxes give one each:
+        the rows of their CSV report: a comparison one per box that changed (and ``comparison.others[0]`` one
+        per metric and class), gates one per verdict. Boxes give one each:
         ``image``, ``class``, ``x``, ``y``, ``width``, ``height``, ``score`` (predictions only), ``area`` and the flags;
         image and class are names where the input knows them, else rows. Columns such as ``result.matches`` stay as they
         are, and one of shape (n, m) becomes ``name_0`` to ``name_{m - 1}``.

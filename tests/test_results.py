@@ -3,6 +3,7 @@
 import html.parser
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -211,7 +212,7 @@ def test_results_with_charts_draw_a_figure_of_matplotlib(kind: str) -> None:
 
 
 def test_to_plot_a_result_without_charts_is_an_error() -> None:
-    with pytest.raises(UsageError, match="an inspection has no charts; evaluation, sensitivity"):
+    with pytest.raises(UsageError, match="inspect has no charts; evaluate and sensitivity have"):
         jaccard_eval.inspect(overlap_gt()).plot()
 
 
@@ -303,3 +304,32 @@ def test_a_result_is_explained_by_its_own_rules_alone() -> None:
         jaccard_eval.explain(result, WORSE)
     with pytest.raises(UsageError, match="explain needs predictions too"):
         jaccard_eval.explain(GT)
+
+
+def test_a_page_has_the_bytes_of_the_command_line_but_no_command(tmp_path: Path) -> None:
+    done = run_here("evaluate", GT, BETTER, "-o", tmp_path / "theirs.html")
+    assert done.returncode == 0, done.stderr
+    jaccard_eval.evaluate(GT, BETTER).save(tmp_path / "own.html")
+    theirs = (tmp_path / "theirs.html").read_text(encoding="utf-8")
+    command = re.compile(r"<div><dt>command</dt>.*?</div>\n", re.DOTALL)
+    assert command.search(theirs)
+    assert (tmp_path / "own.html").read_text(encoding="utf-8") == command.sub("", theirs)
+
+
+def test_a_folder_of_pages_is_saved_by_a_slash_at_the_end(tmp_path: Path) -> None:
+    done = run_here("evaluate", GT, BETTER, "-o", f"{tmp_path}/theirs/")
+    assert done.returncode == 0, done.stderr
+    jaccard_eval.evaluate(GT, BETTER).save(f"{tmp_path}/own/")
+    files = [sorted(path.name for path in (tmp_path / name).rglob("*")) for name in ("theirs", "own")]
+    assert files[0] == files[1] != []
+
+
+def test_the_differences_of_a_comparison_are_a_table() -> None:
+    other = jaccard_eval.compare(GT, BETTER, WORSE, options=jaccard_eval.CompareOptions(bootstrap=20)).others[0]
+    frame = jaccard_eval.to_frame(other)
+    assert list(frame.columns) == ["metric", "class", "baseline", "value", "delta", "low", "high", "p", "gt"]
+    assert len(frame) == len(other.deltas)
+    first = frame.iloc[0]
+    assert (first["metric"], first["class"]) == ("AP", "all")
+    assert first["value"] == jaccard_eval.evaluate(GT, WORSE)["AP"]
+    assert first["low"] <= first["delta"] <= first["high"] < 0

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jaccard_eval.atomic import FolderPath
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.result_base import Result
 from jaccard_eval.errors import UsageError
@@ -28,7 +29,9 @@ LISTED_IMAGES = 10  # by files that hold a table of all images, where no other n
 
 def save(result: Result, path: str | os.PathLike[str]) -> None:
     """Write a report of a result, with the bytes that the command line writes for the same call."""
-    outputs = plan_outputs([Path(path)])
+    # A slash at the end means a folder of pages, as on the command line.
+    named = FolderPath(path) if str(path).endswith(("/", os.sep)) else Path(path)
+    outputs = plan_outputs([named], folders=isinstance(result, EvaluationResult))
     target = outputs[0].target
     for source in _sources(result):
         origin = Path(os.path.realpath(source))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaccard_eval.api.keywords import in_python
 from jaccard_eval.api.stream_state import StreamState, digest_truth, pack, unpack, without_path
 from jaccard_eval.data.alignment import in_own_pixels
 from jaccard_eval.data.boxtable import freeze
@@ -208,7 +209,7 @@ class Evaluator:
             slices=slices,
         )
         result = measure_state(self._whole(), options)
-        issue_warnings(result.findings)
+        issue_warnings(result.findings, wording=in_python)
         return result
 
     def reset(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import Interval, fields_document, result_document, to_document, written_as
+from jaccard_eval.data.document import DataTable, Interval, fields_document, result_document, to_document, written_as
 from jaccard_eval.data.from_document import dig, each
 from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.data.result_base import Result, listed
@@ -146,6 +146,8 @@ class Versus:
     slices: tuple[SliceDeltas, ...] = ()
     verdict: Verdict | None = None  # on the first metric of the summary; None without an interval
 
+    kind: ClassVar[str] = "versus"
+
     @property
     def summary(self) -> tuple[Delta, ...]:
         """The metrics over all classes."""
@@ -163,6 +165,17 @@ class Versus:
         """Count the changes by kind, all kinds."""
         counted = Counter(change.kind for change in self.changes)
         return {kind: counted[kind] for kind in ChangeKind}
+
+    def tables(self) -> dict[str, DataTable]:
+        """Return the differences over all classes, then of each class; bounds and p are NaN without intervals."""
+        header = ("metric", "class", "baseline", "value", "delta", "low", "high", "p", "gt")
+        undefined = (math.nan, math.nan)
+        rows: list[tuple[str | int | float, ...]] = []
+        for row in self.deltas:
+            bounds = row.interval or undefined
+            values = (row.baseline, row.value, row.delta, *bounds, row.p_value, row.n)
+            rows.append((row.metric, row.class_name or "all", *values))
+        return {"deltas": DataTable(header, tuple(rows))}
 
     def to_document(self) -> dict[str, Any]:
         """Return metrics over all classes, of each class and slice, and all changes."""

@@ -84,8 +84,7 @@ def build_figure(result: Reportable) -> Figure:
     """Return the figure of a result, for a program to show or change."""
     charts = build_charts(result)
     if not charts:
-        article = "an" if result.kind[0] in "aeiou" else "a"
-        raise UsageError(f"{article} {result.kind} has no charts; evaluation, sensitivity and others have")
+        raise UsageError(f"{_COMMANDS.get(result.kind, result.kind)} has no charts; evaluate and sensitivity have")
     with _own_style():
         return _drawn(charts)
 
