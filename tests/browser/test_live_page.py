@@ -104,6 +104,24 @@ def test_at_every_step_all_numbers_are_those_of_an_evaluation_at_that_score(
         check(shown, evaluate(*sample, score=float(score), errors=True).to_dict(), score)
 
 
+@pytest.mark.slow
+def test_real_images_follow_as_well(shared_data: Path, open_page: Any) -> None:
+    sides = [
+        shared_data / "faster-coco-eval/tests/dataset/cocoapi/instances_val2014_100.json",
+        shared_data / "cocoapi/results/instances_val2014_fakebbox100_results.json",
+    ]
+    page = open_page(evaluate(*sides, errors=True))
+    scores = [f"{k / 100:.2f}" for k in range(0, 101, 7)]
+    for score, shown in zip(scores, page.evaluate(READ_ALL, scores), strict=True):
+        document = evaluate(*sides, score=float(score), errors=True).to_dict()
+        # Above forty classes the matrix has thirty.
+        heads, confusion = shown["matrix"][0][1:], document["errors"]["confusion"]
+        assert len(heads) == 31
+        places = [confusion["classes"].index(name) for name in heads]
+        cut = confusion | {"classes": heads, "counts": [[confusion["counts"][i][j] for j in places] for i in places]}
+        check(shown, document | {"errors": document["errors"] | {"confusion": cut}}, score)
+
+
 @pytest.mark.parametrize("protocol", ["voc2007", "voc2012"])
 def test_other_protocols_follow_as_well(protocol: str, sample: tuple[Path, Path], open_page: Any) -> None:
     page = open_page(evaluate(*sample, protocol=protocol, errors=True))
