@@ -117,7 +117,7 @@ def _require_unedited(
     return findings.findings()
 
 
-def with_images(result: Result, folder: str | os.PathLike[str]) -> Result:
+def with_images(result: Result, folder: str | os.PathLike[str]) -> EvaluationResult:
     """Return a saved evaluation that finds its images in a folder, to show boxes on them; no number depends on it."""
     if not isinstance(result, EvaluationResult) or result.boxes is None:
         raise UsageError("--images shows the boxes of a saved run (.npz), and this result has none. Remove it.")

@@ -244,7 +244,8 @@ def _default(value: Any, param: click.Option, config: Config) -> bool | str | li
 
 
 def _led_from(folder: Path, text: str, kind: Any) -> str:
-    path = str(folder / text)
+    # The slash at the end of a folder to write is a part of what was asked for, which paths forget.
+    path = str(folder / text) + ("/" if text.endswith("/") else "")
     is_path = isinstance(kind, AnyPath) or (isinstance(kind, InputText) and kind.is_file(path))
     return path if is_path and text not in ("", "-") else text
 

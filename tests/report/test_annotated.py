@@ -243,3 +243,11 @@ def test_a_file_in_the_place_of_the_folder_and_a_folder_of_no_images_are_refused
     assert run.run(["inspect", *PAIR, "-q", "-o", f"{tmp_path}/new/"]) == ExitCode.USAGE
     assert "is a folder; name a file" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_configured_folder_keeps_its_slash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = [str(Path(side).resolve()) for side in PAIR]
+    (tmp_path / "jaccard-eval.toml").write_text('[evaluate]\noutput = ["worst/"]\n')
+    monkeypatch.chdir(tmp_path)
+    assert run.run([*pair, "-q", "--worst-images", "2"]) == 0
+    assert len(list((tmp_path / "worst").iterdir())) == 2

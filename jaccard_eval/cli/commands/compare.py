@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,11 +66,12 @@ def compare(
     """Run the command."""
     from jaccard_eval.api import boxes as api
     from jaccard_eval.features.compare.comparison import CompareOptions
-    from jaccard_eval.runs import run_beside
+    from jaccard_eval.runs import run_beside, with_images
 
     gt, preds = _many_sides(paths, options)
     if gt is None:
-        refuse_options_of_sides(OF_THE_SIDES)
+        # Where images lie changes no number of saved runs: it only shows them.
+        refuse_options_of_sides([option for option in OF_THE_SIDES if option.name != "images"])
         # A document means the run next to it.
         note_inputs(map(run_beside, preds))
     given = {"score": score, "box_iou": box_iou, "moved_iou": moved_iou}
@@ -78,6 +80,9 @@ def compare(
     outputs = plan_files(options.output)
     if gt is None:
         result = api.compare(None, *preds, options=how, names=name)
+        if options.images is not None:
+            first, *others = result.results
+            result = replace(result, results=(with_images(first, options.images), *others))
     else:
         # `options` is what both are called: those of the command line, and those of the comparison.
         verb = partial(api.compare, options=how, names=name)

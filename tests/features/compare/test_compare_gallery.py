@@ -67,3 +67,18 @@ def test_the_page_has_them_with_the_files_of_the_images(tmp_path: Path) -> None:
     assert 'class="missed was-lost object"' in text
     assert run.run(["compare", *sides, "--gallery", "0", "-q", "-o", str(page)]) == 0
     assert "data:image/jpeg" not in page.read_text()
+
+
+def test_saved_runs_show_their_images_from_a_folder(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    yolo = SAMPLE / "yolo"
+    runs = []
+    for name in ("better", "worse"):
+        runs.append(str(tmp_path / f"{name}.npz"))
+        assert run.run(["evaluate", str(yolo / "data.yaml"), str(yolo / name), "-q", "-o", runs[-1]]) == 0
+    page = tmp_path / "report.html"
+    assert run.run(["compare", *runs, "-q", "-o", str(page)]) == 0
+    assert "data:image/jpeg" not in page.read_text()
+    assert run.run(["compare", *runs, "-q", "--images", str(yolo / "images" / "val"), "-o", str(page)]) == 0
+    text = page.read_text()
+    assert text.count("data:image/jpeg;base64,") == text.count("<figcaption><b>") > 3
