@@ -127,7 +127,7 @@ def confusion_chart(matrix: ConfusionMatrix) -> Chart:
         merged = np.zeros((MOST_CONFUSED + 2, MOST_CONFUSED + 2), dtype=np.int64)
         np.add.at(merged, (place[:, None], place[None, :]), counts)
         names = [*(matrix.names[k] for k in chosen), f"{n - MOST_CONFUSED:,} others", BACKGROUND]
-        counts, title = merged, f"{title}: the {MOST_CONFUSED} most confused of {n:,} classes"
+        counts, title = merged, f"{title} ({MOST_CONFUSED} of {n:,} classes)"
     rows = tuple(Series(name, row.tolist()) for name, row in zip(names, counts, strict=True))
     return Chart("matrix", title, rows, x=Axis("predictions", names=tuple(names)), y=Axis("ground truth"))
 

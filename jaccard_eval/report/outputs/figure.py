@@ -41,10 +41,11 @@ LINES = {
 }  # by look or kind
 LEGEND_COLUMNS = 3
 FEW_NAMES = 30  # up to this many, the names of a matrix are written
+NAMES_HEIGHT = 160  # points that the names of a matrix share
 FEW_NUMBERS = 13  # and the counts in its cells
 MAX_NAME = 20  # characters of a name at the matrix
 DARK = 0.5  # share of a row from which a cell is dark, and its number white
-_STYLE = {
+_STYLE: dict[str, Any] = {
     "svg.hashsalt": "jaccard-eval",  # ids of SVG elements are random without it
     "svg.fonttype": "none",  # text stays text, to be found and read aloud
     "font.size": 9.0,
@@ -177,6 +178,8 @@ def _draw_matrix(axes: Axes, chart: Chart) -> None:
     if len(counts) <= FEW_NAMES:
         axes.set_xticks(range(len(counts)), [_plain(name, MAX_NAME) for name in chart.x.names], rotation=90)
         axes.set_yticks(range(len(counts)), [_plain(series.name, MAX_NAME) for series in chart.series])
+        # Rows of a panel share its height.
+        axes.tick_params(labelsize=min(_STYLE["font.size"], NAMES_HEIGHT / max(len(counts), 1)))
     if len(counts) <= FEW_NUMBERS:
         for i, row in enumerate(counts):
             for j, count in enumerate(row):

@@ -66,11 +66,12 @@ def render(result: Reportable, options: ReportOptions) -> str:
 
 
 def require_size(page: str) -> None:
-    """Refuse a page that is too large, with the option that makes it smaller."""
+    """Refuse a page that is too large, with the options that make it smaller."""
     size = len(page.encode("utf-8", "backslashreplace"))
     if size > LARGEST:
         raise UsageError(
-            f"the page would have {size / 1e6:.1f} MB, more than {LARGEST / 1e6:g} MB. Pass a smaller --gallery N."
+            f"the page would have {size / 1e6:.1f} MB, more than {LARGEST / 1e6:g} MB. Pass a smaller --gallery N, or"
+            " fewer classes with --classes."
         )
 
 
