@@ -47,6 +47,7 @@ def run_process(argv: Sequence[str], stop: Callable[[int, FrameType | None], obj
     def end(number: int, frame: FrameType | None) -> None:
         # Whoever is drawing has a moment to finish, and none to begin again.
         with streams.line_erased(patience=0.2):
+            _remove_scratch()
             stop(number, frame)
 
     def on_signal(number: int, frame: FrameType | None) -> None:
@@ -97,11 +98,15 @@ def run(argv: Sequence[str]) -> int:
     except BaseException as error:
         return _explain(error)
     finally:
-        # The process ends at once, without the interpreter's own cleaning up.
-        scratch = sys.modules.get("jaccard_eval.engine.scratch")
-        if scratch is not None:
-            scratch.remove_all()
+        _remove_scratch()
     return code if isinstance(code, int) else ExitCode.OK
+
+
+def _remove_scratch() -> None:
+    """Remove the files of the disk engine: the process ends at once, without the interpreter's own cleaning up."""
+    scratch = sys.modules.get("jaccard_eval.engine.scratch")
+    if scratch is not None:
+        scratch.remove_all()
 
 
 def _explain(error: BaseException) -> int:
