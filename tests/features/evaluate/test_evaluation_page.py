@@ -12,6 +12,8 @@ from jaccard_eval.report.model import Chart, Drawn, Section, Table, build_page
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.outputs import html
 
+pytest.importorskip("jinja2")
+
 NAMESPACE = "{http://www.w3.org/1999/xhtml}"
 ORDER = ["headline", "score", "metrics", "classes", "curves", "errors", "confusion", "provenance"]
 
