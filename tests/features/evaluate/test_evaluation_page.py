@@ -44,6 +44,7 @@ def test_sections_stand_in_the_order_of_their_places(result: EvaluationResult) -
     assert places == sorted(set(places))
 
 
+@pytest.mark.needs("jinja2")
 def test_metrics_and_classes_are_those_of_the_document(result: EvaluationResult) -> None:
     page = html.render(result, ReportOptions())
     document = result.to_dict()
@@ -85,11 +86,13 @@ def test_how_it_was_made_has_the_protocol_by_field_and_what_is_undefined(result:
     assert {row[0]: row[1] for row in undefined.rows}["AP_large"] == "no large ground truth"
 
 
+@pytest.mark.needs("jinja2")
 def test_the_page_of_an_evaluation_without_objects_is_drawn() -> None:
     page = html.render(evaluate([], [det("dog 0 0 9 9", 0.5)], errors=True), ReportOptions())
     assert "AP n/a" in page
 
 
+@pytest.mark.needs("jinja2")
 def test_the_page_of_an_evaluation_without_detections_is_drawn() -> None:
     page = html.render(evaluate([gt("dog 0 0 9 9")], [], errors=True), ReportOptions())
     assert "AP 0.0000" in page
