@@ -191,7 +191,11 @@ class ReducedCurves:
 
     def _cell(self, area: int, cap: int) -> Any:
         cell = (area, cap, self._ties_first)
-        self.prepare([cell])
+        if cell not in self._cells:
+            # What a summary and the checks ask for, once for all: to read the files costs more than to reduce them.
+            last = len(self.caps) - 1
+            usual = [(a, last, None) for a in self._areas] + [(ALL_SIZES, m, None) for m in range(last)]
+            self.prepare([cell, *usual, (ALL_SIZES, last, True), (ALL_SIZES, last, False)])
         return self._cells[cell]
 
     def _undefined(self, area: int, values: FloatArray) -> FloatArray:
