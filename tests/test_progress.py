@@ -209,8 +209,9 @@ def test_an_evaluation_tells_its_stages_in_order_and_gives_the_same_result(pair:
     assert names(told) == [*reading, *work]
     ends = {name: (done, total) for name, done, total, ended in told if ended}
     assert ends["resampling"] == (20, 20)
-    list_size = len(pred.read_bytes().strip()) - 1  # but for the bracket that begins it
-    assert ends["decoding"] == (list_size, list_size)
+    # The compiled reader counts all bytes, that of Python those behind the bracket that begins the list.
+    size = len(pred.read_bytes())
+    assert ends["decoding"] in {(size, size), (size - 2, size - 2)}
 
 
 def test_runs_that_are_resampled_alike_are_one_stage(pair: tuple[Path, Path], sample_data: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,19 +15,19 @@ from jaccard_eval.errors import MachineError
 from jaccard_eval.findings import reason_of
 
 PREFIX = "jaccard-eval-scratch-"  # of scratch folders, followed by the process that made it
-
-
 _OPEN: set[Path] = set()
 
 
 def make_scratch(parent: str | os.PathLike[str] | None) -> Path:
     """Make a folder below `parent`, or where the system keeps temporary files."""
     place = _place(parent)
+    folder = place / f"{PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
+    _OPEN.add(folder)  # before it is there: a signal may come at any time
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
+        folder.mkdir(mode=0o700)
     except OSError as error:
+        _OPEN.discard(folder)
         raise MachineError(f"{place}: cannot hold scratch files: {reason_of(error)}. Pass --scratch DIR.") from None
-    _OPEN.add(folder)
     return folder
 
 
@@ -39,7 +40,10 @@ def remove_scratch(folder: Path) -> None:
 def remove_all() -> None:
     """Remove what is still there, before the process ends at once."""
     for folder in list(_OPEN):
-        remove_scratch(folder)
+        # Other threads are still at work: under its old name they make no more files in it.
+        with contextlib.suppress(OSError):
+            remove_scratch(folder.rename(folder.with_name(f"{folder.name}-removed")))
+        _OPEN.discard(folder)
 
 
 @contextlib.contextmanager

@@ -198,7 +198,7 @@ def text_outputs() -> list[str]:
     """Return a name of a file for every reporter that writes text."""
     reporters = [reporter for reporter in all_reporters() if not reporter.requires]
     names = {f"out{suffix}" for reporter in reporters for suffix in reporter.suffixes}
-    names |= {name for reporter in reporters for name in reporter.names}
+    names |= {name for reporter in reporters for name in reporter.names if not name.endswith("/")}  # a folder of images
     return sorted(names - {"out.npz"})  # arrays, not text
 
 

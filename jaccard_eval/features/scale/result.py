@@ -269,6 +269,10 @@ class OverlapResult(Result):
     # Of the files they come from
     findings: tuple[Finding, ...] = field(default=(), metadata=written_as(None))
 
+    def __post_init__(self) -> None:
+        if any(math.isnan(edge) for edge in (*self.pred, *self.gt)):
+            raise UsageError("pred and gt: expected four numbers each")
+
     @property
     def metrics(self) -> Mapping[str, float]:
         """The measures by name."""

@@ -30,7 +30,7 @@ def _error(folder: Path, gt_names: dict[Any, str | None], pred: list[dict[str, A
 def test_equal_ids_that_file_names_contradict_are_named_only_if_the_boxes_speak_for_them(tmp_path: Path) -> None:
     pred = [{"image_id": key, "file_name": f"{name}.jpg"} for key, name in ((1, "x"), (2, "y"), (3, "z"))]
     ours = {1: "a.jpg", 2: "b.jpg", 3: "c.jpg"}
-    assert "Rerun with --match-images id: 3 of 3 prediction images" in _error(tmp_path, ours, pred)
+    assert 'Rerun with match_images="id": 3 of 3 prediction images' in _error(tmp_path, ours, pred)
     elsewhere = [record | {"bbox": [70, 70, 9, 9]} for record in pred]
     assert "Rerun" not in _error(tmp_path, ours, elsewhere)
 
@@ -44,7 +44,7 @@ def test_images_that_only_the_predictions_have_are_left_out_by_the_option(tmp_pa
     pred = [{"image_id": name} for name in (r"val\a.png", r"val\b.png", r"val\c.png")]
     message = _error(tmp_path, {1: "a.png", 2: "b.png"}, pred)
     assert r"names differ in their folders (and folders are written with backslashes, as on Windows)" in message
-    assert r"'val\\a.png' is 'a.png'. Rerun with --match-images path --extra-images ignore: 2 of 3" in message
+    assert r"""'val\\a.png' is 'a.png'. Rerun with match_images="path", extra_images="ignore": 2 of 3""" in message
 
 
 def test_a_way_that_was_asked_for_in_vain_is_answered_with_one_that_matches(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_way_that_was_asked_for_in_vain_is_answered_with_one_that_matches(tmp_
     ours = {1: "data/left/1.png", 2: "data/right/1.png"}
     message = _error(tmp_path, ours, pred, match_images="basename")
     assert "images do not correspond one to one by basename" in message
-    assert "Rerun with --match-images path: 2 of 2 prediction images" in message
+    assert 'Rerun with match_images="path": 2 of 2 prediction images' in message
 
 
 def test_nothing_in_common_is_left_as_it_is(tmp_path: Path) -> None:
