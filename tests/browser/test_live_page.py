@@ -311,6 +311,23 @@ def test_a_cell_of_the_matrix_chooses_its_images(open_page: Any) -> None:
     assert shown() == before
 
 
+def test_the_cells_of_the_matrix_are_reached_and_chosen_by_keys(open_page: Any) -> None:
+    truth = [gt("cat 0 0 10 10", "a"), gt("dog 0 0 10 10", "b"), gt("dog 0 0 10 10", "c")]
+    found = [det("cat 0 0 10 10", 0.9, "a"), det("cat 0 0 10 10", 0.9, "b"), det("dog 0 0 10 10", 0.9, "c")]
+    page = open_page(evaluate_pictures(truth, found, errors=True, score=0.5))
+    cells = page.locator(".matrix tbody td")
+    assert page.locator(".matrix td[tabindex='0']").count() == 1
+    cells.first.focus()
+    for key in ("ArrowUp", "ArrowLeft", "ArrowDown"):  # the first two lead out of the matrix, and nowhere
+        page.keyboard.press(key)
+    assert page.evaluate("[document.activeElement.parentElement.rowIndex, document.activeElement.cellIndex]") == [2, 1]
+    assert page.locator(".matrix td[tabindex='0']").count() == 1
+    page.keyboard.press("Enter")
+    assert page.locator(".shots > li:visible b").all_text_contents() == ["b"]
+    page.keyboard.press("Enter")
+    assert page.locator(".shots > li:visible b").count() > 1
+
+
 def test_hostile_class_names_are_text(open_page: Any) -> None:
     hostile = ("<img/src=x/onerror=alert(1)>", "</script><script>alert(2)</script>")
     places = ("0 0 10 10", "50 0 10 10")

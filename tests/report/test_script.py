@@ -24,6 +24,7 @@ def test_the_script_is_small_and_can_neither_evaluate_text_nor_write_markup() ->
         ("const d = a / b * c / e;", "const d=a / b*c / e;"),
         ("const e = a - --b + ++c;", "const e=a - --b + ++c;"),
         ("  // a note\n  return x;\n\n", "return x;"),
+        ("const f = () => {\n  g(\n    1,\n    `a;\nb`);\n}\nh();", "const f=()=>{g(1,`a;\nb`);}\nh();"),
     ],
 )
 def test_texts_and_doubled_signs_stay_as_they_are(script: str, squeezed: str) -> None:

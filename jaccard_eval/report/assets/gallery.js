@@ -2,22 +2,21 @@
 for (const gallery of all(".gallery")) {
   const { names } = dataOf("gallery"), items = all(".shots > li", gallery);
   const dialog = gallery.querySelector("dialog"), part = name => dialog.querySelector(".viewer-" + name);
-  const words = { found: "found", false: "false positive", missed: "missed", ignored: "ignored" };
   const toggles = all("[data-shows]", gallery);
   let shown = items, at = 0;
 
   const states = ["missed", "false", "found", "ignored"];
-  const stateOf = box => states.find(state => box.classList.contains(state));
-  const isOn = box => !box.classList.contains("off") && toggles.every(t => t.checked || !box.classList.contains(t.dataset.shows));
+  const is = (box, name) => box.classList.contains(name), stateOf = box => states.find(state => is(box, state));
+  const isOn = box => !is(box, "off") && toggles.every(t => t.checked || !is(box, t.dataset.shows));
   const textOf = box => box.firstElementChild?.textContent ??
-    names[box.dataset.c] + (box.classList.contains("object") ? "" : " " + (+box.dataset.s).toFixed(2)) + ", " + words[stateOf(box)];
+    names[box.dataset.c] + (is(box, "object") ? "" : " " + (+box.dataset.s).toFixed(2)) + ", " + stateOf(box).replace("false", "false positive");
 
   on(document, "score", event => {
     for (const item of items) {
       const counts = {};
       for (const box of all("rect[data-c]", item)) {
         const reached = +(box.dataset.s ?? "NaN") >= event.detail;
-        const on = box.classList.contains("object") ? !reached || box.classList.contains("ignored") : reached;
+        const on = is(box, "object") ? !reached || is(box, "ignored") : reached;
         box.classList.toggle("off", !on);
         if (on) counts[stateOf(box)] = (counts[stateOf(box)] ?? 0) + 1;
       }

@@ -121,10 +121,27 @@ if (live) {
       shares = on;
       show();
     });
-    on(table, "click", ({ target }) => {
+    const choose = ({ target }) => {
       const chosen = [target.parentElement, table.rows[0].cells[target.cellIndex]].map(of => of?.dataset.key);
       cell = `${cell}` === `${chosen}` ? [] : chosen;
       filterImages();
+    };
+    on(table, "click", choose);
+    // One cell is reached by the tab key, all others from there by arrows.
+    table.role = "grid";
+    lines[0][0].tabIndex = 0;
+    on(table, "keydown", event => {
+      const step = { Up: [-1, 0], Down: [1, 0], Left: [0, -1], Right: [0, 1] }[event.key.slice(5)];
+      if (event.key === "Enter") choose(event);
+      if (!step) return;
+      event.preventDefault();
+      let next = event.target;
+      do next = table.rows[next.parentElement.rowIndex + step[0]]?.cells[next.cellIndex + step[1]];
+      while (next?.offsetParent === null);
+      if (!next?.matches("td")) return;
+      event.target.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
     });
   }
   show();
