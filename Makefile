@@ -56,7 +56,7 @@ full: $(VENV)/.installed-for-tests
 	$(RUN) $(BIN)/$(PARALLEL) -m 'not browser' --cov=jaccard_eval --cov-report= --cov-fail-under=95
 
 browser: $(VENV)/.installed-for-tests
-	$(RUN) $(BIN)/$(PARALLEL) -rs tests/browser
+	$(RUN) $(BIN)/$(PARALLEL) -rs tests/pages
 
 # Old packages warn of what the newest of those below them deprecate.
 oldest: $(VENVS)/oldest/.installed

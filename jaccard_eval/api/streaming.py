@@ -120,7 +120,7 @@ class Evaluator:
     ) -> None:
         """Add the boxes of some images. Whatever is wrong with them, nothing is added when this raises.
 
-        Numbers are checked by `compute`, with those of all images.
+        Whether boxes are plausible is checked by `compute`, of those of all images.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Evaluator:
         UsageError
             When lengths, shapes or labels do not fit.
         DataError
-            When an image was added before with other boxes.
+            When an image was added before with other boxes, or boxes hold what is not a number or have a negative size.
         """
         keys = _image_keys(images)
         if self._gt is None and targets is None:
@@ -151,6 +151,7 @@ class Evaluator:
             if pred.sizes[at] and record.get("scores") is None:
                 raise UsageError(f"preds{image_place(keys[at])} has no scores; it has {', '.join(map(str, record))}")
         target = _no_boxes(len(keys)) if targets is None else self._checked(targets, keys, "gt")
+        self._require_numbers(keys, {"pred": pred, "gt": target})
         self._store(keys, np.ones(len(keys), dtype=np.int64), pred, target)
 
     def merge(self, *others: Evaluator) -> Evaluator:
@@ -285,6 +286,29 @@ class Evaluator:
                 f"{name}: label {quoted_value(unknown[0])} is not among the classes: {example_keys(numbers)}"
             )
         return replace(boxes, labels=np.array([numbers[label] for label in boxes.labels.tolist()], dtype=np.int64))
+
+    def _require_numbers(self, keys: Sequence[Key], new: Mapping[str, ImageBoxes]) -> None:
+        """Refuse what the readers of files refuse, while it is known which batch it came with."""
+        if not any(boxes.may_be_refused for boxes in new.values()):
+            return
+        batch = StreamState(
+            version=self._version,
+            protocol=self._rules,
+            classes=self._classes,
+            gt=None,
+            keys=tuple(keys),
+            seen=np.ones(len(keys), dtype=np.int64),
+            pred=new["pred"],
+            target=new["gt"],
+        )
+        for side in new:
+            try:
+                _side(batch, side)
+            except DataError as error:
+                # Dicts name the encoding of their boxes themselves; the text is that of files.
+                text = str(error).replace(_BOX_OPTIONS, '"encoding" of the dicts').replace(PATH, SIDES[side])
+                error.args = (text,)
+                raise
 
     def _store(self, keys: Sequence[Key], seen: IntArray, pred: ImageBoxes, target: ImageBoxes) -> None:
         """Add images that are checked; compare those that are here already."""
@@ -457,6 +481,7 @@ def _named_classes(classes: Sequence[str] | Mapping[int, str] | None) -> dict[in
     return {int(number): str(classes[number]) for number in sorted(numbers)}
 
 
+_BOX_OPTIONS = "--gt-box, --pred-box"
 _ADDRESS_OF_OBJECT = re.compile(r" at 0x[0-9a-fA-F]+")
 
 

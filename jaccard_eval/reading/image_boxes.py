@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.boxtable import MAX_COORDINATE, FloatArray
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Severity, Where
@@ -131,6 +131,20 @@ class ImageBoxes:
     def has_names(self) -> bool:
         """Whether classes are texts."""
         return self.labels.dtype.kind == "U"
+
+    @property
+    def may_be_refused(self) -> bool:
+        """Whether a number is none or too large, or a size may be negative: so quick that every batch is looked at."""
+        # A missing area is NaN.
+        given = [self.columns[name] for name in ("scores", "area") if name in self.columns]
+        if not (np.abs(self.coords) <= MAX_COORDINATE).all() or any(np.isinf(column).any() for column in given):
+            return True
+        if "scores" in self.columns and np.isnan(self.columns["scores"]).any():
+            return True
+        first, last = self.coords[:, :2], self.coords[:, 2:]
+        if self.encoding in ("xyxy", "xywh", "cxcywh"):
+            return bool((last < (first if self.encoding == "xyxy" else 0)).any())
+        return len(self.coords) > 0
 
     def column(self, name: str) -> AnyArray:
         """Return a column, filled where no image has it."""

@@ -118,7 +118,8 @@ def unpack_archive(file: IO[bytes], path: str, size: int, findings: FindingLog) 
                 if not isinstance(array, np.ndarray):  # NumPy gives the bytes of an entry that is none
                     raise ValueError("the entry is not a NumPy array")  # noqa: TRY004, TRY301 - like NumPy's own
                 arrays[name] = array
-    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError, NotImplementedError) as error:
+    # A damaged flag may call the file encrypted, which is a RuntimeError, as is what is not implemented.
+    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError, RuntimeError) as error:
         raise _damaged(path, error, name) from None
     return Archive(path, arrays, findings)
 

@@ -100,6 +100,11 @@ def test_an_image_is_not_turned_where_the_boxes_are_of_its_pixels_as_stored(tmp_
 )
 def test_every_mode_is_shown_in_rgb(tmp_path: Path, mode: str, suffix: str) -> None:
     halves((80, 40)).convert(mode).save(tmp_path / f"a{suffix}")
+    try:
+        with Image.open(tmp_path / f"a{suffix}") as written:
+            written.load()
+    except OSError:
+        pytest.skip("this version of Pillow cannot read what it writes")
     shown = pixels_of(small(files_of(tmp_path, f"a{suffix}")))
     left, right = shown.getpixel((20, 20)), shown.getpixel((60, 20))
     assert left != right or mode == "1"

@@ -112,7 +112,7 @@ def count_boxes(view: BoxView, reading: Reading) -> BoxCounts:
     }
     return BoxCounts(
         total=len(boxes),
-        units=view.units,
+        units="px" if in_pixels else "norm",
         encoding=reading.encoding,
         file_units=reading.units,
         x=_reach(left, left + width),

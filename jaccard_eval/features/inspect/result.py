@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from jaccard_eval.data.boxtable import FLAGS
 from jaccard_eval.data.document import result_document, written_as
@@ -48,7 +48,7 @@ class BoxCounts:
     """Boxes of one side."""
 
     total: int
-    units: str  # of the ranges and sizes that follow: those of both sides, where two correspond
+    units: Literal["px", "norm"]  # of the ranges and sizes that follow: those of both sides, where two correspond
     # encoding, file_units: what the four numbers of the file's boxes were read as
     encoding: str
     file_units: str

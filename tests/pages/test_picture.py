@@ -1,6 +1,6 @@
 """The picture of a page in the README: small, described, and of the size that a page of today has.
 
-Run as a script, this file takes it again: ``python tests/browser/test_picture.py``. Fonts differ from machine to
+Run as a script, this file takes it again: ``python tests/pages/test_picture.py``. Fonts differ from machine to
 machine, so it is not compared with anything.
 """
 
