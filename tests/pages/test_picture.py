@@ -41,7 +41,9 @@ def test_the_picture_of_the_readme_is_small_and_described(browser: Any, tmp_path
     assert len(alternative.split()) >= 10
     assert PICTURE.stat().st_size <= MOST
     take(browser, tmp_path / "now.png")
-    assert Image.open(tmp_path / "now.png").size == Image.open(PICTURE).size == (WIDTH, HEIGHT)
+    for path in (tmp_path / "now.png", PICTURE):
+        with Image.open(path) as picture:
+            assert picture.size == (WIDTH, HEIGHT)
 
 
 if __name__ == "__main__":
