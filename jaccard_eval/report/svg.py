@@ -107,15 +107,19 @@ def _plot(chart: Chart) -> str:
             f'<rect class="area {look}" x="{_n(x(place) - width / 2)}" y="{_n(low)}" width="{_n(width)}"'
             f' height="{_n(high - low)}"/>'
         )
+    across: dict[int, list[float]] = {}  # curves share their recall values
     for look, series in _looks(chart):
         if series.look or chart.kind != "bar":
-            body.append(_series(chart, series, look, x, y))
+            places = across.get(id(series.x)) if len(series.x) else None
+            if places is None:
+                places = across[id(series.x)] = [x(place) for place in _places(series)]
+            body.append(_series(chart, series, look, places, y))
     width, height = LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM
     return _element(chart, width, height, body)
 
 
-def _series(chart: Chart, series: Series, look: str, x: _Scale, y: _Scale) -> str:
-    points = [(x(a), y(b)) for a, b in zip(_places(series), series.y, strict=True) if not math.isnan(b)]
+def _series(chart: Chart, series: Series, look: str, places: Sequence[float], y: _Scale) -> str:
+    points = [(a, y(b)) for a, b in zip(places, series.y, strict=True) if not math.isnan(b)]
     key = f' data-key="{_safe(series.key)}"' if series.key else ""
     if series.look == "points" or chart.kind == "scatter":
         dots = "".join(f'<circle cx="{_n(a)}" cy="{_n(b)}" r="3"/>' for a, b in points)
@@ -136,14 +140,15 @@ def _path(points: Sequence[tuple[float, float]], *, steps: bool, whole: bool) ->
     if steps:  # between two places the value is that of the right one
         corners = ((before[0], after[1]) for before, after in itertools.pairwise(rounded))
         rounded = [rounded[0], *itertools.chain.from_iterable(zip(corners, rounded[1:], strict=True))]
-    (a, b), parts, run = rounded[0], [f"M{_n(rounded[0][0])} {_n(rounded[0][1])}"], 0.0
+    run: float = 0
+    (a, b), parts = rounded[0], [f"M{_n(rounded[0][0])} {_n(rounded[0][1])}"]
     for c, d in rounded[1:]:
         if d == b:
             run, a = run + c - a, c
             continue
         parts += [f"h{_n(run)}"] if run else []
         parts.append(f"v{_n(d - b)}" if c == a else f"l{_n(c - a)} {_n(d - b)}")
-        a, b, run = c, d, 0.0
+        a, b, run = c, d, 0
     return "".join([*parts, *([f"h{_n(run)}"] if run else [])])
 
 
@@ -335,5 +340,7 @@ def _safe(text: str) -> str:
 
 def _n(value: float, decimals: int = 1) -> str:
     """Return a coordinate without a trailing zero."""
+    if isinstance(value, int):
+        return str(value)
     text = f"{value:.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
