@@ -229,11 +229,11 @@ MUTANTS = (
     Mutant(
         "R8",
         "equal scores by the last in the file",
-        "descending_order",
-        "np.argsort(-A, kind='stable')",
-        "len(A) - 1 - np.argsort(-A[::-1], kind='stable')",
+        "rank_detections",
+        "by_image[class_and_score_order(A[by_image], B[by_image])]",
+        "by_image[::-1][class_and_score_order(A[by_image[::-1]], B[by_image[::-1]])]",
     ),
-    Mutant("R8", "ascending scores", "descending_order", "-A", "A"),
+    Mutant("R8", "ascending scores", "class_and_score_order", "0.0 - A", "0.0 + A"),
     Mutant(
         "R9",
         "ground truth from the end of the file",
