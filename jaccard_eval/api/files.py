@@ -47,7 +47,7 @@ def gate(
         A path is that of a JSON document, which answers what it holds and what gates asked before, or of a saved run
         (.npz), which answers anything and, for rules with a significance, is next to the document.
     gates : Gates or sequence of str
-        Rules, or texts such as ``"AP50>=0.5"`` and ``"fp[iou=0.5,score=0.4]<=20"``; a value on the limit passes.
+        Rules, or texts such as ``"AP50>=0.5"`` and ``"FP[iou=0.5,score=0.4]<=20"``; a value on the limit passes.
     baseline : EvaluationResult, PixelsResult or path, optional
         What to compare with, instead of ``gates.baseline``.
     metrics : mapping of str to float, optional

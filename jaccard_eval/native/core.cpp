@@ -111,17 +111,14 @@ class Reader {
         if (!take('[')) return false;
         for (int i = 0; i < 4; ++i) {
             skip_blanks();
-            if (!read_number(box[i]) || !take_mark_or_last(i == 3 ? ']' : ',')) return false;
+            if (!read_number(box[i])) return false;
+            skip_blanks();
+            if (!take(i == 3 ? ']' : ',')) return false;
         }
         return true;
     }
 
   private:
-    bool take_mark_or_last(char c) {
-        skip_blanks();
-        return take(c);
-    }
-
     Text begin, at, end;
 };
 
